@@ -1,0 +1,86 @@
+"""The three kinds of component, and the fingerprint that says which version of one was at work."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from PIL import Image
+from pydantic import BaseModel, ConfigDict, Field
+
+from driftledger.canonical import sha256_of
+from driftledger.types import Conversation, Float32, Generated, Reply
+
+Kind = Literal["model", "generator", "encoder"]
+
+
+class Component(BaseModel, ABC):
+    """A frozen specification, whose fields are its configuration, and the one method that does the work.
+
+    ``provider`` is its name in the registry. ``version`` is raised whenever a change to the code changes what
+    comes out; a golden test holds embedded components to that.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: ClassVar[Kind]
+    provider: ClassVar[str]
+    version: ClassVar[str]
+
+    batch_size: int = Field(default=16, ge=1, le=4096)
+    """How many calls are handed over at once; part of the identity, since in reduced precision the
+    company in a batch changes what comes out."""
+
+    def identity(self) -> dict[str, Any]:
+        """The resolved identity of weights or service; empty where code is all there is."""
+        return {}
+
+    def spec(self) -> dict[str, Any]:
+        """Everything that can change the output: provider, version, settings and resolved identity."""
+        return {
+            "provider": self.provider,
+            "version": self.version,
+            "settings": self.model_dump(mode="json"),
+            "identity": self.identity(),
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex SHA-256 of the canonical JSON of :meth:`spec`."""
+        return sha256_of(self.spec())
+
+
+class Model(Component):
+    """The multimodal LLM under evaluation: conversation in, text out."""
+
+    kind: ClassVar[Kind] = "model"
+
+    @abstractmethod
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Answer the last turn of each conversation, in order."""
+
+
+class Generator(Component):
+    """Text in, sample out."""
+
+    kind: ClassVar[Kind] = "generator"
+
+    @abstractmethod
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        """Draw one RGB image per prompt; equal prompts with equal seeds give equal images."""
+
+
+class Encoder(Component):
+    """Samples and texts in, vectors out. One that has only one tower leaves the other method as it is."""
+
+    kind: ClassVar[Kind] = "encoder"
+
+    frechet_name: ClassVar[str]
+    """What the Fréchet distance on its image features is called; only Inception's may be ``fid``."""
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        """Feature vectors of RGB images, n×d, finite, not all zero."""
+        raise NotImplementedError(f"encoder provider {self.provider!r} has no image tower")
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        """Feature vectors of texts, n×d, finite, not all zero."""
+        raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")

@@ -1,0 +1,53 @@
+"""The exception tree.
+
+::
+
+    DriftledgerError              one sentence: what was wrong, where, what to do; the CLI exits with 2
+    ├── ConfigError               params.yaml, the command line or the environment
+    │   └── MissingExtraError     an optional library is not installed
+    ├── DataError                 a dataset's images, names or columns
+    ├── CoverageError             too few samples could be scored
+    ├── StoreError                the call store or a stage's output folder
+    └── LedgerError               dvc.lock, evidence or MLflow do not hold what was asked for
+
+Anything else is a bug and keeps its traceback.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class DriftledgerError(Exception):
+    """A mistake the user can mend; its text is one sentence without a traceback."""
+
+
+class ConfigError(DriftledgerError):
+    """A setting is missing, unknown or out of bounds."""
+
+
+class MissingExtraError(ConfigError):
+    """A provider needs an optional library."""
+
+
+class DataError(DriftledgerError):
+    """A dataset cannot be read as it is."""
+
+
+class CoverageError(DriftledgerError):
+    """Fewer samples could be scored than ``min_coverage`` asks for."""
+
+
+class StoreError(DriftledgerError):
+    """The call store or an output folder cannot be used."""
+
+
+class LedgerError(DriftledgerError):
+    """The ledger does not hold what was asked for."""
+
+
+def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
+    """Say that ``name`` is not a valid ``what``, which name is nearest and which are valid."""
+    names = sorted(valid)
+    nearest = get_close_matches(name, names, n=1)
+    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+    return f"{what} {name!r} is unknown; {hint}valid: {', '.join(names) if names else '(none)'}"

@@ -1,0 +1,167 @@
+"""The files of the ledger: what they hold, and how they are written whole or not at all."""
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from driftledger.canonical import canonical_json, pretty_json
+from driftledger.errors import StoreError
+from driftledger.types import ImageFile, Outcome, Sample
+
+
+class Record(BaseModel):
+    """One line or one file of the ledger. ``schema`` is its format's number, checked when it is read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    SCHEMA: ClassVar[int] = 1
+    schema_: int = Field(default=1, alias="schema", ge=1, le=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, with file names for field names."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+R = TypeVar("R", bound=Record)
+
+
+class SampleEntry(Record):
+    """A line of ``samples.jsonl``: one image of a dataset."""
+
+    id: str
+    file: str
+    category: str | None = None
+    label: str | None = None
+    sha256: str
+    width: int
+    height: int
+    source: dict[str, str] = Field(default_factory=dict)
+    """Where it came from: file name, address, licence, as far as they are known."""
+    notes: list[str] = Field(default_factory=list)
+    """What was repaired when it was read, e.g. ``rotated upright as its EXIF tag says``."""
+
+
+class DatasetCard(Record):
+    """``dataset.json``: what the dataset is, and the digest of what it holds."""
+
+    name: str
+    provider: str
+    settings: dict[str, Any]
+    source: dict[str, str]
+    samples: int
+    categories: dict[str, int]
+    groups: dict[str, list[str]]
+    digest: str
+    """SHA-256 over every sample's id, category, label and image hash."""
+
+
+class ChainRecord(Record):
+    """A line of a chain's ``records.jsonl``: one sample's iteration ``t``, describe and generate together."""
+
+    sample: str
+    t: int = Field(ge=1)
+    outcome: Outcome
+    description: str | None = None
+    image: str | None = None
+    image_sha256: str | None = None
+    parent_sha256: str
+    seed: int
+    served_model: str | None = None
+    served_generator: str | None = None
+    revised_prompt: str | None = None
+    error: str | None = None
+
+
+class ScoreFile(Record):
+    """``reports/scores/<benchmark>/…json``: numbers, how many samples are behind them, and what went in."""
+
+    benchmark: str
+    dataset: str
+    model: str
+    generator: str
+    encoder: str
+    metrics: dict[str, FiniteFloat]
+    by_category: dict[str, dict[str, FiniteFloat]]
+    by_group: dict[str, dict[str, FiniteFloat]]
+    curve: list[dict[str, FiniteFloat]]
+    """One row per t, for step charts and ``dvc plots``."""
+    scored: int
+    total: int
+    coverage: float
+    inputs: dict[str, Any]
+    """Fingerprints, digests and settings that the numbers stand on."""
+
+
+def write_json(path: Path, value: Record | dict[str, Any]) -> None:
+    """Write a JSON file in one step: whoever looks sees the old bytes or the new ones."""
+    _write_text(path, pretty_json(value.to_dict() if isinstance(value, Record) else value))
+
+
+def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
+    """Write one canonical JSON object per line, in one step."""
+    _write_text(path, "".join(canonical_json(row.to_dict()) + "\n" for row in rows))
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(text.encode())
+    partial.replace(path)
+
+
+def read_json(path: Path, kind: type[R]) -> R:
+    """Read a file that :func:`write_json` wrote.
+
+    Raises:
+        StoreError: it is missing, or is not a ``kind`` of a schema known here.
+    """
+    return _parse(kind, _read_text(path), str(path))
+
+
+def read_jsonl(path: Path, kind: type[R]) -> list[R]:
+    """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`."""
+    lines = _read_text(path).split("\n")[:-1]  # not splitlines: a text may hold U+2028
+    return [_parse(kind, line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        raise StoreError(f"{path} is missing; run 'dvc repro', or 'dvc pull' to fetch it") from None
+
+
+def _parse(kind: type[R], text: str, where: str) -> R:
+    try:
+        return kind.model_validate(json.loads(text))
+    except (ValidationError, ValueError) as error:
+        first = str(error).splitlines()[-1 if isinstance(error, json.JSONDecodeError) else 0]
+        raise StoreError(f"{where} is not a {kind.__name__} of schema {kind.SCHEMA}: {first}") from None
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """A folder that appears at ``target`` whole, when the block ends well, and not at all otherwise."""
+    partial = target.with_name(target.name + ".partial")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        yield partial
+        shutil.rmtree(target, ignore_errors=True)
+        partial.replace(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def read_samples(folder: Path) -> list[Sample]:
+    """The samples of a dataset folder, in the order of its manifest."""
+    return [
+        Sample(entry.id, ImageFile(folder / entry.file, entry.sha256), entry.category, entry.label)
+        for entry in read_jsonl(folder / "samples.jsonl", SampleEntry)
+    ]

@@ -1,0 +1,60 @@
+"""Provider name → class, imported only when it is used.
+
+A new provider is one file and one line here; nothing else names it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from driftledger.errors import ConfigError, MissingExtraError, unknown_name
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+PROVIDERS: dict[str, dict[str, str]] = {
+    "datasets": {
+        "photos": "driftledger.datasets.photos:Photos",
+        "image_folder": "driftledger.datasets.image_folder:ImageFolder",
+        "huggingface": "driftledger.datasets.huggingface:HuggingFace",
+    },
+    "models": {
+        "regions": "driftledger.models.regions:Regions",
+        "blind": "driftledger.models.blind:Blind",
+    },
+    "generators": {"painter": "driftledger.generators.painter:Painter"},
+    "encoders": {"layout": "driftledger.encoders.layout:Layout"},
+}
+
+EXTRAS = {"datasets": "huggingface"}
+"""Top-level module of an optional library → the extra of this package that installs it."""
+
+
+def provider_class(section: str, provider: str) -> "type[BaseModel]":
+    """Import the class behind ``provider`` in one of the sections of :data:`PROVIDERS`.
+
+    Raises:
+        ConfigError: no such provider.
+    """
+    table = PROVIDERS[section]
+    if provider not in table:
+        raise ConfigError(unknown_name(f"{section} provider", provider, table))
+    module, _, name = table[provider].partition(":")
+    found: type[BaseModel] = getattr(import_module(module), name)
+    return found
+
+
+def import_extra(module: str) -> Any:
+    """Import an optional library, or say in one sentence which extra installs it.
+
+    Raises:
+        MissingExtraError: the library is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        top = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != top:
+            raise
+        raise MissingExtraError(
+            f"the library {top!r} is not installed; run: pip install 'driftledger[{EXTRAS[top]}]'"
+        ) from None

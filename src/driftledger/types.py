@@ -1,0 +1,99 @@
+"""Shared value types. Imports nothing of ours."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+Float32: TypeAlias = NDArray[np.float32]
+Float64: TypeAlias = NDArray[np.float64]
+
+
+class Outcome(StrEnum):
+    """What became of a component call. Every record has exactly one."""
+
+    OK = "ok"
+    REFUSED = "refused"  # declined in free text
+    FILTERED = "filtered"  # stopped by a safety filter
+    TRUNCATED = "truncated"  # stopped at the length limit; kept and flagged
+    UNPARSED = "unparsed"  # no option or grade could be read
+    FAILED = "failed"  # gave up after retries; never cached
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the call left something that a next step can work with."""
+        return self in (Outcome.OK, Outcome.TRUNCATED)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFile:
+    """An RGB PNG on disk, known by the SHA-256 of its bytes; opened only when looked at."""
+
+    path: Path
+    sha256: str
+
+    def open(self) -> Image.Image:
+        """Decode the file into an RGB image, H×W×3 of uint8."""
+        with Image.open(self.path) as image:
+            return image.convert("RGB")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One unlabelled item of a dataset, with the category it is averaged in, where it has one."""
+
+    id: str
+    image: ImageFile
+    category: str | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a conversation: text and images in the order in which they are shown."""
+
+    role: Literal["system", "user", "assistant"]
+    parts: tuple[str | ImageFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What a model is given: turns, of which the last is the user's."""
+
+    turns: tuple[Turn, ...]
+
+    @classmethod
+    def ask(cls, text: str, image: ImageFile) -> "Conversation":
+        """One user turn that shows ``image`` and says ``text``."""
+        return cls((Turn("user", (image, text)),))
+
+    @property
+    def last_image(self) -> ImageFile | None:
+        """The image shown last, or None where the conversation has none."""
+        images = [part for turn in self.turns for part in turn.parts if isinstance(part, ImageFile)]
+        return images[-1] if images else None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answered."""
+
+    text: str
+    outcome: Outcome = Outcome.OK
+    served_model: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What a generator drew; ``image`` is None exactly where ``outcome`` leaves nothing to go on with."""
+
+    image: Image.Image | None
+    outcome: Outcome = Outcome.OK
+    served_model: str | None = None
+    revised_prompt: str | None = None
+    error: str | None = None
