@@ -1,26 +1,26 @@
 """The three kinds of component, and the fingerprint that says which version of one was at work."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
 
 from PIL import Image
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from driftledger.canonical import sha256_of
+from driftledger.strict import Strict
 from driftledger.types import Conversation, Float32, Generated, Reply
 
 Kind = Literal["model", "generator", "encoder"]
 
 
-class Component(BaseModel, ABC):
+class Component(Strict, ABC):
     """A frozen specification, whose fields are its configuration, and the one method that does the work.
 
     ``provider`` is its name in the registry. ``version`` is raised whenever a change to the code changes what
     comes out; a golden test holds embedded components to that.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: ClassVar[Kind]
     provider: ClassVar[str]
@@ -34,6 +34,11 @@ class Component(BaseModel, ABC):
         """The resolved identity of weights or service; empty where code is all there is."""
         return {}
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other settings, checked, and with its own fingerprint: pydantic's would keep the cached one."""
+        return type(self).model_validate(self.model_dump() | dict(update or {}))
+
+    @cached_property
     def spec(self) -> dict[str, Any]:
         """Everything that can change the output: provider, version, settings and resolved identity."""
         return {
@@ -43,10 +48,10 @@ class Component(BaseModel, ABC):
             "identity": self.identity(),
         }
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """Hex SHA-256 of the canonical JSON of :meth:`spec`."""
-        return sha256_of(self.spec())
+        """Hex SHA-256 of the canonical JSON of :attr:`spec`."""
+        return sha256_of(self.spec)
 
 
 class Model(Component):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from driftledger.canonical import canonical_json, pretty_json
+from driftledger.components import Component
 from driftledger.errors import StoreError
 from driftledger.types import ImageFile, Outcome, Sample
 
@@ -77,6 +78,44 @@ class ChainRecord(Record):
     error: str | None = None
 
 
+class ComponentCard(Record):
+    """Which version of a component was at work: its catalogue name, its spec, and the fingerprint over the spec."""
+
+    name: str
+    fingerprint: str
+    provider: str
+    version: str
+    settings: dict[str, Any]
+    identity: dict[str, Any]
+
+    @classmethod
+    def of(cls, name: str, component: Component) -> "ComponentCard":
+        return cls(name=name, fingerprint=component.fingerprint, **component.spec)
+
+
+class ChainCard(Record):
+    """A chain's ``components.json``: everything that its records stand on."""
+
+    dataset: str
+    dataset_digest: str
+    model: ComponentCard
+    generator: ComponentCard
+    iterations: int
+    describe_prompt: str
+    generate_prompt: str
+    seed: int
+
+
+class ScoreInputs(Record):
+    """What a score file's numbers were computed from."""
+
+    dataset_digest: str
+    records_sha256: str
+    chain: ChainCard
+    encoder: ComponentCard
+    settings: dict[str, Any]
+
+
 class ScoreFile(Record):
     """``reports/scores/<benchmark>/…json``: numbers, how many samples are behind them, and what went in."""
 
@@ -88,26 +127,42 @@ class ScoreFile(Record):
     metrics: dict[str, FiniteFloat]
     by_category: dict[str, dict[str, FiniteFloat]]
     by_group: dict[str, dict[str, FiniteFloat]]
+    groups: dict[str, list[str]]
     curve: list[dict[str, FiniteFloat]]
     """One row per t, for step charts and ``dvc plots``."""
+    failures: dict[str, int]
+    """Outcome → how many chains it ended before T."""
     scored: int
     total: int
     coverage: float
-    inputs: dict[str, Any]
-    """Fingerprints, digests and settings that the numbers stand on."""
+    absent: dict[str, str]
+    """What could not be computed, and why."""
+    inputs: ScoreInputs
+
+
+class SampleScore(Record):
+    """A line of ``….samples.jsonl``: one sample's values; None where its chain did not get that far."""
+
+    sample: str
+    category: str
+    similarity: list[FiniteFloat | None]
+    gc: list[FiniteFloat | None]
+    outcome: Outcome
+    """Of the last iteration that was tried."""
 
 
 def write_json(path: Path, value: Record | dict[str, Any]) -> None:
     """Write a JSON file in one step: whoever looks sees the old bytes or the new ones."""
-    _write_text(path, pretty_json(value.to_dict() if isinstance(value, Record) else value))
+    write_text(path, pretty_json(value.to_dict() if isinstance(value, Record) else value))
 
 
 def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
     """Write one canonical JSON object per line, in one step."""
-    _write_text(path, "".join(canonical_json(row.to_dict()) + "\n" for row in rows))
+    write_text(path, "".join(canonical_json(row.to_dict()) + "\n" for row in rows))
 
 
-def _write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 text file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
     partial.write_bytes(text.encode())

@@ -1,0 +1,1 @@
+"""Pure functions on arrays and text; no files, no models."""

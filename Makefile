@@ -1,0 +1,57 @@
+# The commands of the README. Everything is installed into .venv, pinned by requirements*.txt.
+PYTHON ?= python3
+VENV := .venv
+UV_VERSION := 0.13.8
+UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export DVC_NO_ANALYTICS := 1
+export MLFLOW_DISABLE_TELEMETRY := true
+
+.PHONY: run test check lint ui bench requirements clean
+.DELETE_ON_ERROR:
+
+run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
+	dvc repro
+
+test: $(VENV)/installed-dev ## run the tests
+	pytest -n auto
+
+check: lint ## what CI checks before it runs
+	$(MAKE) test
+
+lint: $(VENV)/installed-dev
+	ruff check .
+	ruff format --check .
+	mypy
+
+ui: $(VENV)/installed ## open http://127.0.0.1:5000
+	mlflow ui --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db}" --host 127.0.0.1 --port 5000
+
+bench: $(VENV)/installed-dev ## measure; results in reports/benchmarks/
+	python benchmarks/frechet.py
+	python benchmarks/chain_memory.py
+
+requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
+	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links --upgrade pyproject.toml -o requirements.txt
+	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links --constraint requirements.txt --extra dev pyproject.toml \
+		-o requirements-dev.txt
+
+clean: ## remove what was installed; data, results and MLflow stay
+	rm -rf $(VENV)
+
+$(VENV)/uv:
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	touch $@
+
+$(VENV)/installed: $(VENV)/uv requirements.txt pyproject.toml
+	$(UV) -r requirements.txt
+	$(UV) --no-deps -e .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
+	$(UV) -r requirements-dev.txt
+	touch $@

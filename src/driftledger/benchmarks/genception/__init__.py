@@ -1,0 +1,5 @@
+"""GenCeption: describe an image, redraw it from the description, repeat; how much meaning survives?
+
+Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Algorithm 1. :mod:`.chain` collects,
+:mod:`.drift` scores.
+"""

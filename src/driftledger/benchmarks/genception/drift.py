@@ -1,0 +1,261 @@
+"""The scoring half: how far each chain has drifted from its first image, seen through one encoder."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from driftledger.benchmarks.genception.summary import Summary, means_of
+from driftledger.canonical import sha256_file
+from driftledger.components import Encoder
+from driftledger.config import GenCeption
+from driftledger.errors import CoverageError
+from driftledger.layout import Combination
+from driftledger.metrics.bootstrap import bootstrap_interval
+from driftledger.metrics.drift import cosine_similarity, gc_at
+from driftledger.metrics.exact import round_significant
+from driftledger.metrics.frechet import frechet_distance
+from driftledger.records import (
+    ChainCard,
+    ChainRecord,
+    ComponentCard,
+    DatasetCard,
+    SampleScore,
+    ScoreFile,
+    ScoreInputs,
+    read_json,
+    read_jsonl,
+    read_samples,
+)
+from driftledger.types import Float32, Float64, ImageFile, Sample
+
+UNCATEGORISED = "all"
+"""The one category of a dataset that has none."""
+
+FRECHET_DIGITS = 6
+"""Singular values differ in their last bits between processors; stored distances must not."""
+
+
+class Drift(NamedTuple):
+    """What the encoder sees of N chains: cosine similarities, N×T with NaN where a chain did not get that far, and
+    per category the Fréchet distance between the originals and iteration t, for t = 1 … T as far as it exists."""
+
+    similarities: Float64
+    frechet: dict[str, list[float]]
+
+
+def score(
+    dataset: Path, chain: Path, combination: Combination, encoder: Encoder, settings: GenCeption, seed: int
+) -> tuple[ScoreFile, list[SampleScore]]:
+    """Score the chains in folder ``chain``, which started from the samples in folder ``dataset``.
+
+    Raises:
+        CoverageError: fewer than ``min_coverage`` of the chains reached T.
+    """
+    card = read_json(dataset / "dataset.json", DatasetCard)
+    samples = read_samples(dataset)
+    records = read_jsonl(chain / "records.jsonl", ChainRecord)
+    categories = [sample.category or UNCATEGORISED for sample in samples]
+    last = {record.sample: record for record in records}
+    _check_coverage(samples, last, settings)
+
+    drift = _measure(samples, categories, _drawn_images(chain, records), encoder, settings.iterations)
+    per_sample = _per_sample(drift.similarities)
+    summary = means_of(per_sample, categories, card.groups)
+    frechet = _frechet_summary(drift.frechet, encoder.frechet_name, card.groups)
+    intervals = _intervals(per_sample, categories, settings, seed)
+    reached = int(np.isfinite(per_sample[f"gc_at_{settings.iterations}"]).sum())
+    score_file = ScoreFile(
+        benchmark="genception",
+        dataset=card.name,
+        model=combination.model,
+        generator=combination.generator,
+        encoder=combination.encoder,
+        metrics=summary.overall | frechet.overall | intervals,
+        by_category=_merge(summary.by_category, frechet.by_category),
+        by_group=_merge(summary.by_group, frechet.by_group),
+        groups=card.groups,
+        curve=_curve(summary.overall | frechet.overall | intervals, encoder.frechet_name, settings.iterations),
+        failures=dict(sorted(_failures(samples, last, settings.iterations).items())),
+        scored=reached,
+        total=len(samples),
+        coverage=reached / len(samples),
+        absent=_absent(summary, frechet, settings.iterations, encoder.frechet_name),
+        inputs=ScoreInputs(
+            dataset_digest=card.digest,
+            records_sha256=sha256_file(chain / "records.jsonl"),
+            chain=read_json(chain / "components.json", ChainCard),
+            encoder=ComponentCard.of(combination.encoder, encoder),
+            settings={"bootstrap": settings.bootstrap.model_dump(), "iterations": settings.iterations, "seed": seed},
+        ),
+    )
+    return score_file, list(_sample_rows(samples, categories, last, drift.similarities, per_sample))
+
+
+def _check_coverage(samples: list[Sample], last: dict[str, ChainRecord], settings: GenCeption) -> None:
+    short = [sample.id for sample in samples if not _complete(last.get(sample.id), settings.iterations)]
+    coverage = 1 - len(short) / len(samples)
+    if coverage < settings.min_coverage or len(short) == len(samples):
+        whys = [_why(last.get(name)) for name in short]
+        listed = "; ".join(f"{name}: {why}" for name, why in islice(zip(short, whys, strict=True), 5))
+        more = f"; and {len(short) - 5} more" if len(short) > 5 else ""
+        raise CoverageError(
+            f"only {len(samples) - len(short)} of {len(samples)} chains reached t={settings.iterations}, and "
+            f"genception.min_coverage in params.yaml asks for {settings.min_coverage:.0%} ({listed}{more}); "
+            "failed calls are tried again by 'dvc repro --force' on the chain stage"
+        )
+
+
+def _complete(record: ChainRecord | None, iterations: int) -> bool:
+    return record is not None and record.t == iterations and record.image is not None
+
+
+def _why(record: ChainRecord | None) -> str:
+    if record is None:
+        return "no record"
+    return f"{record.outcome} at t={record.t}" + (f", {record.error}" if record.error else "")
+
+
+def _failures(samples: list[Sample], last: dict[str, ChainRecord], iterations: int) -> Counter[str]:
+    ends = (last.get(sample.id) for sample in samples)
+    return Counter(str(end.outcome) for end in ends if end is not None and not _complete(end, iterations))
+
+
+def _drawn_images(chain: Path, records: list[ChainRecord]) -> dict[tuple[str, int], ImageFile]:
+    return {
+        (record.sample, record.t): ImageFile(chain / record.image, record.image_sha256 or "")
+        for record in records
+        if record.image is not None
+    }
+
+
+def _measure(
+    samples: list[Sample],
+    categories: list[str],
+    drawn: dict[tuple[str, int], ImageFile],
+    encoder: Encoder,
+    iterations: int,
+) -> Drift:
+    originals = _encode(encoder, (sample.image for sample in samples))
+    similarities = np.full((len(samples), iterations), np.nan)
+    frechet: dict[str, list[float]] = {category: [] for category in sorted(set(categories))}
+    for t in range(1, iterations + 1):
+        reached = [index for index, sample in enumerate(samples) if (sample.id, t) in drawn]
+        if not reached:
+            break
+        features = _encode(encoder, (drawn[samples[index].id, t] for index in reached))
+        similarities[reached, t - 1] = cosine_similarity(originals[reached], features)
+        for category, distances in frechet.items():
+            rows = [row for row, index in enumerate(reached) if categories[index] == category]
+            if len(rows) >= 2 and len(distances) == t - 1:
+                before = originals[[reached[row] for row in rows]]
+                distances.append(round_significant(frechet_distance(before, features[rows]), FRECHET_DIGITS))
+    return Drift(similarities, frechet)
+
+
+def _encode(encoder: Encoder, images: Iterable[ImageFile]) -> Float32:
+    """Features of all images, with only one batch of them decoded at a time."""
+    waiting = iter(images)
+    batches = []
+    while batch := list(islice(waiting, encoder.batch_size)):
+        batches.append(encoder.encode_images([image.open() for image in batch]))
+    return np.concatenate(batches)
+
+
+def _per_sample(similarities: Float64) -> dict[str, Float64]:
+    """Per-sample values by metric name; NaN where a chain is too short."""
+    iterations = similarities.shape[1]
+    values = {f"similarity_at_{t}": similarities[:, t - 1] for t in range(1, iterations + 1)}
+    values |= {f"gc_at_{t}": gc_at(similarities, t) for t in range(1, iterations + 1)}
+    values["similarity_mean"] = np.cumsum(similarities, axis=1)[:, -1] / iterations
+    return values
+
+
+def _frechet_summary(distances: dict[str, list[float]], name: str, groups: dict[str, list[str]]) -> Summary:
+    """GC_FID@t per category (equation 4), and its means; a category with fewer than two chains at t has none."""
+    categories = list(distances)
+    most = max(len(values) for values in distances.values())
+    per_category = {
+        f"{name}_at_{t}": np.array(
+            [gc_at(np.array([values]), t)[0] if len(values) >= t else np.nan for values in distances.values()]
+        )
+        for t in range(1, most + 1)
+    }
+    return means_of(per_category, categories, groups)
+
+
+def _intervals(
+    per_sample: dict[str, Float64], categories: list[str], settings: GenCeption, seed: int
+) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for t in range(1, settings.iterations + 1):
+        values = per_sample[f"gc_at_{t}"]
+        there = np.isfinite(values)
+        low, high = bootstrap_interval(
+            values[there],
+            [category for category, is_there in zip(categories, there, strict=True) if is_there],
+            resamples=settings.bootstrap.resamples,
+            confidence=settings.bootstrap.confidence,
+            seed=seed,
+        )
+        found |= {f"gc_at_{t}_low": low, f"gc_at_{t}_high": high}
+    return found
+
+
+def _curve(metrics: dict[str, float], frechet_name: str, iterations: int) -> list[dict[str, float]]:
+    names = {
+        "similarity": "similarity_at_{t}",
+        "gc": "gc_at_{t}",
+        "gc_low": "gc_at_{t}_low",
+        "gc_high": "gc_at_{t}_high",
+        frechet_name: frechet_name + "_at_{t}",
+    }
+    return [
+        {"t": t} | {column: metrics[key.format(t=t)] for column, key in names.items() if key.format(t=t) in metrics}
+        for t in range(1, iterations + 1)
+    ]
+
+
+def _absent(summary: Summary, frechet: Summary, iterations: int, frechet_name: str) -> dict[str, str]:
+    """Which values at T have nothing behind them, and why."""
+    reasons = {
+        f"gc_at_{iterations}": "no chain reached T",
+        f"{frechet_name}_at_{iterations}": "fewer than two chains did",
+    }
+    rows = {name: row | frechet.by_category[name] for name, row in summary.by_category.items()}
+    return {
+        f"{category}: {metric}": reason
+        for category, row in rows.items()
+        for metric, reason in reasons.items()
+        if metric not in row
+    }
+
+
+def _merge(first: dict[str, dict[str, float]], second: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    return {name: row | second.get(name, {}) for name, row in first.items()}
+
+
+def _sample_rows(
+    samples: list[Sample],
+    categories: list[str],
+    last: dict[str, ChainRecord],
+    similarities: Float64,
+    per_sample: dict[str, Float64],
+) -> Iterator[SampleScore]:
+    iterations = similarities.shape[1]
+    gc = np.stack([per_sample[f"gc_at_{t}"] for t in range(1, iterations + 1)], axis=1)
+    for index, sample in enumerate(samples):
+        yield SampleScore(
+            sample=sample.id,
+            category=categories[index],
+            similarity=_finite(similarities[index]),
+            gc=_finite(gc[index]),
+            outcome=last[sample.id].outcome,
+        )
+
+
+def _finite(values: Float64) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]

@@ -1,0 +1,248 @@
+"""The call store: every finished component call, kept so that none is made or paid for twice.
+
+SQLite (WAL) holds one row per call, a content-addressed folder holds the images; a batch is one transaction. The
+store is disposable: it only saves work. Failures are never kept, so that the next run tries them again.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from driftledger.canonical import canonical_json, sha256_bytes, sha256_file, sha256_of
+from driftledger.errors import StoreError
+from driftledger.types import Conversation, ImageFile, Outcome
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+    key TEXT PRIMARY KEY,
+    parts TEXT NOT NULL,       -- canonical JSON of what the key is made of
+    role TEXT NOT NULL,
+    dataset TEXT NOT NULL,
+    sample TEXT NOT NULL,      -- context, not part of the key
+    t INTEGER NOT NULL,
+    result TEXT NOT NULL,
+    seconds REAL NOT NULL,
+    made INTEGER NOT NULL DEFAULT 1
+);
+CREATE INDEX IF NOT EXISTS calls_by_sample ON calls (sample, role, t);
+"""
+_MOST_KEYS = 500  # SQLite's limit on variables in one statement is 999 in old builds
+
+
+@dataclass(frozen=True)
+class CallKey:
+    """What a call's result hangs on, and nothing else: equal keys are the same call."""
+
+    fingerprint: str
+    role: str
+    input: Any
+    images: tuple[str, ...]
+    seed: int | None
+    component: Mapping[str, Any] = field(compare=False)
+    """The component's spec, kept so that ``calls why`` can say what differs behind two fingerprints."""
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 over (component fingerprint, role, rendered input, hash of each input image, seed)."""
+        return sha256_of([self.fingerprint, self.role, self.input, list(self.images), self.seed])
+
+    def parts(self) -> dict[str, Any]:
+        return {
+            "component": dict(self.component),
+            "role": self.role,
+            "input": self.input,
+            "images": list(self.images),
+            "seed": self.seed,
+        }
+
+
+def rendered(conversation: Conversation) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """A conversation as part of a key: its turns with hashes for images, and those hashes by themselves."""
+    parts = [part for turn in conversation.turns for part in turn.parts]
+    turns = [{"role": turn.role, "parts": [_rendered_part(part) for part in turn.parts]} for turn in conversation.turns]
+    return turns, tuple(part.sha256 for part in parts if isinstance(part, ImageFile))
+
+
+def _rendered_part(part: str | ImageFile) -> dict[str, str]:
+    return {"text": part} if isinstance(part, str) else {"image": part.sha256}
+
+
+class Context(NamedTuple):
+    """Whom a call was made for; for people, not part of its key."""
+
+    dataset: str
+    sample: str
+    t: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call gave, as it is stored: text for a model, an image for a generator."""
+
+    outcome: Outcome
+    text: str | None = None
+    image: ImageFile | None = None
+    served_model: str | None = None
+    revised_prompt: str | None = None
+    error: str | None = None
+
+
+class Finished(NamedTuple):
+    """One result on its way into the store; ``png`` holds the image's bytes, where there is one."""
+
+    key: CallKey
+    context: Context
+    result: Result
+    png: bytes | None
+    seconds: float
+
+
+class StoredCall(NamedTuple):
+    """A row of the store, for people."""
+
+    digest: str
+    context: Context
+    parts: dict[str, Any]
+    seconds: float
+    made: int
+
+
+class CallStore:
+    """Finished calls in ``folder``; safe under kills and under several processes at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open or create the store.
+
+        Raises:
+            StoreError: the folder cannot be written, or holds something that is not a call store.
+        """
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(folder / "calls.db", timeout=60, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.executescript(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(
+                f"the call store {folder} cannot be opened ({error}); mend its rights, or delete it: it only saves work"
+            ) from None
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> "CallStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def get(self, digests: Sequence[str]) -> dict[str, Result]:
+        """The stored results among ``digests``. One whose image is gone or altered counts as not stored."""
+        loaded = {digest: self._load(text) for digest, text in self._select("result", digests)}
+        return {digest: result for digest, result in loaded.items() if result is not None}
+
+    def seconds(self, digests: Sequence[str]) -> dict[str, float]:
+        """How long each stored call among ``digests`` took, in seconds; a batch's time is shared evenly."""
+        return dict(self._select("seconds", digests))
+
+    def _select(self, column: str, digests: Sequence[str]) -> Iterator[tuple[str, Any]]:
+        for start in range(0, len(digests), _MOST_KEYS):
+            some = digests[start : start + _MOST_KEYS]
+            marks = ",".join("?" * len(some))
+            yield from self._db.execute(f"SELECT key, {column} FROM calls WHERE key IN ({marks})", some)
+
+    def put(self, finished: Iterable[Finished]) -> list[Result]:
+        """Store a batch in one transaction and return its results with their images as files.
+
+        A call that is already there keeps its first result and counts up ``made``. Failures pass through.
+
+        Raises:
+            StoreError: the disk is full or cannot be written; what was stored before stays.
+        """
+        batch = list(finished)
+        try:
+            results = [self._with_image(item) for item in batch]
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                for item, result in zip(batch, results, strict=True):
+                    if result.outcome is not Outcome.FAILED:
+                        self._insert(item, result)
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(
+                f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
+                "calls stored so far are not repeated"
+            ) from None
+        return results
+
+    def _insert(self, item: Finished, result: Result) -> None:
+        row = {
+            "outcome": result.outcome,
+            "text": result.text,
+            "image": result.image.sha256 if result.image else None,
+            "served_model": result.served_model,
+            "revised_prompt": result.revised_prompt,
+            "error": result.error,
+        }
+        self._db.execute(
+            "INSERT INTO calls (key, parts, role, dataset, sample, t, result, seconds) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET made = made + 1",
+            (
+                item.key.digest,
+                canonical_json(item.key.parts()),
+                item.key.role,
+                *item.context,
+                canonical_json(row),
+                item.seconds,
+            ),
+        )
+
+    def _with_image(self, item: Finished) -> Result:
+        if item.png is None:
+            return item.result
+        digest = sha256_bytes(item.png)
+        path = self._object(digest)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+            with partial.open("wb") as file:
+                file.write(item.png)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        return replace(item.result, image=ImageFile(path, digest))
+
+    def _load(self, text: str) -> Result | None:
+        row = json.loads(text)
+        digest = row.pop("image")
+        result = Result(outcome=Outcome(row.pop("outcome")), **row)
+        if digest is None:
+            return result
+        path = self._object(digest)
+        if not path.is_file() or sha256_file(path) != digest:
+            path.unlink(missing_ok=True)
+            return None
+        return replace(result, image=ImageFile(path, digest))
+
+    def _object(self, digest: str) -> Path:
+        return self.folder / "objects" / digest[:2] / f"{digest}.png"
+
+    def rows(self, *, digest_prefix: str = "", sample: str | None = None) -> list[StoredCall]:
+        """Rows in the order in which they were stored, for people and tests."""
+        query = "SELECT key, dataset, sample, t, parts, seconds, made FROM calls WHERE key >= ? AND key < ?"
+        arguments: list[object] = [digest_prefix, digest_prefix + "g"]
+        if sample is not None:
+            query += " AND sample = ?"
+            arguments.append(sample)
+        return [
+            StoredCall(key, Context(dataset, name, t), json.loads(parts), seconds, made)
+            for key, dataset, name, t, parts, seconds, made in self._db.execute(query + " ORDER BY rowid", arguments)
+        ]

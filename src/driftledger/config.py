@@ -1,0 +1,189 @@
+"""``params.yaml`` → frozen, validated settings. Defaults live in that file and nowhere else."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from driftledger.components import Component, Encoder, Generator, Model
+from driftledger.datasets.base import DatasetProvider
+from driftledger.errors import ConfigError, unknown_name
+from driftledger.registry import PROVIDERS, provider_class
+from driftledger.strict import Strict, explain
+
+PARAMS = "params.yaml"
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+"""A catalogue name. It becomes a folder, a DVC stage and an MLflow metric."""
+
+
+def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{twice[0]!r} is selected twice")
+    return names
+
+
+Selection = Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(_no_duplicates)]
+
+
+class Run(Strict):
+    """Which catalogue entries are evaluated, in every combination."""
+
+    datasets: Selection
+    models: Selection
+    generators: Selection
+    encoders: Selection
+    seed: int = Field(ge=0, lt=2**32)
+
+
+class Bootstrap(Strict):
+    """Percentile bootstrap over samples."""
+
+    resamples: int = Field(ge=100, le=1_000_000)
+    confidence: float = Field(gt=0.5, lt=1.0)
+
+
+class GenCeption(Strict):
+    """Settings of the GenCeption protocol."""
+
+    iterations: int = Field(ge=1, le=100)
+    describe_prompt: str = Field(min_length=1)
+    generate_prompt: str
+    min_coverage: float = Field(ge=0.0, le=1.0)
+    bootstrap: Bootstrap
+
+    @model_validator(mode="after")
+    def _has_place(self) -> "GenCeption":
+        if self.generate_prompt.count("{description}") != 1:
+            raise ValueError("generate_prompt must hold the placeholder {description} exactly once")
+        return self
+
+
+class Tracking(Strict):
+    """Where runs are shown. ``MLFLOW_TRACKING_URI`` overrides ``uri``."""
+
+    uri: str = Field(min_length=1)
+    experiment: str = Field(min_length=1, max_length=200)
+
+
+DVC_IGNORES = ("size", "nfiles")
+"""DVC 3.67 leaves keys of these names out when it looks a stage up among past runs, wherever they stand, so that a
+changed value would bring back the outputs of the old one."""
+
+
+class Entry(BaseModel):
+    """A catalogue entry: a provider and whatever settings that provider knows."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    provider: str
+
+    @model_validator(mode="after")
+    def _dvc_sees_every_key(self) -> "Entry":
+        for key in _keys(self.settings()):
+            if key in DVC_IGNORES:
+                raise ValueError(f"a setting must not be called {key!r}: DVC would not see that it has changed")
+        return self
+
+    def settings(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+def _keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from (str(key), *_keys(inner))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _keys(inner)
+
+
+Catalogue = dict[Name, Entry]
+
+
+class Settings(Strict):
+    """All of ``params.yaml``."""
+
+    run: Run
+    genception: GenCeption
+    tracking: Tracking
+    datasets: Catalogue
+    models: Catalogue
+    generators: Catalogue
+    encoders: Catalogue
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> "Settings":
+        for section, providers in PROVIDERS.items():
+            catalogue: Catalogue = getattr(self, section)
+            for name, entry in catalogue.items():
+                if entry.provider not in providers:
+                    raise ValueError(unknown_name(f"{section}.{name}: provider", entry.provider, providers))
+            for name in getattr(self.run, section):
+                if name not in catalogue:
+                    raise ValueError(unknown_name(f"run.{section}:", name, catalogue))
+        return self
+
+    def dataset(self, name: str) -> DatasetProvider:
+        """The dataset provider behind a catalogue name.
+
+        Raises:
+            ConfigError: no such name, or its settings are wrong.
+        """
+        return cast(DatasetProvider, self._build("datasets", name))
+
+    def model(self, name: str) -> Model:
+        """The model behind a catalogue name; errors as in :meth:`dataset`."""
+        return cast(Model, self._build("models", name))
+
+    def generator(self, name: str) -> Generator:
+        """The generator behind a catalogue name; errors as in :meth:`dataset`."""
+        return cast(Generator, self._build("generators", name))
+
+    def encoder(self, name: str) -> Encoder:
+        """The encoder behind a catalogue name; errors as in :meth:`dataset`."""
+        return cast(Encoder, self._build("encoders", name))
+
+    def _build(self, section: str, name: str) -> Component | DatasetProvider:
+        catalogue: Mapping[str, Entry] = getattr(self, section)
+        if name not in catalogue:
+            raise ConfigError(unknown_name(f"{PARAMS}: {section}:", name, catalogue))
+        entry = catalogue[name]
+        cls = provider_class(section, entry.provider)
+        try:
+            return cast(Component | DatasetProvider, cls.model_validate(entry.settings()))
+        except ValidationError as error:
+            raise ConfigError(explain(error, f"{PARAMS}: {section}.{name}")) from None
+
+
+def load_settings(path: Path = Path(PARAMS)) -> Settings:
+    """Read and check ``params.yaml``, the selected entries' own settings included.
+
+    Raises:
+        ConfigError: it is missing, is not YAML, or something in it is unknown or out of bounds.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    try:
+        settings = Settings.model_validate(raw)
+    except ValidationError as error:
+        raise ConfigError(explain(error, str(path))) from None
+    for section in PROVIDERS:
+        for name in getattr(settings.run, section):
+            settings._build(section, name)
+    return settings

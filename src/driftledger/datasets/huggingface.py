@@ -1,0 +1,164 @@
+"""An image dataset of the Hugging Face hub, or a local folder in one of its formats, as a dataset.
+
+The library ``datasets`` finds and loads the rows; the images' bytes are taken undecoded, so that the rules of
+:mod:`driftledger.datasets.decode` hold for them too.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from driftledger.canonical import sha256_of
+from driftledger.datasets.base import DatasetProvider, SourceItem, digest_files, read_file
+from driftledger.datasets.image_folder import printable
+from driftledger.errors import ConfigError, DataError, unknown_name
+from driftledger.registry import import_extra
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class HuggingFace(DatasetProvider):
+    """One split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which is recorded."""
+
+    provider: ClassVar[str] = "huggingface"
+
+    path: str = Field(min_length=1)
+    """A local folder, or an id on the hub."""
+    revision: str | None = None
+    """For the hub only, and needed there: a commit, which also works offline once loaded, or a branch or tag."""
+    name: str | None = None
+    """Which configuration, where the dataset has several."""
+    split: str = "test"
+    image_column: str = "image"
+    id_column: str | None = None
+    """Without it a sample's id is the number of its row."""
+    category_column: str | None = None
+    label_column: str | None = None
+    limit: int | None = Field(default=None, ge=1)
+    """How many rows are taken, from the first on."""
+
+    def items(self) -> Iterator[SourceItem]:
+        rows = self._rows()
+        digits = len(str(max(len(rows) - 1, 0)))
+        features = rows.features
+        for number, row in enumerate(rows):
+            place = f"row {number} of {self.split}"
+            named = partial(_text, row, features)
+            image = row[self.image_column] or {}
+            file = self._file_name(image.get("path"))
+            yield SourceItem(
+                id=f"{number:0{digits}}" if self.id_column is None else named(self.id_column) or "",
+                name=f"{place} ({file})" if file else place,
+                read=partial(_image_bytes, image, place),
+                category=named(self.category_column),
+                label=named(self.label_column),
+                source={"row": str(number)} | ({"file": file} if file else {}),
+            )
+
+    def source_digest(self) -> str:
+        folder = self._folder
+        if folder is None:
+            return sha256_of([self.path, self._commit])
+        found = sorted((path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file())
+        shown = ((name, path) for name, path in found if not any(part.startswith(".") for part in name.parts))
+        return digest_files((printable(name.as_posix()), path) for name, path in shown)
+
+    def source(self) -> dict[str, str]:
+        folder = self._folder
+        if folder is None:
+            return {"kind": self.provider, "dataset": self.path, "revision": self._commit}
+        return {"kind": self.provider, "folder": printable(folder.name)}
+
+    @property
+    def _folder(self) -> Path | None:
+        """The local folder, or None where ``path`` is an id on the hub."""
+        folder = Path(self.path).expanduser().absolute()
+        if not folder.is_dir():
+            if self.revision is None:
+                raise ConfigError(
+                    f"{self.path!r} is no folder here; mend path, or set revision if it is a dataset of the hub"
+                )
+            return None
+        if self.revision is not None:
+            raise ConfigError(f"{self.path!r} is a folder here, which has no revision; remove revision or the folder")
+        return folder
+
+    @cached_property
+    def _commit(self) -> str:
+        if self.revision is None or _COMMIT.fullmatch(self.revision):
+            return self.revision or ""
+        with self._trouble_in_one_sentence():
+            import_extra("datasets")
+            info = import_extra("huggingface_hub").HfApi().dataset_info(self.path, revision=self.revision)
+            return str(info.sha)
+
+    def _rows(self) -> Any:
+        datasets = import_extra("datasets")
+        folder = self._folder
+        with self._trouble_in_one_sentence():
+            if folder is None:
+                builder = datasets.load_dataset_builder(self.path, self.name, revision=self._commit)
+                if builder.hash != self._commit:  # without a network the library offers any revision it has
+                    raise DataError(f"{self.path} at {self._commit} is not stored here; load it once with a network")
+                builder.download_and_prepare()
+            else:
+                builder = datasets.load_dataset_builder(str(folder), self.name)
+                # Prepare anew: what the library has stored it recognises by the files' times, not by their content.
+                builder.download_and_prepare(download_mode="reuse_cache_if_exists")
+            rows = builder.as_dataset(split=self.split)
+        rows = self._needed_columns(rows)
+        return rows if self.limit is None else rows.select(range(min(self.limit, len(rows))))
+
+    def _needed_columns(self, rows: Any) -> Any:
+        columns = [self.image_column, self.id_column, self.category_column, self.label_column]
+        for column in columns:
+            if column is not None and column not in rows.features:
+                raise ConfigError(unknown_name(f"{self.path}: column", column, rows.features))
+        image = import_extra("datasets").Image
+        feature = rows.features[self.image_column]
+        if not isinstance(feature, image) and getattr(feature, "dtype", None) not in ("binary", "large_binary"):
+            raise ConfigError(f"{self.path}: column {self.image_column!r} holds no images; set image_column")
+        needed = list(dict.fromkeys(column for column in columns if column is not None))
+        return rows.select_columns(needed).cast_column(self.image_column, image(decode=False))
+
+    def _file_name(self, path: str | None) -> str | None:
+        """The image's file name as it is recorded: below the local folder, or without folders."""
+        if not path:
+            return None
+        file, folder = Path(path), self._folder
+        if folder is not None and file.is_relative_to(folder):
+            return printable(file.relative_to(folder).as_posix())
+        return printable(file.name)
+
+    @contextmanager
+    def _trouble_in_one_sentence(self) -> Iterator[None]:
+        datasets = import_extra("datasets")
+        http_error = import_extra("huggingface_hub").errors.HTTPError
+        try:
+            yield
+        except (datasets.exceptions.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
+            said = " ".join(str(error).split()) or type(error).__name__
+            raise DataError(
+                f"{self.path}, split {self.split!r}, cannot be loaded ({said:.300}); mend its settings or the network"
+            ) from None
+
+
+def _text(row: dict[str, Any], features: Any, column: str | None) -> str | None:
+    """A cell as text; a class label as its name."""
+    value = None if column is None else row[column]
+    if value is None:
+        return None
+    feature = features[column]
+    return str(feature.int2str(value)) if hasattr(feature, "int2str") and value >= 0 else str(value)
+
+
+def _image_bytes(image: dict[str, Any], place: str) -> bytes:
+    data: bytes | None = image.get("bytes")
+    if data is None and image.get("path"):
+        return read_file(Path(image["path"]), place)
+    return data or b""

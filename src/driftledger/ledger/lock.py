@@ -1,0 +1,59 @@
+"""``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view of."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from driftledger.errors import LedgerError
+
+
+class LockedFile(BaseModel):
+    """A file or folder as DVC saw it; a folder's MD5 ends in ``.dir``."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    path: str
+    md5: str
+    size: int
+    nfiles: int | None = None
+
+
+class LockEntry(BaseModel):
+    """One stage of ``dvc.lock``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cmd: str | list[str]
+    deps: list[LockedFile] = []
+    params: dict[str, dict[str, Any]] = {}
+    outs: list[LockedFile] = []
+
+    def without_code(self) -> dict[str, Any]:
+        """The entry's bytes and settings, JSON-ready, less the source files it depends on."""
+        kept = [dep for dep in self.deps if not dep.path.startswith("src/")]
+        return self.model_copy(update={"deps": kept}).model_dump(mode="json")
+
+    def out(self, path: str) -> LockedFile:
+        """The output at ``path``, relative to the top folder."""
+        return next(out for out in self.outs if out.path == path)
+
+
+def read_lock(root: Path) -> dict[str, LockEntry]:
+    """Stage name → entry.
+
+    Raises:
+        LedgerError: there is no ``dvc.lock``, or it is not one.
+    """
+    path = root / "dvc.lock"
+    try:
+        stages = yaml.safe_load(path.read_text(encoding="utf-8"))["stages"]
+        return {name: LockEntry.model_validate(entry) for name, entry in stages.items()}
+    except FileNotFoundError:
+        raise LedgerError(f"{path} is missing; run 'dvc repro' first") from None
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise LedgerError(
+            f"{path} is not a dvc.lock ({type(error).__name__}); restore it with 'git checkout dvc.lock' "
+            "or run 'dvc repro'"
+        ) from None

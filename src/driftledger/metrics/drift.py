@@ -1,0 +1,89 @@
+"""GenCeption's measure of semantic drift: similarity to the start, weighted towards the later iterations.
+
+Source: Cao, Buchner, Senane, Yang, "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", section 2.2.
+"""
+
+import math
+
+import numpy as np
+
+from driftledger.metrics._checks import check_features
+from driftledger.metrics.exact import exact_dot
+from driftledger.types import Float32, Float64
+
+
+def cosine_similarity(a: Float32, b: Float32) -> Float64:
+    """The cosine of the angle between row i of ``a`` and row i of ``b``: ⟨a, b⟩ / √(⟨a, a⟩·⟨b, b⟩).
+
+    Both are n×d; the answer is n values in [−1, 1], higher is more alike. It is the same bits on every machine, see
+    :mod:`driftledger.metrics.exact`, and equal rows give exactly 1.
+
+    Raises:
+        ValueError: the shapes differ, the type is not float32, nothing is in them, a value is not finite, or a
+            row is all zeros and so has no direction. Says which row.
+
+    >>> start = np.array([[3, 4], [1, 0]], dtype=np.float32)
+    >>> cosine_similarity(start, np.array([[4, 3], [0, 1]], dtype=np.float32))
+    array([0.96, 0.  ])
+    """
+    _check_pairs(a, b)
+    return np.array([_cosine(x, y) for x, y in zip(a, b, strict=True)])
+
+
+def gc_at(similarities: Float64, t: int) -> Float64:
+    """GC@t of each chain: Σᵢ₌₁ᵗ i·s⁽ⁱ⁾ / Σᵢ₌₁ᵗ i.
+
+    ``similarities`` is n×T, one row per chain: column i−1 holds s⁽ⁱ⁾, the similarity of iteration i to the start,
+    and NaN where the chain did not get there. The answer is n values within the range of s; higher is better for
+    cosines. A NaN before or at ``t`` gives NaN, as such a chain has no GC@t; a NaN after ``t`` does not matter.
+
+    GC_FID@t weighs a sequence of T Fréchet distances alike, so it is this function on a 1×T row; lower is then
+    better.
+
+    Raises:
+        ValueError: ``similarities`` is not a matrix, is empty or holds an infinity; ``t`` is not within 1..T.
+
+    >>> gc_at(np.array([[0.9, 0.6, 0.3], [0.8, 0.5, np.nan]]), 3)
+    array([0.5, nan])
+    >>> fid = [120.0, 150.0, 180.0]
+    >>> float(gc_at(np.array([fid]), 3)[0])
+    160.0
+    """
+    _check_similarities(similarities, t)
+    weights = range(1, t + 1)
+    return np.array(
+        [
+            math.fsum(i * s for i, s in zip(weights, row, strict=True)) / sum(weights)
+            for row in similarities[:, :t].tolist()
+        ]
+    )
+
+
+def _cosine(x: Float32, y: Float32) -> float:
+    # One root of the product, not the product of two roots: √(q·q) is exactly q, so equal rows give exactly 1.
+    cosine = exact_dot(x, y) / math.sqrt(exact_dot(x, x) * exact_dot(y, y))
+    return max(-1.0, min(1.0, cosine))
+
+
+def _check_pairs(a: Float32, b: Float32) -> None:
+    if a.shape != b.shape:
+        raise ValueError(f"a and b must have the same shape, but have {a.shape} and {b.shape}")
+    for name, features in (("a", a), ("b", b)):
+        if features.dtype != np.float32:
+            raise ValueError(f"{name} must be float32, whose products are exact, but is {features.dtype}")
+        check_features(name, features)
+        zero = np.flatnonzero(~features.any(axis=1))
+        if zero.size:
+            raise ValueError(f"{name} is all zeros in row {zero[0]}, which has no direction")
+
+
+def _check_similarities(similarities: Float64, t: int) -> None:
+    if similarities.ndim != 2:
+        raise ValueError(f"similarities must be chains × iterations, but have shape {similarities.shape}")
+    if similarities.size == 0:
+        raise ValueError(f"similarities are empty: their shape is {similarities.shape}")
+    infinite = np.flatnonzero(np.isinf(similarities).any(axis=1))
+    if infinite.size:
+        raise ValueError(f"similarities hold an infinity in row {infinite[0]}")
+    if not 1 <= t <= similarities.shape[1]:
+        raise ValueError(f"t must be within 1..{similarities.shape[1]}, but is {t}")

@@ -1,0 +1,30 @@
+"""Ranks as in the tables of the GenCeption paper: ties share the best rank."""
+
+import math
+from collections.abc import Sequence
+
+DECIMALS = 12
+"""Values are compared as rounded to this many decimals, so that rounding errors do not break a tie."""
+
+
+def competition_ranks(values: Sequence[float], higher_is_better: bool) -> list[int]:
+    """The rank of each value: 1 + how many are better, so that ties share a rank and the next are skipped.
+
+    Two values tie if they are equal when rounded to 12 decimals.
+
+    Raises:
+        ValueError: ``values`` is empty, or holds a NaN or an infinity; says which.
+
+    >>> competition_ranks([0.3, 0.5, 0.5, 0.1], higher_is_better=True)
+    [3, 1, 1, 4]
+    >>> competition_ranks([217.1, 223.6, 218.4], higher_is_better=False)
+    [1, 3, 2]
+    """
+    if len(values) == 0:
+        raise ValueError("there are no values to rank")
+    for index, value in enumerate(values):
+        if not math.isfinite(value):
+            raise ValueError(f"value {index} is {value}, which has no rank")
+    compared = [round(float(value), DECIMALS) for value in values]
+    best_first = sorted(compared, reverse=higher_is_better)
+    return [best_first.index(value) + 1 for value in compared]

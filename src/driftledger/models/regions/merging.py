@@ -1,0 +1,85 @@
+"""Adjacent patches → few regions, by Ward's criterion in whole numbers.
+
+Each merge takes the two neighbours that cost least: n₁·n₂/(n₁+n₂) times the squared distance of their mean features.
+Sums stay exact integers and ties go to the lower numbers, so the order of merges is the same everywhere.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Heap = list[tuple[int, int, int]]
+
+
+def merge(labels: NDArray[np.int64], features: NDArray[np.int64], keep: int) -> NDArray[np.int64]:
+    """Merge the patches of ``labels`` (H×W, 0…n−1, none empty) until ``keep`` regions are left.
+
+    Args:
+        features: H×W×d whole numbers, already weighted against one another.
+
+    Returns:
+        H×W labels 0…keep−1, numbered by first appearance in reading order.
+    """
+    count = int(labels.max()) + 1
+    areas = np.bincount(labels.ravel(), minlength=count).tolist()
+    sums = [list(row) for row in zip(*_sums(labels, features, count), strict=True)]
+    parents = list(range(count))
+    neighbours = _neighbours(labels, count)
+    heap: Heap = [
+        (_cost(areas[a], sums[a], areas[b], sums[b]), a, b) for a in range(count) for b in neighbours[a] if a < b
+    ]
+    heapq.heapify(heap)
+    left = count
+    while left > keep and heap:
+        _, a, b = heapq.heappop(heap)
+        if parents[a] != a or parents[b] != b:
+            continue
+        new = len(parents)
+        parents[a] = parents[b] = new
+        parents.append(new)
+        areas.append(areas[a] + areas[b])
+        sums.append([one + other for one, other in zip(sums[a], sums[b], strict=True)])
+        around = (neighbours[a] | neighbours[b]) - {a, b}
+        neighbours.append(around)
+        for other in around:
+            neighbours[other] -= {a, b}
+            neighbours[other].add(new)
+            heapq.heappush(heap, (_cost(areas[other], sums[other], areas[new], sums[new]), other, new))
+        left -= 1
+    return _relabel(labels, parents, count)
+
+
+def _cost(n1: int, sums1: Sequence[int], n2: int, sums2: Sequence[int]) -> int:
+    squared = 0
+    for one, other in zip(sums1, sums2, strict=True):
+        squared += (one * n2 - other * n1) ** 2
+    return squared // (n1 * n2 * (n1 + n2))
+
+
+def _sums(labels: NDArray[np.int64], features: NDArray[np.int64], count: int) -> Iterator[list[int]]:
+    flat = labels.ravel()
+    for channel in range(features.shape[-1]):
+        total = np.zeros(count, dtype=np.int64)
+        np.add.at(total, flat, features[..., channel].ravel())
+        yield total.tolist()
+
+
+def _neighbours(labels: NDArray[np.int64], count: int) -> list[set[int]]:
+    sides = [(labels[:, :-1], labels[:, 1:]), (labels[:-1], labels[1:])]
+    codes = np.concatenate([(one * count + other)[one != other] for one, other in sides])
+    found: list[set[int]] = [set() for _ in range(count)]
+    for code in np.unique(codes).tolist():
+        one, other = divmod(code, count)
+        found[one].add(other)
+        found[other].add(one)
+    return found
+
+
+def _relabel(labels: NDArray[np.int64], parents: list[int], count: int) -> NDArray[np.int64]:
+    for node in range(len(parents) - 1, -1, -1):
+        parents[node] = parents[parents[node]]
+    numbers: dict[int, int] = {}
+    table = [numbers.setdefault(parents[node], len(numbers)) for node in range(count)]
+    return np.array(table, dtype=np.int64)[labels]

@@ -1,0 +1,29 @@
+"""Untrusted text made inert for the place where it is shown."""
+
+import html
+import re
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~-])")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def for_terminal(text: str) -> str:
+    """Control characters, escape sequences and direction marks written out, e.g. ``\\x1b``; tabs and newlines stay."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
+def for_line(text: str) -> str:
+    """The same on one line."""
+    return for_terminal(" ".join(text.split()))
+
+
+def for_markdown(text: str) -> str:
+    """One line of plain text inside Markdown, a table cell included: no markup, no HTML, no links."""
+    return _MARKDOWN.sub(r"\\\1", html.escape(for_line(text), quote=False))
+
+
+def for_csv(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    inert = for_terminal(text)
+    return f"'{inert}" if inert.startswith(_FORMULA) else inert

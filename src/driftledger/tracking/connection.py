@@ -1,0 +1,185 @@
+"""The way into an MLflow store: quiet, quick to give up, and one sentence when it fails.
+
+Left alone, MLflow retries a dead server for minutes, prints a page of migrations for a new SQLite file, and
+leaves that file beyond repair when it is killed during them. Its messages repeat the password of the address.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from driftledger.errors import LedgerError
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+}
+"""Defaults for what the user has not set; some are read once, when MLflow is imported."""
+
+_CHATTER = ("alembic", "mlflow.store.db.utils", "urllib3.connectionpool")
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_PLAIN_WORDS = {
+    "Connection refused": "the connection was refused",
+    "timed out": "it did not answer in time",
+    "Failed to resolve": "its host is unknown",
+    "Name or service not known": "its host is unknown",
+    "readonly database": "it is read-only",
+    "database is locked": "another process keeps it locked",
+}
+
+
+def connect(tracking_uri: str, *, create: bool) -> "MlflowClient":
+    """A client for tracking and registry alike, whatever the environment names.
+
+    Args:
+        tracking_uri: An ``http(s)`` server or a database address such as ``sqlite:///mlflow.db``.
+        create: Whether a SQLite file that is not there may be made.
+
+    Raises:
+        LedgerError: a SQLite store cannot be used, or is not there and may not be made.
+    """
+    for variable, value in ENVIRONMENT.items():
+        os.environ.setdefault(variable, value)
+    for chatter in _CHATTER:
+        logging.getLogger(chatter).setLevel(logging.ERROR)
+    from mlflow import MlflowClient  # after the variables are set, and slow
+    from mlflow.tracking.registry import UnsupportedModelRegistryStoreURIException
+
+    with spoken_errors(tracking_uri):
+        if tracking_uri.startswith("sqlite"):
+            _prepare_sqlite(tracking_uri, sqlite_file(tracking_uri), create)
+        try:
+            return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+        except UnsupportedModelRegistryStoreURIException:
+            raise LedgerError(_names_no_store(tracking_uri)) from None
+
+
+def sqlite_file(tracking_uri: str) -> Path:
+    """The file behind ``sqlite:///…``.
+
+    Raises:
+        LedgerError: the address names no file.
+    """
+    from sqlalchemy.engine import make_url
+
+    database = make_url(tracking_uri).database
+    if not database or database == ":memory:":
+        raise LedgerError(_names_no_store(tracking_uri))
+    return Path(database)
+
+
+def _names_no_store(tracking_uri: str) -> str:
+    return (
+        f"{without_credentials(tracking_uri)!r} names no MLflow store; set MLFLOW_TRACKING_URI, or tracking.uri "
+        "in params.yaml, to sqlite:///mlflow.db or to the address of a server"
+    )
+
+
+def _prepare_sqlite(tracking_uri: str, file: Path, create: bool) -> None:
+    """Refuse what MLflow would retry or fill with tables, and make a new store whole or not at all."""
+    wrong = _what_is_wrong(file, writable=create)
+    if wrong:
+        raise LedgerError(_sentence(tracking_uri, wrong))
+    if file.exists() and file.stat().st_size:
+        return
+    if not create:
+        raise LedgerError(f"the MLflow store {file} does not exist yet; run 'driftledger track' to fill it")
+    _create_sqlite(tracking_uri, file)
+
+
+def _what_is_wrong(file: Path, *, writable: bool) -> str | None:
+    if not file.parent.is_dir():
+        return f"the folder {file.parent} does not exist"
+    if not file.exists():
+        return None if os.access(file.parent, os.W_OK) else f"the folder {file.parent} is read-only"
+    if not file.is_file():
+        return "it is not a file"
+    if not os.access(file, os.R_OK | (os.W_OK if writable else 0)):
+        return "it is read-only" if os.access(file, os.R_OK) else "it may not be read"
+    with file.open("rb") as opened:
+        head = opened.read(len(_SQLITE_MAGIC))
+    return None if head in (b"", _SQLITE_MAGIC) else "it is not a SQLite database"
+
+
+def _create_sqlite(tracking_uri: str, file: Path) -> None:
+    """Run the migrations on a file of another name, so that a kill never leaves half a schema behind."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    from sqlalchemy.engine import make_url
+
+    partial = file.with_name(file.name + ".partial")
+    for stale in (partial, partial.with_name(partial.name + "-journal")):
+        stale.unlink(missing_ok=True)
+    address = make_url(tracking_uri).set(database=str(partial))
+    migrate: Any = SqlAlchemyStore  # untyped
+    store = migrate(address.render_as_string(hide_password=False), artifact_folder(file).as_uri())
+    store.engine.dispose()
+    partial.replace(file)
+
+
+def artifact_folder(file: Path) -> Path:
+    """Where a local store keeps artifacts: beside the database. MLflow fixes it when an experiment is made."""
+    return file.resolve().parent / "mlartifacts"
+
+
+@contextmanager
+def spoken_errors(tracking_uri: str) -> Iterator[None]:
+    """Turn what a store may fail with into one sentence, without the credentials of its address.
+
+    An argument that MLflow finds invalid is a bug of ours and keeps its traceback.
+
+    Raises:
+        LedgerError: the store is dead, locked, full, read-only, of another version, or says no.
+    """
+    from mlflow.exceptions import MlflowException
+    from requests import RequestException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (MlflowException, RequestException, SQLAlchemyError) as error:
+        if getattr(error, "error_code", None) == "INVALID_PARAMETER_VALUE":
+            raise
+        raise LedgerError(_sentence(tracking_uri, _reason(error, tracking_uri))) from None
+
+
+def _sentence(tracking_uri: str, reason: str) -> str:
+    if tracking_uri.startswith("sqlite"):
+        mend = "mend that, move the file out of the way, or set MLFLOW_TRACKING_URI"
+    else:
+        mend = "start the server or set MLFLOW_TRACKING_URI right"
+    return (
+        f"the MLflow store {without_credentials(tracking_uri)} cannot be used: {reason}; "
+        f"the scores are safe in reports/scores and in DVC: {mend}, then run 'driftledger track'"
+    )
+
+
+def _reason(error: Any, tracking_uri: str) -> str:
+    said = without_credentials(str(error))
+    for secret in re.split(r"[:/@]", _credentials(tracking_uri)):
+        said = said.replace(secret, "***") if secret else said
+    for sign, words in _PLAIN_WORDS.items():
+        if sign in said:
+            return words
+    printable = "".join(letter if letter.isprintable() else " " for letter in said)
+    return " ".join(printable.split())[:300].rstrip(" .;")
+
+
+def _credentials(address: str) -> str:
+    found = re.search(r"//(\S*)@", address)
+    return found.group(1) if found else ""
+
+
+def without_credentials(address: str) -> str:
+    """``address``, or any text that holds one, without ``user:password@`` and without a query."""
+    return re.sub(r"\?\S*", "", re.sub(r"//\S*@", "//", address))

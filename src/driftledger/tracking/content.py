@@ -1,0 +1,129 @@
+"""What one MLflow run shows, as plain values: the contract between the ledger and the store.
+
+Everything that MLflow would refuse half-way through a push is refused here, before anything is written.
+"""
+
+import math
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+FINGERPRINT = "driftledger.fingerprint"
+"""Tag of runs, logged models and registered versions: what they are looked up by."""
+
+CURRENT = "driftledger.current"
+"""Tag of runs: ``true`` on those that show what ``dvc.lock`` says now."""
+
+_KEY = re.compile(r"[A-Za-z0-9_./: -]{1,250}")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_DIGEST_LIMIT = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One value; ``dataset`` names the dataset input it was measured on and links it to the generator."""
+
+    key: str
+    value: float
+    step: int = 0
+    dataset: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_key("metric", self.key)
+        if not math.isfinite(self.value):
+            raise ValueError(f"metric {self.key!r} is {self.value}; only finite values are logged")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetInput:
+    """A dataset behind a run; ``digest`` has at most 36 characters, as an MD5 of DVC has."""
+
+    name: str
+    digest: str
+    source: str
+    samples: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.digest) <= _DIGEST_LIMIT:
+            raise ValueError(f"dataset {self.name!r}: digest {self.digest!r} must have 1 to {_DIGEST_LIMIT} characters")
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentVersion:
+    """A component as it was at work, known by its fingerprint."""
+
+    kind: Literal["model", "generator", "encoder"]
+    name: str
+    fingerprint: str
+    params: dict[str, str]
+    tags: dict[str, str]
+
+    def __post_init__(self) -> None:
+        _check_name("component name", self.name)
+        _check_name("fingerprint", self.fingerprint)
+        _check_keys(self.params, self.tags)
+
+
+@dataclass(frozen=True, slots=True)
+class RunContent:
+    """One MLflow run. Two contents with the same fingerprint are the same run.
+
+    ``artifacts`` maps a file's path inside the run to the function that makes its bytes, which is called
+    only when the run is written.
+    """
+
+    name: str
+    fingerprint: str
+    params: dict[str, str]
+    tags: dict[str, str]
+    metrics: tuple[Metric, ...]
+    datasets: tuple[DatasetInput, ...]
+    generator: ComponentVersion
+    artifacts: Mapping[str, Callable[[], bytes]]
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise ValueError("a run needs a name")
+        _check_name("fingerprint", self.fingerprint)
+        _check_keys(self.params, self.tags)
+        _check_once("dataset", (dataset.name for dataset in self.datasets))
+        _check_once("metric and step", ((metric.key, metric.step) for metric in self.metrics))
+        datasets = {None, *(dataset.name for dataset in self.datasets)}
+        for metric in self.metrics:
+            if metric.dataset not in datasets:
+                raise ValueError(f"metric {metric.key!r}: {metric.dataset!r} is not a dataset of run {self.name!r}")
+        for path in self.artifacts:
+            if not _is_plain(path):
+                raise ValueError(f"artifact path {path!r} must be relative and stay inside the run")
+
+
+def _check_keys(*mappings: Mapping[str, str]) -> None:
+    for word, mapping in zip(("param", "tag"), mappings, strict=True):
+        for key in mapping:
+            _check_key(word, key)
+
+
+def _check_key(word: str, key: str) -> None:
+    if not _KEY.fullmatch(key) or not _is_plain(key):
+        raise ValueError(
+            f"{word} {key!r}: a key has 1 to 250 letters, digits, spaces and _ - . / : and reads as a relative path"
+        )
+
+
+def _check_name(word: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{word} {name!r} must have 1 to 200 letters, digits, _ and -")
+
+
+def _check_once(word: str, values: Iterable[Hashable]) -> None:
+    twice = [value for value, count in Counter(values).items() if count > 1]
+    if twice:
+        raise ValueError(f"{word} {twice[0]!r} is given twice")
+
+
+def _is_plain(path: str) -> bool:
+    """Whether ``path`` is a relative path that means what it says: MLflow refuses ``a//b``, ``./a`` and ``../a``."""
+    return posixpath.normpath(path) == path and path not in (".", "..") and not path.startswith(("/", "../"))

@@ -1,0 +1,124 @@
+"""What an experiment shows, without ids and times: equal dumps mean that a reader sees no difference."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from driftledger.canonical import canonical_json, sha256_file
+from driftledger.errors import LedgerError
+from driftledger.tracking import connection
+from driftledger.tracking.content import FINGERPRINT
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import LoggedModel, Run
+
+_VOLATILE = {"mlflow.runName", "mlflow.user", "mlflow.source.name", "mlflow.source.type", "mlflow.modelVersions"}
+"""What MLflow adds by itself: who and where, and version numbers, which count how often a store was filled."""
+
+
+def dump(tracking_uri: str, experiment: str) -> dict[str, Any]:
+    """Everything a user sees in an experiment, trash included, sorted and ready for JSON.
+
+    Returns:
+        ``runs``, ``logged_models`` and ``registered_versions``: those that carry a fingerprint of this experiment.
+
+    Raises:
+        LedgerError: the store cannot be used, or has no such experiment.
+    """
+    client = connection.connect(tracking_uri, create=False)
+    from mlflow.entities import ViewType
+
+    with connection.spoken_errors(tracking_uri):
+        held = client.get_experiment_by_name(experiment)
+        if held is None:
+            raise LedgerError(f"there is no experiment {experiment!r} yet; run 'driftledger track' to make it")
+        ids = [held.experiment_id]
+        models = {model.model_id: model for model in _all_pages(client.search_logged_models, ids)}
+        runs = _all_pages(client.search_runs, ids, run_view_type=ViewType.ALL)
+        return {
+            "runs": _sorted(_run(client, client.get_run(run.info.run_id), models) for run in runs),
+            "logged_models": _sorted(_logged_model(model) for model in models.values()),
+            "registered_versions": _sorted(_versions(client, {_fingerprint(model) for model in models.values()})),
+        }
+
+
+def _run(client: "MlflowClient", run: "Run", models: "dict[str, LoggedModel]") -> dict[str, Any]:
+    from mlflow.entities import RunInputs
+
+    run_id = run.info.run_id
+    inputs = run.inputs or RunInputs([], [])
+    return {
+        "name": run.info.run_name,
+        "status": run.info.status,
+        "lifecycle": run.info.lifecycle_stage,
+        "tags": _lasting(run.data.tags),
+        "params": run.data.params,
+        "metrics": sorted(
+            [key, row.step, row.value] for key in run.data.metrics for row in client.get_metric_history(run_id, key)
+        ),
+        "datasets": _sorted(
+            {"name": item.name, "digest": item.digest, "source": item.source, "profile": item.profile}
+            for item in (held.dataset for held in inputs.dataset_inputs)
+        ),
+        "models": _sorted(_named(models.get(item.model_id)) for item in inputs.model_inputs),
+        "artifacts": _artifacts(client, run_id),
+    }
+
+
+def _artifacts(client: "MlflowClient", run_id: str) -> dict[str, str]:
+    """Path → SHA-256 of every file."""
+    with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
+        if not client.list_artifacts(run_id):
+            return {}
+        root = Path(client.download_artifacts(run_id, "", folder))
+        return {str(file.relative_to(root)): sha256_file(file) for file in sorted(root.rglob("*")) if file.is_file()}
+
+
+def _logged_model(model: "LoggedModel") -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "type": model.model_type,
+        "status": str(model.status),
+        "tags": _lasting(model.tags),
+        "params": model.params,
+        "metrics": sorted(
+            [row.key, row.step, row.value, row.dataset_name, row.dataset_digest] for row in model.metrics or []
+        ),
+    }
+
+
+def _versions(client: "MlflowClient", fingerprints: set[str]) -> list[dict[str, Any]]:
+    found = []
+    for version in _all_pages(client.search_model_versions):
+        if version.tags.get(FINGERPRINT) in fingerprints:
+            whole = client.get_model_version(version.name, version.version)  # searching leaves aliases out
+            found.append({"name": whole.name, "tags": whole.tags, "aliases": sorted(whole.aliases)})
+    return found
+
+
+def _lasting(tags: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in tags.items() if key not in _VOLATILE}
+
+
+def _fingerprint(model: "LoggedModel | None") -> str:
+    return str(model.tags.get(FINGERPRINT, "")) if model else ""
+
+
+def _named(model: "LoggedModel | None") -> list[str]:
+    return [model.name if model else "(deleted)", _fingerprint(model)]
+
+
+def _all_pages(search: Any, *arguments: Any, **options: Any) -> list[Any]:
+    found: list[Any] = []
+    token = None
+    while token is None or token:
+        page = search(*arguments, **options, page_token=token)
+        found += page
+        token = page.token or ""
+    return found
+
+
+def _sorted(values: Any) -> list[Any]:
+    """By name first, where there is one, so that a reader finds things."""
+    return sorted(values, key=lambda value: (value["name"] if isinstance(value, dict) else "", canonical_json(value)))

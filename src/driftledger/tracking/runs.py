@@ -1,0 +1,163 @@
+"""One experiment's runs: find them by fingerprint, fill them so that filling them again changes nothing.
+
+A run is created with its fingerprint, filled with rows that all carry its own start time, and set FINISHED
+last: that is the commit marker. Whatever is not FINISHED was cut short and is filled again or deleted.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mlflow import MlflowClient, entities
+from mlflow.entities import Run
+
+from driftledger.errors import LedgerError
+from driftledger.tracking.content import CURRENT, FINGERPRINT, DatasetInput, RunContent
+from driftledger.tracking.text import MAX_PARAM, MAX_TAG, clip, clipped
+
+_METRICS_PER_CALL = 500
+_TEXTS_PER_CALL = 20
+"""A server takes 1 MB per call: 500 metrics, or 20 texts of 8000 characters that JSON writes as six bytes each."""
+
+_MAX_NAME = 250
+
+T = TypeVar("T")
+
+
+class Runs:
+    """The runs of one experiment, always addressed by their ids: nothing in the environment joins them."""
+
+    def __init__(self, client: MlflowClient, experiment_id: str) -> None:
+        self._client = client
+        self._experiment_id = experiment_id
+
+    def tagged(self, key: str, value: str) -> list[Run]:
+        """The runs with this tag that no one has deleted, oldest first."""
+        found: list[Run] = []
+        token: str | None = None
+        while token is None or token:
+            page = self._client.search_runs(
+                [self._experiment_id],
+                f"tags.`{key}` = '{value}'",
+                order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
+                page_token=token,
+            )
+            found += page
+            token = page.token or ""
+        return found
+
+    def create(self, content: RunContent) -> Run:
+        """A new, empty run that can be found from its first moment on."""
+        return self._client.create_run(
+            self._experiment_id,
+            run_name=clip(content.name, _MAX_NAME),
+            tags={FINGERPRINT: content.fingerprint, CURRENT: "true"},
+        )
+
+    def mark(self, run: Run, current: bool) -> None:
+        """Write the tag ``driftledger.current`` where it says something else."""
+        value = "true" if current else "false"
+        if run.data.tags.get(CURRENT) != value:
+            self._client.set_tag(run.info.run_id, CURRENT, value)
+
+    def delete(self, run: Run) -> None:
+        """Move a run to MLflow's trash."""
+        self._client.delete_run(run.info.run_id)
+
+    def fits(self, run: Run, content: RunContent, model_id: str) -> bool:
+        """Whether an unfinished run holds only what ``content`` says, in what MLflow does not let us overwrite."""
+        run_id = run.info.run_id
+        params = clipped(content.params, MAX_PARAM)
+        rows = {(metric.key, metric.step, metric.value, run.info.start_time) for metric in content.metrics}
+        datasets = {(dataset.name, dataset.digest) for dataset in content.datasets}
+        whole = self._client.get_run(run_id)  # searching leaves model inputs out
+        inputs = whole.inputs or entities.RunInputs([], [])
+        return (
+            whole.data.params.items() <= params.items()
+            and {(held.dataset.name, held.dataset.digest) for held in inputs.dataset_inputs} <= datasets
+            and {held.model_id for held in inputs.model_inputs} <= {model_id}
+            and all(
+                (held.key, held.step, held.value, held.timestamp) in rows
+                for key in whole.data.metrics
+                for held in self._client.get_metric_history(run_id, key)
+            )
+        )
+
+    def fill(self, run: Run, content: RunContent, model_id: str) -> None:
+        """Write everything ``content`` says, and FINISHED last.
+
+        The run ends when it starts: it shows results, and has no duration of its own.
+        """
+        run_id, start = run.info.run_id, run.info.start_time
+        tags = {**clipped(content.tags, MAX_TAG), FINGERPRINT: content.fingerprint, CURRENT: "true"}
+        self._client.log_inputs(
+            run_id,
+            datasets=[_dataset_entity(dataset) for dataset in content.datasets],
+            models=[entities.LoggedModelInput(model_id)],
+        )
+        for metrics in _chunks(_metric_entities(content, start, model_id), _METRICS_PER_CALL):
+            self._client.log_batch(run_id, metrics=metrics, synchronous=True)
+        for params in _chunks(_items(entities.Param, clipped(content.params, MAX_PARAM)), _TEXTS_PER_CALL):
+            self._client.log_batch(run_id, params=params, synchronous=True)
+        for some in _chunks(_items(entities.RunTag, tags), _TEXTS_PER_CALL):
+            self._client.log_batch(run_id, tags=some, synchronous=True)
+        self._upload(run_id, content)
+        self._client.set_terminated(run_id, "FINISHED", end_time=start)
+
+    def _upload(self, run_id: str, content: RunContent) -> None:
+        if not content.artifacts:
+            return
+        with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
+            for path, make in content.artifacts.items():
+                file = Path(folder, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(make())
+            try:
+                self._client.log_artifacts(run_id, folder)
+            except OSError as error:
+                raise LedgerError(
+                    f"the artifacts of run {content.name!r} cannot be stored ({error}); "
+                    "mend that, then run 'driftledger track'"
+                ) from None
+
+
+def _dataset_entity(dataset: DatasetInput) -> entities.DatasetInput:
+    return entities.DatasetInput(
+        entities.Dataset(
+            name=dataset.name,
+            digest=dataset.digest,
+            source_type="dvc",
+            source=json.dumps({"uri": dataset.source}),
+            profile=json.dumps({"num_rows": dataset.samples}),
+        ),
+        tags=[entities.InputTag("mlflow.data.context", "evaluation")],
+    )
+
+
+def _metric_entities(content: RunContent, start: int, model_id: str) -> list[entities.Metric]:
+    """All rows at the run's start time, so that writing one again is a no-op; a dataset's rows name the model."""
+    digests = {dataset.name: dataset.digest for dataset in content.datasets}
+    return [
+        entities.Metric(
+            metric.key,
+            metric.value,
+            start,
+            metric.step,
+            model_id=model_id if metric.dataset else None,
+            dataset_name=metric.dataset,
+            dataset_digest=digests[metric.dataset] if metric.dataset else None,
+        )
+        for metric in content.metrics
+    ]
+
+
+def _items(entity: type[T], values: Mapping[str, str]) -> list[T]:
+    make: Any = entity
+    return [make(key, value) for key, value in values.items()]
+
+
+def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

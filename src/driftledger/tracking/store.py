@@ -1,0 +1,153 @@
+"""Push runs into MLflow so that pushing again, or after a kill at any moment, leaves the same content.
+
+MLflow is a view: everything here is looked up by fingerprint first, written only where it is missing, and can
+be thrown away and pushed again. Nothing of MLflow is imported before :func:`push` is called.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from filelock import FileLock, Timeout
+
+from driftledger.errors import LedgerError
+from driftledger.tracking import connection
+from driftledger.tracking.content import CURRENT, FINGERPRINT, RunContent
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+    from driftledger.tracking.runs import Runs
+    from driftledger.tracking.versions import Versions
+
+_LOCK_SECONDS = 300
+_FINISHED = "FINISHED"
+
+
+class Pushed(NamedTuple):
+    """How many runs a push made, completed, and found as they should be."""
+
+    created: int
+    resumed: int
+    unchanged: int
+
+
+def push(runs: Sequence[RunContent], *, tracking_uri: str, experiment: str, lock: Path) -> Pushed:
+    """Let the experiment's current runs be exactly ``runs``; all others stay, marked as no longer current.
+
+    Args:
+        runs: What to show; a run that is FINISHED under its fingerprint is left alone.
+        tracking_uri: An ``http(s)`` server or a database such as ``sqlite:///mlflow.db``.
+        experiment: Created where it does not exist.
+        lock: A lock file: of several processes at once, one pushes and the others find its work done.
+
+    Raises:
+        LedgerError: the store cannot be used, or the experiment is in the trash.
+        ValueError: two of ``runs`` have the same fingerprint.
+    """
+    fingerprints = [content.fingerprint for content in runs]
+    if len(set(fingerprints)) < len(fingerprints):
+        raise ValueError("two of the runs have the same fingerprint")
+    with _locked(lock):
+        client = connection.connect(tracking_uri, create=True)
+        from driftledger.tracking.runs import Runs
+        from driftledger.tracking.versions import Versions
+
+        with connection.spoken_errors(tracking_uri):
+            experiment_id = _open_experiment(client, tracking_uri, experiment)
+            versions = Versions(client, tracking_uri, experiment_id)
+            return _Push(Runs(client, experiment_id), versions).all(runs)
+
+
+class _Push:
+    """One push: settle every run, point the aliases, and let go of what else was current or cut short."""
+
+    def __init__(self, runs: "Runs", versions: "Versions") -> None:
+        self._runs = runs
+        self._versions = versions
+        self._seen = {run.info.run_id: run for run in runs.tagged(CURRENT, "true")}
+        self._kept: set[str] = set()
+
+    def all(self, contents: Sequence[RunContent]) -> Pushed:
+        outcomes = [self._settle(content) for content in contents]
+        for component in {content.generator.name: content.generator for content in contents}.values():
+            self._versions.use(component)
+        self._let_go()
+        return Pushed(outcomes.count("created"), outcomes.count("resumed"), outcomes.count("unchanged"))
+
+    def _settle(self, content: RunContent) -> Literal["created", "resumed", "unchanged"]:
+        known = self._known(content.fingerprint)
+        finished = next((run for run in known if _is_finished(run)), None)
+        if finished:
+            self._kept.add(finished.info.run_id)
+            self._runs.mark(finished, current=True)
+            return "unchanged"
+        model_id = self._versions.publish(content.generator)
+        leftover = next((run for run in known if self._runs.fits(run, content, model_id)), None)
+        run = leftover or self._runs.create(content)
+        self._kept.add(run.info.run_id)
+        self._runs.fill(run, content, model_id)
+        return "resumed" if leftover else "created"
+
+    def _known(self, fingerprint: str) -> "list[Run]":
+        """The runs with this fingerprint; not searched for where a current one is FINISHED, as most are."""
+        known = [run for run in self._seen.values() if run.data.tags.get(FINGERPRINT) == fingerprint]
+        if not any(map(_is_finished, known)):
+            known = self._runs.tagged(FINGERPRINT, fingerprint)
+            self._seen |= {run.info.run_id: run for run in known}
+        return known
+
+    def _let_go(self) -> None:
+        """Finished runs that are not pushed now lose the mark; what was cut short and not resumed is deleted."""
+        for run_id, run in self._seen.items():
+            if run_id not in self._kept:
+                if _is_finished(run):
+                    self._runs.mark(run, current=False)
+                else:
+                    self._runs.delete(run)
+
+
+def _is_finished(run: "Run") -> bool:
+    return bool(run.info.status == _FINISHED)
+
+
+def _open_experiment(client: "MlflowClient", tracking_uri: str, name: str) -> str:
+    local = connection.sqlite_file(tracking_uri) if tracking_uri.startswith("sqlite") else None
+    held = client.get_experiment_by_name(name)
+    if held is None:
+        location = connection.artifact_folder(local).as_uri() if local else None
+        return str(client.create_experiment(name, artifact_location=location))
+    if held.lifecycle_stage != "active":
+        address = connection.without_credentials(tracking_uri)
+        raise LedgerError(
+            f"the experiment {name!r} was deleted in MLflow; bring it back with 'MLFLOW_TRACKING_URI={address} "
+            f"mlflow experiments restore --experiment-id {held.experiment_id}', "
+            "or name another one as tracking.experiment in params.yaml"
+        )
+    if local:
+        _check_place(local, str(held.artifact_location))
+    return str(held.experiment_id)
+
+
+def _check_place(file: Path, location: str) -> None:
+    """Refuse a store that was made elsewhere and moved: its new artifacts would go where it came from."""
+    here, there = connection.artifact_folder(file), Path(url2pathname(urlsplit(location).path))
+    if there.name == here.name and there != here:
+        raise LedgerError(
+            f"the MLflow store {file} was made in {there.parent} and still keeps its artifacts there; "
+            "move it out of the way and run 'driftledger track' to make a new one here"
+        )
+
+
+@contextmanager
+def _locked(lock: Path) -> Iterator[None]:
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(lock, timeout=_LOCK_SECONDS):
+            yield
+    except Timeout:
+        raise LedgerError(f"another process has held {lock} for {_LOCK_SECONDS} s; end it or wait for it") from None

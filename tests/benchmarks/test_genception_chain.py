@@ -1,0 +1,83 @@
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from driftledger.benchmarks.genception.chain import ChainProtocol, collect, write_chains
+from driftledger.calls import CallStore, Result
+from driftledger.canonical import sha256_file
+from driftledger.records import ChainCard, ChainRecord, DatasetCard, read_json, read_jsonl
+from driftledger.seeds import derive_seed
+from driftledger.types import ImageFile, Outcome, Sample
+from tests.conftest import draw
+from tests.fakes import EchoModel, SizeGenerator
+
+CARD = DatasetCard(
+    name="d", provider="image_folder", settings={}, source={}, samples=3, categories={}, groups={}, digest="x"
+)
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> list[Sample]:
+    paths = [draw(tmp_path / f"{number}.png", number, (20 + 10 * number, 30)) for number in range(3)]
+    return [Sample(f"s{number}", ImageFile(path, sha256_file(path))) for number, path in enumerate(paths)]
+
+
+def run(samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator) -> list[ChainRecord]:
+    protocol = ChainProtocol(CARD, model, generator, 3, "Describe.", "Draw: {description}", 7)
+    with CallStore(folder / "store") as store:
+        chains = collect(protocol, samples, store, "test")
+    out = folder / "chain"
+    out.mkdir()
+    write_chains(out, protocol, ("echo", "size"), chains)
+    return read_jsonl(out / "records.jsonl", ChainRecord)
+
+
+def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_path: Path) -> None:
+    records = run(samples, tmp_path, EchoModel(), SizeGenerator())
+    assert [(record.sample, record.t) for record in records] == [(f"s{n}", t) for n in range(3) for t in (1, 2, 3)]
+    assert [(record.description or "")[:5] for record in records[:3]] == ["20x30", "21x30", "22x30"]
+    assert records[0].parent_sha256 == samples[0].image.sha256
+    for before, after in pairwise(records[:3]):
+        assert after.parent_sha256 == before.image_sha256
+    for record in records:
+        assert record.image == f"images/{record.sample}/{record.t}.png"
+        assert sha256_file(tmp_path / "chain" / record.image) == record.image_sha256
+        assert record.outcome is Outcome.OK
+        assert record.seed == derive_seed(7, "d", record.sample, record.t)
+        assert record.served_model == "echo-2026"
+        assert record.revised_prompt == f"revised Draw: {record.description}"
+
+
+def test_the_card_says_what_the_records_stand_on(samples: list[Sample], tmp_path: Path) -> None:
+    run(samples, tmp_path, EchoModel(), SizeGenerator())
+    card = read_json(tmp_path / "chain" / "components.json", ChainCard)
+    assert (card.model.name, card.model.fingerprint) == ("echo", EchoModel().fingerprint)
+    assert (card.generator.name, card.generator.fingerprint) == ("size", SizeGenerator().fingerprint)
+    assert (card.describe_prompt, card.iterations, card.seed) == ("Describe.", 3, 7)
+
+
+def test_a_refusal_ends_its_chain_and_no_other(samples: list[Sample], tmp_path: Path) -> None:
+    records = run(samples, tmp_path, EchoModel(refuses=31), SizeGenerator())
+    ends = [record for record in records if record.sample == "s1"]
+    assert [(record.t, record.outcome, record.image) for record in ends] == [
+        (1, Outcome.OK, "images/s1/1.png"),
+        (2, Outcome.REFUSED, None),
+    ]
+    assert ends[1].description == "I cannot help with that."
+    assert len(records) == 3 + 2 + 3
+
+
+def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples: list[Sample], tmp_path: Path) -> None:
+    records = run(samples, tmp_path, EchoModel(), SizeGenerator(filters="40x30"))
+    [end] = [record for record in records if record.outcome is not Outcome.OK]
+    assert (end.sample, end.t, end.outcome, end.error) == ("s2", 1, Outcome.FILTERED, "content policy")
+    assert (end.description or "").startswith("40x30")
+
+
+def test_a_description_cannot_reach_into_the_prompt(samples: list[Sample], tmp_path: Path) -> None:
+    protocol = ChainProtocol(CARD, EchoModel(), SizeGenerator(), 1, "p", "{description} {0} {x}", 7)
+    steps = protocol.run(samples[0])
+    next(steps)
+    draw_call = steps.send(Result(Outcome.OK, text="{description.__class__}"))
+    assert draw_call.prompt == "{description.__class__} {0} {x}"  # type: ignore[union-attr]

@@ -1,0 +1,122 @@
+"""What all tests share: drawn images, and whole checkouts to run DVC in."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from PIL import Image, ImageDraw
+
+REPOSITORY = Path(__file__).parent.parent
+TRACKED = ("dvc.yaml", "params.yaml", "MLproject", "python_env.yaml", ".dvcignore", ".gitignore", ".dvc/config")
+
+
+def pytest_configure() -> None:
+    os.environ.update(
+        DVC_NO_ANALYTICS="1", HF_HUB_OFFLINE="1", MLFLOW_DISABLE_TELEMETRY="true", NO_PROXY="127.0.0.1,localhost"
+    )
+
+
+def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:
+    """An image with a few plain shapes, different for every number."""
+    image = Image.new("RGB", size, (40 * number % 256, 90, 200 - 30 * number % 200))
+    pen = ImageDraw.Draw(image)
+    left = 5 + 7 * number % 40
+    pen.ellipse((left, 10, left + 30, 40), fill=(230, 60 * number % 256, 30))
+    pen.rectangle((10 + 5 * number % 50, 45, 60 + 3 * number % 30, 65), fill=(20, 160, 50 * number % 256))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path)
+    return path
+
+
+class Checkout:
+    """A copy of the project in a Git repository of its own, with commands run as a user runs them."""
+
+    def __init__(self, root: Path, state: Path) -> None:
+        self.root = root
+        self.env = os.environ | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "DVC_SITE_CACHE_DIR": str(state / "site"),
+            "DVC_GLOBAL_CONFIG_DIR": str(state / "global"),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+        }
+        for name in ("MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID"):
+            self.env.pop(name, None)
+        for name in TRACKED:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / name, root / name)
+        shutil.copytree(REPOSITORY / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        self.git("init", "--quiet")
+        self.git("config", "user.name", "tests")
+        self.git("config", "user.email", "tests@localhost")
+
+    def copy(self, root: Path) -> "Checkout":
+        """The same checkout once more, in another folder."""
+        shutil.copytree(self.root, root, symlinks=True)
+        other = Checkout.__new__(Checkout)
+        other.root, other.env = root, self.env
+        return other
+
+    def params(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Change ``params.yaml``."""
+        path = self.root / "params.yaml"
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        change(content)
+        path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+    def git(self, *arguments: str) -> str:
+        return self.run("git", *arguments).stdout
+
+    def commit(self, message: str) -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", message)
+
+    def run(self, *command: str, check: bool = True, **more: str) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            command, cwd=self.root, env=self.env | more, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def outputs(self) -> dict[str, bytes]:
+        """Every output of the pipeline and ``dvc.lock``, by path."""
+        files = [*(self.root / "data").rglob("*"), *(self.root / "reports").rglob("*"), self.root / "dvc.lock"]
+        return {str(file.relative_to(self.root)): file.read_bytes() for file in sorted(files) if file.is_file()}
+
+
+def shapes_only(params: dict[str, Any]) -> None:
+    """The smallest selection: drawn images, two iterations, one model."""
+    params["run"]["datasets"] = ["my_images"]
+    params["run"]["models"] = ["regions_medium"]
+    params["genception"]["iterations"] = 2
+    params["genception"]["bootstrap"]["resamples"] = 200
+
+
+def make_checkout(folder: Path) -> Checkout:
+    root = folder / "checkout"
+    root.mkdir()
+    made = Checkout(root, folder / "state")
+    for number in range(8):
+        draw(root / "my_images" / ("round" if number % 2 else "square") / f"{number}.png", number)
+    made.params(shapes_only)
+    made.commit("a project")
+    return made
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """A committed checkout that evaluates one model on eight drawn images in two categories."""
+    return make_checkout(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The same after ``dvc repro``, for tests that only look."""
+    made = make_checkout(tmp_path_factory.mktemp("finished"))
+    made.run("dvc", "repro")
+    return made

@@ -1,0 +1,64 @@
+"""Components that count and misbehave on demand, for tests of what runs them."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from PIL import Image
+
+from driftledger.components import Encoder, Generator, Model
+from driftledger.types import Conversation, Float32, Generated, Outcome, Reply
+
+SEEN: list[list[str]] = []
+"""One entry per batch that a fake model was given: the sizes of its images."""
+
+
+class EchoModel(Model):
+    """Says the size of the image; refuses images of width ``refuses``, fails on width ``fails``."""
+
+    provider: ClassVar[str] = "echo"
+    version: ClassVar[str] = "1"
+    refuses: int = 0
+    fails: int = 0
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        images = [conversation.last_image for conversation in conversations]
+        sizes = [image.open().size for image in images if image]
+        SEEN.append([f"{width}x{height}" for width, height in sizes])
+        return [self._reply(width, height) for width, height in sizes]
+
+    def _reply(self, width: int, height: int) -> Reply:
+        if width == self.refuses:
+            return Reply("I cannot help with that.", Outcome.REFUSED)
+        if width == self.fails:
+            return Reply("", Outcome.FAILED, error="TimeoutError: no answer")
+        return Reply(f"{width}x{height} \ud800 \x1b[31m \u2028 <b>", served_model="echo-2026")
+
+
+class SizeGenerator(Generator):
+    """Draws an image one pixel wider than the description says; filters prompts that hold ``filters``."""
+
+    provider: ClassVar[str] = "size"
+    version: ClassVar[str] = "1"
+    filters: str = "never"
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        return [self._draw(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+
+    def _draw(self, prompt: str, seed: int) -> Generated:
+        if self.filters in prompt:
+            return Generated(None, Outcome.FILTERED, error="content policy")
+        width, height = (int(side) for side in prompt.split()[1].split("x"))
+        image = Image.new("RGB", (width + 1, height), (seed % 256, 0, 0))
+        return Generated(image, revised_prompt=f"revised {prompt}")
+
+
+class TableEncoder(Encoder):
+    """The vector of an image is its first pixel, as two coordinates of a plane."""
+
+    provider: ClassVar[str] = "table"
+    version: ClassVar[str] = "1"
+    frechet_name: ClassVar[str] = "frechet_table"
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        return np.array([image.getpixel((0, 0))[:2] for image in images], dtype=np.float32)

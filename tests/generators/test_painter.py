@@ -1,0 +1,174 @@
+"""The painter: reads the describer's English, survives everything else, and obeys its seed."""
+
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from driftledger.components import Model
+from driftledger.generators.painter import Painter
+from driftledger.generators.reading import MOST_SHAPES, read
+from driftledger.models.regions import Regions
+from driftledger.registry import provider_class
+from driftledger.types import Conversation, ImageFile, Outcome
+from driftledger.vocabulary import COLOURS, COMMON_COLOURS, PLACES, SHAPES, SIZES, STRETCHES
+
+PROMPT = "Generate an image that fully and precisely reflects this description: "
+
+
+def paint(text: str, seed: int = 1, size: int = 256) -> np.ndarray:
+    [drawn] = Painter(longest_side=size).generate([PROMPT + text], [seed])
+    assert drawn.outcome is Outcome.OK
+    assert drawn.image is not None
+    assert drawn.image.mode == "RGB"
+    return np.asarray(drawn.image).astype(int)
+
+
+def near(pixel: np.ndarray, colour: str) -> bool:
+    return bool(np.abs(pixel - COLOURS[colour]).max() <= 2)
+
+
+def describe(model: Model, image: np.ndarray, folder) -> str:
+    path = folder / "shown.png"
+    Image.fromarray(image.astype(np.uint8)).save(path)
+    return model.respond([Conversation.ask("Describe.", ImageFile(path, ""))])[0].text
+
+
+def test_the_registry_knows_it():
+    assert provider_class("generators", "painter") is Painter
+
+
+@pytest.mark.parametrize("size", [15, 1025])
+def test_a_size_out_of_range_is_refused(size):
+    with pytest.raises(ValueError, match="longest_side"):
+        Painter(longest_side=size)
+
+
+def test_words_are_painted():
+    image = paint("A landscape picture on a dark blue background. A large red circle at the top left.")
+    assert image.shape == (185, 256, 3)
+    assert near(image[33, 46], "red")
+    assert near(image[-5, -5], "dark blue")
+
+
+def test_measures_are_painted():
+    image = paint("A picture 200% as wide as tall on a white background. A black stripe, 50% by 5%, 50% across and "
+                  "50% down, tilted 45 degrees.")  # fmt: skip
+    assert image.shape == (128, 256, 3)
+    assert near(image[64, 128], "black")
+    assert near(image[64 + 35, 128 + 35], "black")
+    assert near(image[64 - 35, 128 + 35], "white")
+
+
+def test_a_shape_covers_what_its_measures_say():
+    image = paint("A picture 100% as wide as tall on a white background. A black circle, 50% by 50%, 50% across and "
+                  "50% down. A black square, 20% by 20%, 10% across and 90% down.")  # fmt: skip
+    black = (image.max(axis=2) < 100).mean()
+    assert black == pytest.approx(0.25 * np.pi / 4 + 0.04, abs=0.006)
+
+
+def test_small_things_lie_on_large_ones_in_any_order():
+    image = paint("A tiny white square in the centre. A huge black circle in the centre.")
+    assert near(image[128, 128], "white")
+
+
+def test_other_peoples_english_is_read_where_it_can_be():
+    image = paint("The photo shows a street.\nThere is a BIG red ball, a disc, in the top left corner! It is Gray?")
+    assert near(image[46, 46], "red")
+
+
+@pytest.mark.parametrize("text", ["", "This is a photograph.", "Une image très belle.", "\x00\x01\u202e", "red", "%%%"])
+def test_nothing_recognised_is_an_empty_grey_canvas(text):
+    image = paint(text)
+    assert image.shape == (256, 256, 3)
+    assert len(np.unique(image.reshape(-1, 3), axis=0)) == 1
+    assert np.abs(image - 127).max() <= 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 1_000_000,
+        ". " * 500_000,
+        "red " * 250_000,
+        "a red circle. " * 70_000,
+        "A 99999999% by 99999999%, 9999999999999% across and 50% down, tilted 99999999 degrees red circle. " * 9000,
+        "very " * 200_000,
+        "medium-" * 140_000,
+        "9" * 1_000_000,
+        "\x00\u202e٣٣% by ٣% red circle " * 40_000,
+        "İ" * 500_000,
+        "A picture 0% as wide as tall on a red background. A huge blue circle.",
+        "A picture 999999999% as wide as tall. A red square, 0% by 0%, 0% across and 0% down.",
+    ],
+    ids=range(12),
+)  # fmt: skip
+def test_hostile_text_is_painted_within_bounds(text):
+    started = time.perf_counter()
+    image = paint(text, size=1024)
+    assert time.perf_counter() - started < 1
+    assert max(image.shape[:2]) == 1024
+    assert len(read(text).shapes) <= MOST_SHAPES
+
+
+def test_equal_seeds_give_equal_images_and_others_slightly_different_ones():
+    text = (
+        "A square picture on a white background. A large red circle at the top left. A small black square at the right."
+    )
+    first, again, other = paint(text, 5), paint(text, 5), paint(text, 6)
+    assert (first == again).all()
+    assert (first != other).any()
+    assert (np.abs(first - other).max(axis=2) > 8).mean() < 0.02
+    assert (paint("", 5) != paint("", 7)).any()
+
+
+def test_company_in_a_batch_changes_nothing():
+    texts = [PROMPT + f"A large {colour} circle." for colour in ("red", "blue", "green")]
+    together = Painter().generate(texts, [1, 2**70, 3])
+    alone = [Painter().generate([text], [seed])[0] for text, seed in zip(texts, [1, 2**70, 3], strict=True)]
+    assert [one.image.tobytes() for one in together] == [one.image.tobytes() for one in alone]
+
+
+def test_prompts_without_seeds_are_refused():
+    with pytest.raises(ValueError, match="zip"):
+        Painter().generate(["a", "b"], [1])
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_every_colour_name_is_read_whole(colour):
+    assert read(f"A picture on a {colour} background.").background == COLOURS[colour]
+    [shape] = read(f"A tiny tall {colour} square at the very top far left.").shapes
+    assert shape.colour == COLOURS[colour]
+
+
+def test_every_word_of_the_grammar_is_read_whole():
+    for place, wanted in PLACES.items():
+        [shape] = read(f"A small very dark grey circle at the {place}.").shapes
+        assert shape.place == wanted
+    sides = [read(f"A {size} red square at the top.").shapes[0].length for size in SIZES]
+    assert sides == [10 * side for side in SIZES.values()]
+    tilts = [read(f"A tiny {stretch} dark red {noun}.").shapes[0].tilt for stretch in STRETCHES for noun in SHAPES]
+    assert tilts == [stretch.tilt for stretch in STRETCHES.values() for _ in SHAPES]
+
+
+@pytest.mark.parametrize("colour", ["red", "dark green", "light blue", "brown"])
+@pytest.mark.parametrize("place", ["upper left", "middle right", "lower centre"])
+def test_round_trip_keeps_words(tmp_path, colour, place):
+    assert colour in COMMON_COLOURS
+    text = f"A square picture on a white background. A large {colour} circle at the {place}."
+    assert describe(Regions(detail="medium"), paint(text), tmp_path) == text
+
+
+def test_round_trip_keeps_measures(tmp_path):
+    text = ("A picture 150% as wide as tall on a white background. A vivid red ellipse, 40% by 20%, 30% across and 40% "
+            "down, tilted 30 degrees. A dark blue square, 20% by 20%, 80% across and 70% down.")  # fmt: skip
+    before = read(text).shapes
+    after = read(describe(Regions(detail="fine"), paint(text), tmp_path)).shapes
+    assert [(shape.colour, shape.round, shape.tilt) for shape in after] == [
+        (shape.colour, shape.round, shape.tilt) for shape in before
+    ]
+    for one, other in zip(before, after, strict=True):
+        assert np.abs(np.subtract(one.place, other.place)).max() <= 3
+        assert abs(one.length - other.length) <= 30
+        assert abs(one.breadth - other.breadth) <= 30

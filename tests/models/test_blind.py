@@ -1,0 +1,17 @@
+"""The control never looks."""
+
+from pathlib import Path
+
+from driftledger.models.blind import Blind
+from driftledger.registry import provider_class
+from driftledger.types import Conversation, ImageFile
+
+
+def test_it_never_opens_the_image():
+    missing = ImageFile(Path("/nowhere/at/all.png"), "0" * 64)
+    replies = Blind().respond([Conversation.ask("Describe the image.", missing), Conversation(())])
+    assert [reply.text for reply in replies] == ["This is a photograph."] * 2
+
+
+def test_the_registry_knows_it():
+    assert provider_class("models", "blind") is Blind

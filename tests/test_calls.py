@@ -1,0 +1,159 @@
+import multiprocessing
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from driftledger.calls import CallKey, CallStore, Context, Finished, Result
+from driftledger.errors import StoreError
+from driftledger.images import png_bytes
+from driftledger.ledger.why import why
+from driftledger.types import Outcome
+
+PNG = png_bytes(Image.new("RGB", (4, 3), "red"))
+
+
+SPEC = {"settings": {"detail": "fine"}}
+
+
+def key(text: str = "hello", **parts: Any) -> CallKey:
+    plain = {"fingerprint": "f1", "role": "describe", "images": (), "seed": None, "component": SPEC}
+    return CallKey(input=text, **plain | parts)
+
+
+def finished(call: CallKey, text: str = "answer", outcome: Outcome = Outcome.OK, png: bytes | None = None) -> Finished:
+    return Finished(call, Context("photos", "coffee", 1), Result(outcome, text=text), png, 0.5)
+
+
+def test_a_result_comes_back_with_its_image(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        [stored] = store.put([finished(key(), png=PNG)])
+    with CallStore(tmp_path) as store:
+        found = store.get([key().digest, key("other").digest])
+    assert found == {key().digest: stored}
+    assert stored.image is not None
+    assert stored.image.path.read_bytes() == PNG
+    assert store.folder / "objects" in stored.image.path.parents
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        key("bye"),
+        key(fingerprint="f2"),
+        key(role="answer"),
+        key(images=("a",)),
+        key(images=("a", "b")),
+        key(seed=0),
+        key(seed=1),
+    ],
+)
+def test_every_part_of_a_key_counts(other: CallKey) -> None:
+    assert other.digest != key().digest
+
+
+def test_the_spec_behind_a_fingerprint_is_only_for_people() -> None:
+    assert key(component={}).digest == key().digest
+
+
+def test_failures_are_passed_on_and_not_kept(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        [passed] = store.put([finished(key(), outcome=Outcome.FAILED)])
+        assert passed.outcome is Outcome.FAILED
+        assert store.get([key().digest]) == {}
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.FILTERED, Outcome.TRUNCATED])
+def test_other_outcomes_are_kept(tmp_path: Path, outcome: Outcome) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(key(), outcome=outcome)])
+        assert store.get([key().digest])[key().digest].outcome is outcome
+
+
+@pytest.mark.parametrize("damage", ["gone", "altered"])
+def test_an_image_that_is_gone_or_altered_makes_the_call_new(tmp_path: Path, damage: str) -> None:
+    with CallStore(tmp_path) as store:
+        [stored] = store.put([finished(key(), png=PNG)])
+        assert stored.image is not None
+        stored.image.path.unlink() if damage == "gone" else stored.image.path.write_bytes(PNG[:-1])
+        assert store.get([key().digest]) == {}
+        store.put([finished(key(), png=PNG)])
+        assert store.get([key().digest]) == {key().digest: stored}
+
+
+def test_a_call_made_twice_is_counted_and_keeps_its_first_result(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(key(), "first")])
+        store.put([finished(key(), "second")])
+        [row] = store.rows()
+        assert row.made == 2
+        assert store.get([key().digest])[key().digest].text == "first"
+
+
+def test_a_batch_is_stored_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with CallStore(tmp_path) as store:
+        bad = finished(key("second"))._replace(seconds="x" * 10)  # type: ignore[arg-type]
+        monkeypatch.setattr(CallStore, "_insert", failing_at(2, CallStore._insert))
+        with pytest.raises(StoreError, match="cannot be stored"):
+            store.put([finished(key()), bad])
+        assert store.get([key().digest]) == {}
+
+
+def failing_at(count: int, insert):  # type: ignore[no-untyped-def]
+    seen = []
+
+    def wrapper(self, item, result):  # type: ignore[no-untyped-def]
+        seen.append(item)
+        if len(seen) == count:
+            raise sqlite3.OperationalError("database or disk is full")
+        insert(self, item, result)
+
+    return wrapper
+
+
+def test_more_keys_than_sqlite_takes_at_once(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(key(str(number))) for number in range(1203)])
+        assert len(store.get([key(str(number)).digest for number in range(2000)])) == 1203
+
+
+def put_many(folder: Path, start: int) -> None:
+    with CallStore(folder) as store:
+        for number in range(start, start + 40):
+            store.put([finished(key(str(number)), png=PNG)])
+
+
+def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=put_many, args=(tmp_path, start)) for start in (0, 20)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    with CallStore(tmp_path) as store:
+        assert sorted(row.made for row in store.rows()) == [1] * 40 + [2] * 20
+
+
+def test_a_folder_that_holds_something_else_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "calls.db").write_bytes(b"not a database" * 100)
+    with pytest.raises(StoreError, match="delete it: it only saves work"):
+        CallStore(tmp_path)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot be opened"):
+        CallStore(tmp_path / "file")
+
+
+def test_why_names_the_part_that_differs(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(key("far away", images=("x", "y")))])
+        store.put([finished(key())])
+        store.put([finished(key(fingerprint="f2", component={"settings": {"detail": "coarse"}}))])
+        said = why(store, "coffee")
+        assert 'component.settings.detail: "coarse" here, "fine" there' in said
+        assert key().digest[:16] in said
+        assert why(store, key(fingerprint="f2").digest[:12]) == said
+        with pytest.raises(StoreError, match="no call with key or sample 'tea'"):
+            why(store, "tea")

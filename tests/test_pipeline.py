@@ -1,0 +1,218 @@
+"""Whole runs of ``dvc repro``, as a user has them: what runs again, what does not, and what kills leave behind."""
+
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Checkout, draw
+
+pytestmark = pytest.mark.slow
+
+
+def stages_run(output: str) -> list[str]:
+    return re.findall(r"Running stage '([^']+)'", output)
+
+
+def calls_made(root: Path) -> int:
+    return query(root / ".driftledger" / "calls.db", "SELECT coalesce(sum(made), 0) FROM calls")
+
+
+def most_often_made(root: Path) -> int:
+    return query(root / ".driftledger" / "calls.db", "SELECT max(made) FROM calls")
+
+
+def query(path: Path, sql: str) -> Any:
+    """The one value that ``sql`` asks for; 0 while there is no table yet."""
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(path, timeout=60)) as db:
+        try:
+            return db.execute(sql).fetchone()[0]
+        except sqlite3.OperationalError:  # the stage has made the file and not yet its table
+            return 0
+
+
+def test_second_run_calls_nothing_and_creates_no_run(checkout: Checkout) -> None:
+    checkout.run("dvc", "repro")
+    before, calls = checkout.outputs(), calls_made(checkout.root)
+    again = checkout.run("dvc", "repro").stdout
+    assert stages_run(again) == ["sources", "track"]
+    assert "0 runs created, 0 completed, 1 unchanged" in again
+    assert calls_made(checkout.root) == calls == 8 * 2 * 2
+    assert checkout.outputs() == before
+
+
+def test_only_what_is_new_or_changed_runs(checkout: Checkout) -> None:
+    checkout.run("dvc", "repro")
+
+    def second_model_and_generator(params: dict[str, Any]) -> None:
+        params["run"]["models"] = ["regions_medium", "blind"]
+        params["generators"]["small_painter"] = {"provider": "painter", "longest_side": 64}
+        params["run"]["generators"] = ["painter", "small_painter"]
+        params["encoders"]["other_layout"] = {"provider": "layout", "batch_size": 4}
+        params["run"]["encoders"] = ["layout", "other_layout"]
+
+    checkout.params(second_model_and_generator)
+    new = stages_run(checkout.run("dvc", "repro").stdout)
+    assert [name for name in new if name.startswith("chain@")] == [
+        "chain@my_images-regions_medium-small_painter",
+        "chain@my_images-blind-painter",
+        "chain@my_images-blind-small_painter",
+    ]
+    assert "drift@my_images-regions_medium-painter-other_layout" in new
+    assert "drift@my_images-regions_medium-painter-layout" not in new
+    assert not any(name.startswith("dataset@") for name in new)
+
+    checkout.params(lambda params: params["generators"]["small_painter"].update(longest_side=80))
+    changed = stages_run(checkout.run("dvc", "repro").stdout)
+    assert {name for name in changed if "@" in name} == {
+        f"{stage}@my_images-{model}-small_painter{encoder}"
+        for model in ("regions_medium", "blind")
+        for stage, encoder in (("chain", ""), ("drift", "-layout"), ("drift", "-other_layout"))
+    }
+
+
+def test_changed_image_in_the_folder_is_seen(checkout: Checkout) -> None:
+    checkout.run("dvc", "repro")
+    draw(checkout.root / "my_images" / "round" / "1.png", 30)
+    ran = stages_run(checkout.run("dvc", "repro").stdout)
+    assert "dataset@my_images" in ran
+    assert "chain@my_images-regions_medium-painter" in ran
+    assert calls_made(checkout.root) == 8 * 2 * 2 + 2 * 2
+
+
+def test_more_iterations_reuse_the_first_ones(checkout: Checkout) -> None:
+    checkout.run("dvc", "repro")
+    checkout.params(lambda params: params["genception"].update(iterations=3))
+    checkout.run("dvc", "repro")
+    assert calls_made(checkout.root) == 8 * 3 * 2
+    assert most_often_made(checkout.root) == 1
+
+
+def test_killed_ten_times_ends_as_if_undisturbed(checkout: Checkout, tmp_path: Path) -> None:
+    def one_call_at_a_time(params: dict[str, Any]) -> None:
+        params["models"]["regions_medium"]["batch_size"] = 1
+        params["generators"]["painter"]["batch_size"] = 1
+        params["genception"]["iterations"] = 4
+
+    checkout.params(one_call_at_a_time)
+    checkout.commit("one call at a time")
+    undisturbed = checkout.copy(tmp_path / "undisturbed")
+    undisturbed.run("dvc", "repro")
+
+    total, moments = calls_made(undisturbed.root), random.Random(20)
+    assert 50 < total <= 8 * 4 * 2
+    calls_at_kill = []
+    for kill in range(10):
+        already = calls_at_kill[-1] if calls_at_kill else 0
+        target = min(total, already + moments.randint(1, 5)) if kill < 9 else total
+        calls_at_kill.append(repro_killed_at(checkout, target, delay=moments.uniform(0.0, 0.05)))
+    assert calls_at_kill == sorted(calls_at_kill)
+    assert len(set(calls_at_kill)) >= 8, "the kills hit the same moment"
+    checkout.run("dvc", "repro")
+    assert calls_made(checkout.root) == total
+    assert most_often_made(checkout.root) == 1
+    assert checkout.outputs() == undisturbed.outputs()
+
+
+def repro_killed_at(checkout: Checkout, calls: int, delay: float) -> int:
+    """Start ``dvc repro``, kill its whole process group once ``calls`` are stored; how many are stored then."""
+    process = subprocess.Popen(
+        ["dvc", "repro"], cwd=checkout.root, env=checkout.env, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while calls_made(checkout.root) < calls:
+        assert process.poll() is None, "dvc repro ended before it could be killed"
+        time.sleep(0.001)
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return calls_made(checkout.root)
+
+
+def test_a_model_that_leaves_too_few_chains_fails_its_stage_with_a_sentence(checkout: Checkout) -> None:
+    checkout.run("dvc", "repro", "dataset@my_images", "chain@my_images-regions_medium-painter")
+    records = checkout.root / "data/chains/my_images/regions_medium/painter/records.jsonl"
+    lines = records.read_text(encoding="utf-8").splitlines()
+    records.write_text("\n".join(line for line in lines if json.loads(line)["t"] == 1) + "\n", encoding="utf-8")
+    failed = checkout.run("driftledger", "drift", "my_images", "regions_medium", "painter", "layout", check=False)
+    assert failed.returncode == 2
+    assert "only 0 of 8 chains reached t=2" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert not (checkout.root / "reports/scores/genception/my_images/regions_medium/painter/layout.json").exists()
+
+
+def test_mlflow_project_does_the_same_and_joins_no_runs(checkout: Checkout) -> None:
+    checkout.run("dvc", "repro")
+    before = checkout.outputs()
+    checkout.run("mlflow", "run", ".", "--env-manager", "local")
+    assert checkout.outputs() == before
+    with sqlite3.connect(checkout.root / "mlflow.db") as db:
+        rows = db.execute("SELECT e.name, r.name FROM runs r JOIN experiments e USING (experiment_id)").fetchall()
+    ours = [name for experiment, name in rows if experiment == "driftledger"]
+    assert ours == ["regions_medium · painter · layout"]
+    audit = checkout.run("mlflow", "run", ".", "--env-manager", "local", "-e", "audit", "-P", f"run={ours[0]}")
+    assert "GC@2" in audit.stdout + audit.stderr
+
+
+def test_deleted_mlflow_store_is_rebuilt_the_same(checkout: Checkout) -> None:
+    from driftledger.tracking.dump import dump
+
+    uri = f"sqlite:///{checkout.root}/mlflow.db"
+    checkout.run("dvc", "repro")
+    checkout.commit("results")
+    checkout.run("driftledger", "track")
+    for file in checkout.root.glob("mlflow.db*"):
+        file.unlink()
+    checkout.run("driftledger", "track")
+    first = dump(uri, "driftledger")
+    for file in checkout.root.glob("mlflow.db*"):
+        file.unlink()
+    checkout.run("dvc", "repro")
+    assert dump(uri, "driftledger") == first
+    assert len(first["runs"]) == 1
+
+
+def test_audit_leads_from_the_run_to_bytes_versions_and_commit(finished: Checkout) -> None:
+    evidence = json.loads(finished.run("driftledger", "audit", "regions_medium/painter/layout", "--json").stdout)
+    behind = evidence["behind"][0]
+    chain = behind["score"]["inputs"]["chain"]
+    run_id = query(finished.root / "mlflow.db", "SELECT run_uuid FROM runs")
+    for name in ("regions_medium · painter · layout", "regions_medium/painter/layout", run_id, evidence["fingerprint"]):
+        text = finished.run("driftledger", "audit", name).stdout
+        for expected in (
+            f"gc_at_2 = {behind['score']['metrics']['gc_at_2']!r}",
+            f"generator: painter, fingerprint {chain['generator']['fingerprint']}",
+            '"longest_side":256',
+            f"data/chains/my_images/regions_medium/painter, md5 {behind['images']['md5']}",
+            behind["score"]["inputs"]["dataset_digest"],
+            "chain@my_images-regions_medium-painter",
+            f"git commit {finished.git('rev-parse', 'HEAD').strip()}",
+        ):
+            assert expected in text, name
+    assert behind["images"]["md5"].endswith(".dir")
+
+
+def test_audit_of_an_unknown_run_is_one_sentence(finished: Checkout) -> None:
+    failed = finished.run("driftledger", "audit", "nobody", check=False)
+    assert failed.returncode == 2
+    assert "has no run 'nobody'" in failed.stderr
+    assert failed.stderr.count("\n") == 1
+
+
+def test_chain_folder_loads_as_an_imagefolder(finished: Checkout, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    images = finished.root / "data/chains/my_images/regions_medium/painter/images"
+    loaded = datasets.load_dataset("imagefolder", data_dir=str(images), split="train", cache_dir=str(tmp_path))
+    assert loaded.num_rows == 16
+    assert set(loaded.features["label"].names) == {f"{'round' if n % 2 else 'square'}_{n}" for n in range(8)}

@@ -1,0 +1,63 @@
+"""The default run, whole, as if on other processors: every output is the same file."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.machines import BLAS_KERNELS, NUMPY_LEVELS, OLDEST, environment
+
+pytestmark = pytest.mark.slow
+
+DEFAULT_RUN = """
+from pathlib import Path
+from driftledger import stages
+
+project = stages.Project(Path.cwd())
+run = project.settings.run
+for dataset in run.datasets:
+    stages.dataset(project, dataset)
+    for model in run.models:
+        for generator in run.generators:
+            stages.chain(project, dataset, model, generator)
+    for combination in project.combinations:
+        stages.drift(project, dataset, combination)
+stages.report(project)
+"""
+
+LEVELS = [*NUMPY_LEVELS.items(), ("the oldest of both", OLDEST), *list(BLAS_KERNELS.items())[-3:]]
+
+
+def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, bytes]:
+    folder.mkdir()
+    shutil.copy(REPOSITORY / "params.yaml", folder)
+    subprocess.run([sys.executable, "-c", DEFAULT_RUN], cwd=folder, env=environment(machine), check=True, timeout=300)
+    files = [file for top in ("data", "reports") for file in sorted((folder / top).rglob("*")) if file.is_file()]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return outputs_of_default_run(tmp_path_factory.mktemp("here") / "run", {})
+
+
+@pytest.mark.parametrize("machine", [machine for _, machine in LEVELS], ids=[name for name, _ in LEVELS])
+def test_default_run_gives_the_same_bytes(machine: dict[str, str], here: dict[str, bytes], tmp_path: Path) -> None:
+    there = outputs_of_default_run(tmp_path / "run", machine)
+    assert there.keys() == here.keys()
+    assert [name for name, content in here.items() if there[name] != content] == []
+    assert len([name for name in here if name.endswith(".png")]) == 21 + 4 * 5 * 21
+
+
+def test_at_least_four_levels_were_emulated() -> None:
+    assert len(LEVELS) >= 4
+
+
+def test_what_is_committed_is_what_this_machine_computes(here: dict[str, bytes]) -> None:
+    committed = {name: content for name, content in here.items() if name.startswith("reports/")}
+    assert len(committed) == 2 * 4 + 2
+    for name, content in committed.items():
+        assert (REPOSITORY / name).read_bytes() == content, f"{name}: run 'make run' and commit what it writes"

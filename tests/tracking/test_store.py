@@ -1,0 +1,267 @@
+"""What a push leaves in a store, and what a second one does not touch."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from driftledger.errors import LedgerError
+from driftledger.tracking.content import CURRENT, FINGERPRINT, Metric
+from driftledger.tracking.store import Pushed
+
+from .contents import EXPERIMENT, PHOTOS, earlier_runs, generator, run, two_runs
+from .steps import watch_writes
+from .stores import Child, Store
+
+HOSTILE = "<script>alert('x')</script>\r\n\x1b]0;title\x07\x1b[2J\x00‮ — '; DROP TABLE runs; --"
+
+
+def _counted_push(store: Store, runs: list[Any]) -> tuple[Pushed, int]:
+    writes = watch_writes()
+    return store.push(runs), writes.count
+
+
+def _by_fingerprint(store: Store) -> dict[str, Any]:
+    return {run["tags"][FINGERPRINT]: run for run in store.dump()["runs"]}
+
+
+def test_a_run_shows_everything_it_was_given(mlflow_store: Store) -> None:
+    assert mlflow_store.push(two_runs()) == Pushed(created=2, resumed=0, unchanged=0)
+    shown = mlflow_store.dump()
+    json.dumps(shown, allow_nan=False)
+    first, second = shown["runs"]
+    assert first["name"] == "regions · painter · f1"
+    assert (first["status"], first["lifecycle"]) == ("FINISHED", "active")
+    assert first["params"] == two_runs()[0].params
+    assert first["tags"] == {"git.commit": "c0ffee", "git.dirty": "false", FINGERPRINT: "f1", CURRENT: "true"}
+    assert first["metrics"] == sorted([m.key, m.step, m.value] for m in two_runs()[0].metrics)
+    assert [(d["name"], d["digest"]) for d in first["datasets"]] == [(PHOTOS.name, PHOTOS.digest)]
+    assert json.loads(first["datasets"][0]["profile"]) == {"num_rows": 24}
+    assert first["models"] == [["painter", "aa11"]]
+    assert second["models"] == [["crayon", "bb22"]]
+    assert list(first["artifacts"]) == ["evidence.json", "tables/samples.csv"]
+
+
+def test_a_generator_version_carries_the_metrics_measured_with_it(mlflow_store: Store) -> None:
+    mlflow_store.push(two_runs())
+    crayon, painter = mlflow_store.dump()["logged_models"]
+    assert (crayon["name"], painter["name"]) == ("crayon", "painter")
+    assert painter["type"] == "generator"
+    assert painter["status"] == "READY"
+    assert painter["params"] == {"size": "64"}
+    assert painter["tags"] == {"provider": "painter", FINGERPRINT: "aa11", "mlflow.model.isExternal": "true"}
+    on_dataset = [m for m in two_runs()[0].metrics if m.dataset]
+    assert painter["metrics"] == sorted([m.key, m.step, m.value, "photos", PHOTOS.digest] for m in on_dataset)
+
+
+def test_a_generator_version_is_registered(mlflow_store: Store) -> None:
+    mlflow_store.push(two_runs())
+    assert mlflow_store.dump()["registered_versions"] == [
+        {"name": "generator.crayon", "tags": {"provider": "crayon", FINGERPRINT: "bb22"}, "aliases": ["current"]},
+        {"name": "generator.painter", "tags": {"provider": "painter", FINGERPRINT: "aa11"}, "aliases": ["current"]},
+    ]
+    version = mlflow_store.client().get_model_version_by_alias("generator.painter", "current")
+    (model,) = [
+        model
+        for model in mlflow_store.client().search_logged_models([mlflow_store.experiment_id()])
+        if model.name == "painter"
+    ]
+    assert version.source == f"models:/{model.model_id}"
+    assert json.loads(model.tags["mlflow.modelVersions"]) == [{"name": "generator.painter", "version": 1}]
+
+
+def test_rows_carry_the_start_time_of_their_run(mlflow_store: Store) -> None:
+    mlflow_store.push(two_runs())
+    client = mlflow_store.client()
+    for shown in client.search_runs([mlflow_store.experiment_id()]):
+        history = client.get_metric_history(shown.info.run_id, "genception/photos/gc")
+        assert {row.timestamp for row in history} == {shown.info.start_time}
+        assert shown.info.end_time == shown.info.start_time
+
+
+def test_a_second_push_writes_nothing(mlflow_store: Store, in_child: Callable[..., Any]) -> None:
+    assert in_child(_counted_push, mlflow_store, two_runs())[0] == Pushed(2, 0, 0)
+    before = mlflow_store.dump()
+    assert in_child(_counted_push, mlflow_store, two_runs()) == (Pushed(0, 0, 2), 0)
+    assert mlflow_store.dump() == before
+
+
+def test_artifacts_are_made_only_when_they_are_needed(mlflow_store: Store) -> None:
+    made: list[str] = []
+
+    def evidence() -> bytes:
+        made.append("evidence")
+        return b"{}"
+
+    for _ in range(2):
+        mlflow_store.push([run("f1", artifacts={"evidence.json": evidence})])
+    assert made == ["evidence"]
+
+
+def test_what_is_no_longer_current_says_so(mlflow_store: Store) -> None:
+    mlflow_store.push(earlier_runs())
+    assert mlflow_store.push(two_runs()) == Pushed(created=1, resumed=0, unchanged=1)
+    assert {key: shown["tags"][CURRENT] for key, shown in _by_fingerprint(mlflow_store).items()} == {
+        "f0": "false",
+        "f1": "true",
+        "f2": "true",
+    }
+    aliases = {
+        version["tags"][FINGERPRINT]: version["aliases"] for version in mlflow_store.dump()["registered_versions"]
+    }
+    assert aliases == {"aa11": ["current"], "bb11": [], "bb22": ["current"]}
+
+
+def test_going_back_writes_marks_only(mlflow_store: Store) -> None:
+    mlflow_store.push(earlier_runs())
+    before = mlflow_store.dump()
+    mlflow_store.push(two_runs())
+    assert mlflow_store.push(earlier_runs()) == Pushed(created=0, resumed=0, unchanged=2)
+    after = mlflow_store.dump()
+    assert [shown for shown in after["runs"] if shown["tags"][FINGERPRINT] != "f2"] == before["runs"]
+    assert _by_fingerprint(mlflow_store)["f2"]["tags"][CURRENT] == "false"
+    aliases = {version["tags"][FINGERPRINT]: version["aliases"] for version in after["registered_versions"]}
+    assert aliases == {"aa11": ["current"], "bb11": ["current"], "bb22": []}
+
+
+def test_a_run_that_a_user_deleted_comes_back(mlflow_store: Store) -> None:
+    mlflow_store.push(two_runs())
+    before = mlflow_store.dump()["runs"]
+    client = mlflow_store.client()
+    deleted = client.search_runs([mlflow_store.experiment_id()], f"tags.`{FINGERPRINT}` = 'f1'")[0]
+    client.delete_run(deleted.info.run_id)
+    assert mlflow_store.push(two_runs()) == Pushed(created=1, resumed=0, unchanged=1)
+    assert [shown for shown in mlflow_store.dump()["runs"] if shown["lifecycle"] == "active"] == before
+    client.restore_run(deleted.info.run_id)
+    assert mlflow_store.push(two_runs()) == Pushed(created=0, resumed=0, unchanged=2)
+    marks = [shown["tags"][CURRENT] for shown in mlflow_store.dump()["runs"]]
+    assert sorted(marks) == ["false", "true", "true"]
+
+
+def test_a_run_cut_short_is_resumed(mlflow_store: Store) -> None:
+    mlflow_store.push(two_runs())
+    before = mlflow_store.dump()
+    client = mlflow_store.client()
+    for shown, status in zip(client.search_runs([mlflow_store.experiment_id()]), ["RUNNING", "FAILED"], strict=True):
+        client.update_run(shown.info.run_id, status)
+    assert mlflow_store.push(two_runs()) == Pushed(created=0, resumed=2, unchanged=0)
+    assert mlflow_store.dump() == before
+
+
+@pytest.mark.parametrize(
+    "stale",
+    [
+        {"params": {"genception.iterations": "4"}},
+        {"metrics": (Metric("genception/photos/gc", 0.1, 1), Metric("genception/photos/gc", 0.9, 2))},
+        {"metrics": (Metric("gone", 1.0),)},
+        {"datasets": (PHOTOS.__class__("photos", "f" * 32, "data", 24),), "metrics": ()},
+        {"generator": generator("crayon", "bb22")},
+    ],
+)
+def test_a_leftover_that_says_something_else_is_replaced(mlflow_store: Store, stale: dict[str, Any]) -> None:
+    mlflow_store.push([run("f1", **stale)])
+    client = mlflow_store.client()
+    (leftover,) = client.search_runs([mlflow_store.experiment_id()])
+    client.update_run(leftover.info.run_id, "RUNNING")
+    assert mlflow_store.push([run("f1")]) == Pushed(created=1, resumed=0, unchanged=0)
+    (shown,) = [shown for shown in mlflow_store.dump()["runs"] if shown["lifecycle"] == "active"]
+    assert shown["metrics"] == sorted([m.key, m.step, m.value] for m in run("f1").metrics)
+    assert shown["params"] == run("f1").params
+
+
+def test_of_several_leftovers_one_is_kept(mlflow_store: Store) -> None:
+    mlflow_store.push(two_runs())
+    before = mlflow_store.dump()["runs"]
+    client, experiment = mlflow_store.client(), mlflow_store.experiment_id()
+    (first,) = client.search_runs([experiment], f"tags.`{FINGERPRINT}` = 'f1'")
+    client.update_run(first.info.run_id, "KILLED")
+    for fingerprint in ("f1", "f1", "f2", "abandoned"):
+        client.create_run(experiment, tags={FINGERPRINT: fingerprint, CURRENT: "true"})
+    assert mlflow_store.push(two_runs()) == Pushed(created=0, resumed=1, unchanged=1)
+    assert [shown for shown in mlflow_store.dump()["runs"] if shown["lifecycle"] == "active"] == before
+
+
+def test_long_values_are_cut_where_a_reader_sees_it(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1", params={"prompt": "p" * 7000, "fits": "q" * 6000}, tags={"patch": "t" * 9000})])
+    shown = mlflow_store.dump()["runs"][0]
+    assert shown["params"] == {"prompt": "p" * 5960 + "… (1040 more characters)", "fits": "q" * 6000}
+    assert shown["tags"]["patch"] == "t" * 7960 + "… (1040 more characters)"
+
+
+def test_hundreds_of_values_go_in(mlflow_store: Store) -> None:
+    metrics = tuple(Metric(f"m{index % 30}", index / 7, index) for index in range(1234))
+    params = {f"p{index}": HOSTILE for index in range(150)}
+    mlflow_store.push([run("f1", metrics=metrics, params=params, tags=params)])
+    shown = mlflow_store.dump()["runs"][0]
+    assert len(shown["metrics"]) == 1234
+    assert shown["params"] == params
+    assert params.items() <= shown["tags"].items()
+
+
+def test_half_a_surrogate_pair_is_written_out(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1", params={"text": "a\ud800b"})])
+    assert mlflow_store.dump()["runs"][0]["params"] == {"text": r"a\ud800b"}
+
+
+def test_the_environment_joins_nothing(mlflow_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow_store.push([run("f0")])
+    outer = mlflow_store.client().create_run("0")
+    monkeypatch.setenv("MLFLOW_RUN_ID", outer.info.run_id)
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", "0")
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "elsewhere")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///elsewhere.db")
+    monkeypatch.setenv("MLFLOW_REGISTRY_URI", "sqlite:///elsewhere.db")
+    monkeypatch.setenv("MLFLOW_ENABLE_ASYNC_LOGGING", "true")
+    assert mlflow_store.push(two_runs()) == Pushed(2, 0, 0)
+    assert not mlflow_store.client().get_run(outer.info.run_id).data.metrics
+    assert len(mlflow_store.dump()["runs"]) == 3
+
+
+def test_artifacts_lie_beside_the_database(new_store: Callable[[str], Store]) -> None:
+    store = new_store("a folder # of mine")
+    store.push([run("f1")])
+    assert sorted(file.name for file in (store.folder / "mlartifacts").rglob("*") if file.is_file()) == [
+        "evidence.json",
+        "samples.csv",
+    ]
+
+
+def test_a_store_that_was_moved_says_so(mlflow_store: Store, in_child: Callable[..., Any]) -> None:
+    in_child(mlflow_store.push, two_runs())
+    moved = Store(mlflow_store.folder.rename(mlflow_store.folder.with_name("moved")))
+    with pytest.raises(LedgerError, match=r"was made in .*store and still keeps its artifacts there"):
+        moved.push(two_runs())
+
+
+def test_an_experiment_in_the_trash_says_how_to_bring_it_back(mlflow_store: Store) -> None:
+    mlflow_store.push(two_runs())
+    mlflow_store.client().delete_experiment(mlflow_store.experiment_id())
+    with pytest.raises(LedgerError, match=r"experiments restore --experiment-id 1'"):
+        mlflow_store.push(two_runs())
+
+
+def test_two_runs_with_one_fingerprint_are_a_bug(mlflow_store: Store) -> None:
+    with pytest.raises(ValueError, match="same fingerprint"):
+        mlflow_store.push([run("f1"), run("f1")])
+
+
+def test_a_deleted_store_is_rebuilt(new_store: Callable[[str], Store], in_child: Callable[..., Any]) -> None:
+    store = new_store("store")
+    in_child(store.push, two_runs())
+    before = in_child(store.dump)
+    store.file.unlink()
+    assert in_child(store.push, two_runs()) == Pushed(2, 0, 0)
+    assert in_child(store.dump) == before
+
+
+def test_two_processes_at_once_on_no_store_at_all(
+    tmp_path: Any, in_child: Callable[..., Any], mlflow_store: Store
+) -> None:
+    in_child(mlflow_store.push, two_runs())
+    store = Store(tmp_path / "fresh")
+    store.folder.mkdir()
+    children = [Child(store.push, two_runs()) for _ in range(2)]
+    assert sorted(child.result() for child in children) == [Pushed(0, 0, 2), Pushed(2, 0, 0)]
+    assert in_child(store.dump) == in_child(mlflow_store.dump)
+    assert EXPERIMENT in [held.name for held in store.client().search_experiments()]

@@ -1,0 +1,69 @@
+"""A push killed at any write and run again leaves what an undisturbed one leaves."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from driftledger.tracking.store import Pushed
+
+from .contents import earlier_runs, two_runs
+from .steps import KILLED, watch_statements, watch_writes
+from .stores import Store
+
+SHARDS = 4
+STARTS: dict[str, list[Any]] = {"empty": [], "after-another-push": earlier_runs()}
+
+
+def _push(store: Store, kill_at: int | None) -> int:
+    steps = watch_writes(kill_at)
+    store.push(two_runs())
+    return steps.count
+
+
+def _push_dump_push(store: Store) -> dict[str, Any]:
+    assert sum(store.push(two_runs())) == 2
+    shown = store.dump()
+    assert store.push(two_runs()) == Pushed(created=0, resumed=0, unchanged=2)
+    return shown
+
+
+def _push_killed_early(store: Store, statement: int) -> None:
+    watch_statements(statement)
+    store.push(two_runs())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("start", STARTS)
+def test_killed_at_each_write(
+    new_store: Callable[[str], Store], in_child: Callable[..., Any], start: str, shard: int
+) -> None:
+    def fresh(name: str) -> Store:
+        store = new_store(name)
+        if STARTS[start]:
+            in_child(store.push, STARTS[start])
+        return store
+
+    undisturbed = fresh("undisturbed")
+    writes = in_child(_push, undisturbed, None)
+    expected = in_child(undisturbed.dump)
+    assert writes > 10
+    for kill_at in range(1 + shard, writes + 1, SHARDS):
+        store = fresh(f"killed-at-{kill_at}")
+        assert in_child(_push, store, kill_at) == KILLED
+        assert in_child(_push_dump_push, store) == expected, f"killed at write {kill_at} of {writes}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", [1, 30, 150, 400])
+def test_killed_while_the_store_is_made(
+    tmp_path: Any, mlflow_store: Store, in_child: Callable[..., Any], statement: int
+) -> None:
+    in_child(mlflow_store.push, two_runs())
+    store = Store(tmp_path / "fresh")
+    store.folder.mkdir()
+    assert in_child(_push_killed_early, store, statement) == KILLED
+    assert in_child(store.push, two_runs()) == Pushed(2, 0, 0)
+    assert in_child(store.dump) == in_child(mlflow_store.dump)
+    assert {entry.name for entry in store.folder.iterdir()} == {"mlflow.db", "mlartifacts", "state"}
