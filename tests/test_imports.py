@@ -64,7 +64,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def part_of(dotted: str) -> str:
-    return (dotted.split(".") + [""])[1]
+    return dotted.partition(".")[2].partition(".")[0]
 
 
 def arrows() -> set[tuple[str, str]]:

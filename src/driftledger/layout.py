@@ -46,6 +46,11 @@ class Layout(NamedTuple):
         """Without suffix: written as ``.csv`` and ``.md``."""
         return self.root / "reports" / "leaderboard"
 
+    @property
+    def chains_picture(self) -> Path:
+        """One sample's chains, a row per combination."""
+        return self.root / "reports" / "chains.png"
+
 
 def samples_file(score_file: Path) -> Path:
     """The per-sample values that belong to a score file."""

@@ -152,7 +152,7 @@ class SampleScore(Record):
 
 
 def write_json(path: Path, value: Record | dict[str, Any]) -> None:
-    """Write a JSON file in one step: whoever looks sees the old bytes or the new ones."""
+    """Write a JSON file in one step."""
     write_text(path, pretty_json(value.to_dict() if isinstance(value, Record) else value))
 
 
@@ -163,9 +163,14 @@ def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 text file in one step."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file in one step: whoever looks sees the old bytes or the new ones."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(text.encode())
+    partial.write_bytes(data)
     partial.replace(path)
 
 

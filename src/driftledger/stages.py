@@ -19,7 +19,20 @@ from driftledger.datasets.build import build
 from driftledger.layout import Combination, Layout, samples_file
 from driftledger.ledger.evidence import Evidence, read_evidence
 from driftledger.ledger.why import why as explain_call
-from driftledger.records import DatasetCard, ScoreFile, new_folder, read_json, read_samples, write_json, write_jsonl
+from driftledger.records import (
+    DatasetCard,
+    SampleEntry,
+    SampleScore,
+    ScoreFile,
+    new_folder,
+    read_json,
+    read_jsonl,
+    read_samples,
+    write_bytes,
+    write_json,
+    write_jsonl,
+)
+from driftledger.reports.contact_sheet import chain_row, draw_rows
 from driftledger.reports.leaderboard import write_leaderboard
 
 
@@ -115,11 +128,25 @@ def drift(project: Project, dataset: str, combination: Combination) -> None:
 
 
 def report(project: Project) -> None:
-    """Write the leaderboard of what is selected."""
+    """Write the leaderboard of what is selected, and a picture of one sample's chains."""
     target = project.layout.leaderboard
     with project.only_one(target):
         scores = [read_json(path, ScoreFile) for path in selected_score_files(project)]
         write_leaderboard(target, scores, project.settings.genception.iterations)
+        write_bytes(project.layout.chains_picture, _picture(project))
+
+
+def _picture(project: Project) -> bytes:
+    """The first sample of the first dataset, one row per combination."""
+    layout, name = project.layout, project.settings.run.datasets[0]
+    first = read_jsonl(layout.dataset(name) / "samples.jsonl", SampleEntry)[0]
+    rows = []
+    for each in project.combinations:
+        values = read_jsonl(samples_file(layout.scores("genception", name, each)), SampleScore)
+        score = next(value for value in values if value.sample == first.id)
+        chain = layout.chain(name, each.model, each.generator)
+        rows.append(chain_row(each.model, layout.dataset(name) / first.file, chain, score))
+    return draw_rows(f"{name}: {first.id}", rows)
 
 
 def selected_score_files(project: Project) -> list[Path]:

@@ -2,16 +2,26 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
 from driftledger.images import png_bytes
 from driftledger.records import SampleEntry, SampleScore
+from driftledger.shown import for_line
 
 TILE = 150
 MARGIN = 8
 LINE = 18
-MOST_SAMPLES = 30
+MOST_ROWS = 30
+_CAPTION = 22  # characters that fit under a tile
+
+
+class Tile(NamedTuple):
+    """One image and what stands under it; an image that is not there leaves its place white."""
+
+    image: Path
+    caption: str
 
 
 def contact_sheet(
@@ -23,29 +33,38 @@ def contact_sheet(
         title: the first line; plain text.
         dataset: the dataset's folder, for the originals.
         chain: the chain's folder, for the redrawn images.
+        entries: the dataset's samples.
+        scores: their values, in any order.
     """
     by_sample = {score.sample: score for score in scores}
-    step = -(-len(entries) // MOST_SAMPLES)
-    shown = list(entries)[::step]
-    columns = 1 + max(len(score.similarity) for score in scores)
-    width = columns * (TILE + MARGIN) + MARGIN
-    height = (TILE + LINE + MARGIN) * len(shown) + 2 * LINE + MARGIN
-    sheet = Image.new("RGB", (width, height), "white")
-    draw = ImageDraw.Draw(sheet)
+    shown = list(entries)[:: -(-len(entries) // MOST_ROWS)]
+    return draw_rows(title, [chain_row(entry.id, dataset / entry.file, chain, by_sample[entry.id]) for entry in shown])
+
+
+def chain_row(caption: str, original: Path, chain: Path, score: SampleScore) -> list[Tile]:
+    """One sample's chain: the original over ``caption``, then each t over its similarity."""
+    redrawn = [
+        Tile(chain / "images" / score.sample / f"{t}.png", "–" if value is None else f"s({t}) = {value:.3f}")
+        for t, value in enumerate(score.similarity, 1)
+    ]
+    return [Tile(original, caption), *redrawn]
+
+
+def draw_rows(title: str, rows: Sequence[Sequence[Tile]]) -> bytes:
+    """Rows of tiles under a title, as a PNG."""
+    columns = max(len(row) for row in rows)
+    height = (TILE + LINE + MARGIN) * len(rows) + 2 * LINE + MARGIN
+    sheet = Image.new("RGB", (columns * (TILE + MARGIN) + MARGIN, height), "white")
+    pen = ImageDraw.Draw(sheet)
     font = ImageFont.load_default(12)
-    draw.text((MARGIN, MARGIN // 2), title, fill="black", font=font)
-    for row, entry in enumerate(shown):
-        top = 2 * LINE + row * (TILE + LINE + MARGIN)
-        score = by_sample[entry.id]
-        images = [dataset / entry.file] + [chain / "images" / entry.id / f"{t}.png" for t in range(1, columns)]
-        captions = [entry.id[:22]] + [
-            f"s({t}) = {value:.3f}" if value is not None else "–" for t, value in enumerate(score.similarity, 1)
-        ]
-        for column, (image, caption) in enumerate(zip(images, captions, strict=True)):
+    pen.text((MARGIN, MARGIN // 2), for_line(title), fill="black", font=font)
+    for number, row in enumerate(rows):
+        top = 2 * LINE + number * (TILE + LINE + MARGIN)
+        for column, (image, caption) in enumerate(row):
             left = MARGIN + column * (TILE + MARGIN)
             if image.is_file():
                 _paste(sheet, image, left, top)
-            draw.text((left, top + TILE + 2), caption, fill="black", font=font)
+            pen.text((left, top + TILE + 2), for_line(caption)[:_CAPTION], fill="black", font=font)
     return png_bytes(sheet)
 
 

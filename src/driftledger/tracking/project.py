@@ -58,6 +58,7 @@ def run_content(layout: Layout, evidence: Evidence) -> RunContent:
         for stage, entry in behind.stages.items():
             name = f"dvc.lock/{stage.partition('@')[0]}/{behind.score.dataset}"
             tags[name] = canonical_json({"stage": stage, "outs": {out.path: out.md5 for out in entry.outs}})
+    tags["mlflow.note.content"] = _note(evidence)
     artifacts: dict[str, Callable[[], bytes]] = {
         EVIDENCE: lambda: evidence.model_dump_json(indent=2, by_alias=True).encode(),
         "packages.txt": lambda: packages().encode(),
@@ -82,6 +83,17 @@ def run_content(layout: Layout, evidence: Evidence) -> RunContent:
         ),
         artifacts=artifacts,
     )
+
+
+def _note(evidence: Evidence) -> str:
+    """The run's description in the UI, in Markdown; every name in it is a catalogue name."""
+    lines = []
+    for behind in evidence.behind:
+        score, t = behind.score, behind.score.inputs.chain.iterations
+        value, low, high = (score.metrics[f"gc_at_{t}{end}"] for end in ("", "_low", "_high"))
+        chains = f"{score.scored}/{score.total} chains"
+        lines.append(f"- **{score.dataset}**: GC@{t} = {value:.3f} ({low:.3f} to {high:.3f}), {chains}")
+    return "\n".join([*lines, "", f"Where it comes from: `driftledger audit {'/'.join(evidence.combination)}`"])
 
 
 def _spec_params(kind: str, card: ComponentCard) -> dict[str, str]:

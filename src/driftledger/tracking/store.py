@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _LOCK_SECONDS = 300
 _FINISHED = "FINISHED"
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+"""Lets the UI open the experiment as runs with metrics; it would take it for traces otherwise."""
 
 
 class Pushed(NamedTuple):
@@ -120,7 +122,7 @@ def _open_experiment(client: "MlflowClient", tracking_uri: str, name: str) -> st
     held = client.get_experiment_by_name(name)
     if held is None:
         location = connection.artifact_folder(local).as_uri() if local else None
-        return str(client.create_experiment(name, artifact_location=location))
+        return str(client.create_experiment(name, artifact_location=location, tags=EXPERIMENT_TAGS))
     if held.lifecycle_stage != "active":
         address = connection.without_credentials(tracking_uri)
         raise LedgerError(

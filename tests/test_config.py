@@ -1,0 +1,266 @@
+"""``params.yaml``: the repository's own loads, and every mistake in one is a line that names the place."""
+
+import copy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from driftledger.config import Settings, load_settings
+from driftledger.encoders.layout import Layout
+from driftledger.errors import ConfigError
+from driftledger.generators.painter import Painter
+from driftledger.layout import Combination, chain_stage, drift_stage
+from driftledger.models.regions import Regions
+from driftledger.registry import PROVIDERS
+from tests.conftest import REPOSITORY
+
+Change = Callable[[dict[str, Any]], object]
+
+# Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Table 1 and section 2.1.
+DESCRIBE = (
+    "Please write a clear, precise, detailed, and concise description of all elements in the image. Focus on "
+    "accurately depicting various aspects, including but not limited to the colors, shapes, positions, styles, texts "
+    "and the relationships between different objects and subjects in the image. Your description should be thorough "
+    "enough to guide a professional in recreating this image solely based on your textual representation. Remember, "
+    "only include descriptive texts that directly pertain to the contents of the image. You must complete the "
+    "description using less than 500 words."
+)
+GENERATE = "Generate an image that fully and precisely reflects this description: {description}"
+
+
+@pytest.fixture(scope="module")
+def shipped() -> dict[str, Any]:
+    """The repository's own settings, as YAML has them."""
+    loaded: dict[str, Any] = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+@pytest.fixture
+def load(tmp_path: Path, shipped: dict[str, Any]) -> Callable[[Change], Settings]:
+    """Load the repository's settings after a change."""
+
+    def load(change: Change) -> Settings:
+        params = copy.deepcopy(shipped)
+        change(params)
+        path = tmp_path / "params.yaml"
+        path.write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
+        return load_settings(path)
+
+    return load
+
+
+def put(place: str, value: Any) -> Change:
+    """Set ``a.b.c``; the last part may hold anything but a dot."""
+
+    def change(params: dict[str, Any]) -> None:
+        *above, last = place.split(".")
+        for part in above:
+            params = params[part]
+        params[last] = value
+
+    return change
+
+
+def named(section: str, name: Any) -> Change:
+    """Give an entry of a catalogue another name."""
+    return lambda params: params[section].update({name: next(iter(params[section].values()))})
+
+
+def drop(section: str, key: str) -> Change:
+    return lambda params: params[section].pop(key)
+
+
+def message(load: Callable[[Change], Settings], change: Change) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load(change)
+    said = str(caught.value)
+    assert len(said.splitlines()) == 1, said
+    assert "params.yaml" in said
+    return said
+
+
+def test_the_prompts_are_the_papers() -> None:
+    genception = load_settings(REPOSITORY / "params.yaml").genception
+    assert genception.describe_prompt == DESCRIBE
+    assert genception.generate_prompt == GENERATE
+
+
+def test_the_repositorys_own_settings_load_and_build() -> None:
+    settings = load_settings(REPOSITORY / "params.yaml")
+    assert settings.genception.iterations == 5
+    assert settings.model("regions_fine") == Regions(detail="fine")
+    assert settings.generator("painter") == Painter(longest_side=256)
+    assert settings.encoder("layout") == Layout()
+    assert settings.dataset("photos").groups["textual"] == ["text"]
+
+
+def test_settings_are_frozen() -> None:
+    settings = load_settings(REPOSITORY / "params.yaml")
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.run.seed = 2  # type: ignore[misc]
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.genception = settings.genception  # type: ignore[misc]
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.models["blind"].provider = "regions"  # type: ignore[misc]
+
+
+MISTAKES: dict[str, tuple[Change, str, str]] = {
+    # what → the change, and the place and the remedy that the line must name
+    "unknown dataset": (put("run.datasets", ["foto"]), "run.datasets", "valid: beans, my_images, photos"),
+    "unknown model": (put("run.models", ["regions_fin"]), "run.models", "did you mean 'regions_fine'?"),
+    "unknown generator": (put("run.generators", ["paintr"]), "run.generators", "did you mean 'painter'?"),
+    "unknown encoder": (put("run.encoders", ["layouts"]), "run.encoders", "did you mean 'layout'?"),
+    "provider of a dataset": (put("datasets.photos.provider", "photo"), "datasets.photos", "did you mean 'photos'?"),
+    "provider of a model": (put("models.blind.provider", "region"), "models.blind", "did you mean 'regions'?"),
+    "provider of a generator": (put("generators.painter.provider", "p"), "generators.painter", "valid: painter"),
+    "provider of an encoder": (put("encoders.layout.provider", "lay"), "encoders.layout", "did you mean 'layout'?"),
+    "unknown section": (put("modells", {}), "params.yaml: setting 'modells'", "did you mean 'models'?"),
+    "key in run": (put("run.sed", 1), "run: setting 'sed'", "did you mean 'seed'?"),
+    "key in genception": (put("genception.iteration", 5), "genception: ", "did you mean 'iterations'?"),
+    "key in bootstrap": (put("genception.bootstrap.resample", 5), "genception.bootstrap", "mean 'resamples'?"),
+    "key in tracking": (put("tracking.url", "x"), "tracking: setting 'url'", "did you mean 'uri'?"),
+    "key in a dataset": (put("datasets.photos.group", {}), "datasets.photos: ", "did you mean 'groups'?"),
+    "key in a model": (put("models.regions_fine.details", "fine"), "models.regions_fine", "did you mean 'detail'?"),
+    "key in a generator": (put("generators.painter.longest", 9), "generators.painter", "did you mean 'longest_side'?"),
+    "key in an encoder": (put("encoders.layout.batchsize", 9), "encoders.layout", "did you mean 'batch_size'?"),
+    "missing section": (lambda params: params.pop("tracking"), "tracking", "required"),
+    "missing setting": (drop("run", "seed"), "run.seed", "required"),
+    "missing provider": (put("models.blind", {}), "models.blind.provider", "required"),
+    "missing setting of an entry": (put("models.regions_fine", {"provider": "regions"}), "detail", "required"),
+    "no iterations": (put("genception.iterations", 0), "genception.iterations", "greater than or equal to 1 (got 0)"),
+    "too many iterations": (put("genception.iterations", 101), "genception.iterations", "equal to 100 (got 101)"),
+    "half an iteration": (put("genception.iterations", 2.5), "genception.iterations", "integer"),
+    "iterations in words": (put("genception.iterations", "five"), "genception.iterations", "integer"),
+    "coverage beyond all": (put("genception.min_coverage", 1.1), "genception.min_coverage", "equal to 1 (got 1.1)"),
+    "negative coverage": (put("genception.min_coverage", -0.1), "genception.min_coverage", "equal to 0 (got -0.1)"),
+    "coverage that is no number": (put("genception.min_coverage", float("nan")), "genception.min_coverage", "nan"),
+    "certainty": (put("genception.bootstrap.confidence", 1.0), "genception.bootstrap.confidence", "less than 1"),
+    "no confidence": (put("genception.bootstrap.confidence", 0.5), "bootstrap.confidence", "greater than 0.5"),
+    "few resamples": (put("genception.bootstrap.resamples", 99), "genception.bootstrap.resamples", "equal to 100"),
+    "negative seed": (put("run.seed", -1), "run.seed", "greater than or equal to 0"),
+    "seed of 33 bits": (put("run.seed", 2**32), "run.seed", "less than 4294967296"),
+    "empty prompt": (put("genception.describe_prompt", ""), "genception.describe_prompt", "at least 1 character"),
+    "no placeholder": (put("genception.generate_prompt", "Draw."), "generate_prompt", "{description} exactly once"),
+    "two placeholders": (
+        put("genception.generate_prompt", "{description} {description}"),
+        "generate_prompt",
+        "{description} exactly once",
+    ),
+    "no store": (put("tracking.uri", ""), "tracking.uri", "at least 1 character"),
+    "endless experiment name": (put("tracking.experiment", "x" * 201), "tracking.experiment", "at most 200"),
+    "selected twice": (put("run.models", ["blind", "blind"]), "run.models", "'blind' is selected twice"),
+    "nothing selected": (put("run.models", []), "run.models", "at least 1"),
+    "a name and no list": (put("run.models", "blind"), "run.models", "(got 'blind')"),
+    "selected path": (put("run.models", ["../x"]), "run.models", "(got '../x')"),
+    "catalogue as a list": (put("models", ["blind"]), "models", "dictionary"),
+    "entry as a word": (put("models.blind", "blind"), "models.blind", "dictionary"),
+    "name with a slash": (named("models", "a/b"), "models.a/b", "'a/b'"),
+    "name that leads up": (named("models", ".."), "models", "'..'"),
+    "name with capitals": (named("models", "Blind"), "models.Blind", "'Blind'"),
+    "name with a space": (named("models", "a b"), "models.a b", "'a b'"),
+    "name of another script": (named("models", "größe"), "models.größe", "'größe'"),
+    "name that is empty": (named("models", ""), "models", "''"),
+    "name that is a number": (named("models", 5), "models.5", "string"),
+    "name of 65 letters": (named("models", "a" * 65), "models", "a" * 65),
+    "name with a newline": (named("models", "a\nb"), "models", r"a\nb"),
+    "name that ends in a newline": (named("models", "blind\n"), "models", r"blind\n"),
+    "group with a newline": (put("datasets.photos.groups", {"a\nb": 3}), "datasets.photos", "list"),
+    "size": (put("models.blind.size", 3), "models.blind", "must not be called 'size'"),
+    "nfiles": (put("generators.painter.nfiles", 3), "generators.painter", "must not be called 'nfiles'"),
+    "size further down": (put("datasets.beans.options", [{"a": {"size": 3}}]), "datasets.beans", "called 'size'"),
+    "wrong detail": (put("models.regions_fine.detail", "finest"), "models.regions_fine: detail", "'fine'"),
+    "canvas too small": (put("generators.painter.longest_side", 15), "generators.painter: longest_side", "(got 15)"),
+    "empty batches": (put("encoders.layout.batch_size", 0), "encoders.layout: batch_size", "(got 0)"),
+    "groups that are no mapping": (put("datasets.photos.groups", ["text"]), "datasets.photos: groups", "dictionary"),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_is_one_line_with_place_and_remedy(what: str, load: Callable[[Change], Settings]) -> None:
+    change, place, remedy = MISTAKES[what]
+    said = message(load, change)
+    assert place in said
+    assert remedy in said
+
+
+def test_several_mistakes_are_counted(load: Callable[[Change], Settings]) -> None:
+    def change(params: dict[str, Any]) -> None:
+        params["genception"]["iterations"] = 0
+        params["run"]["seed"] = -1
+
+    assert message(load, change).endswith("; and 1 more")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"run: [unclosed", "is not YAML"),
+        (b"a: b: c", "is not YAML"),
+        (b"\ttab: 1", "is not YAML"),
+        (b"\xff\xfe\x00", "is not YAML"),
+        (b"run: !!python/object/apply:os.getcwd []", "is not YAML"),
+        (b"- run\n- genception\n", "valid dictionary"),
+        (b"just words", "valid dictionary"),
+        (b"", "valid dictionary"),
+        (b"run: {seed: 2026-13-45}", "is not YAML"),
+    ],
+)
+def test_a_file_that_is_no_mapping_of_yaml_is_one_line(tmp_path: Path, content: bytes, expected: str) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=expected) as caught:
+        load_settings(path)
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_missing_file_says_where_to_run() -> None:
+    with pytest.raises(ConfigError, match=r"nowhere/params\.yaml is missing; run this in the top folder"):
+        load_settings(Path("nowhere/params.yaml"))
+
+
+def test_selected_entries_are_checked_when_settings_are_loaded(load: Callable[[Change], Settings]) -> None:
+    assert "models.blind" in message(load, put("models.blind.noise", 1))
+
+
+def test_entries_that_are_not_selected_wait(load: Callable[[Change], Settings]) -> None:
+    settings = load(put("datasets.my_images.pth", "typo"))
+    with pytest.raises(ConfigError, match=r"datasets\.my_images: setting 'pth' is unknown; did you mean 'path'\?"):
+        settings.dataset("my_images")
+
+
+def test_entries_that_are_not_selected_need_no_library(
+    monkeypatch: pytest.MonkeyPatch, load: Callable[[Change], Settings]
+) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    monkeypatch.setitem(sys.modules, "driftledger.datasets.huggingface", None)
+    assert load(lambda params: None).datasets["beans"].provider == "huggingface"
+
+
+@pytest.mark.parametrize("section", PROVIDERS)
+def test_a_name_that_is_not_in_the_catalogue_is_named_with_the_valid_ones(section: str) -> None:
+    settings = load_settings(REPOSITORY / "params.yaml")
+    with pytest.raises(ConfigError, match=rf"{section}: 'nobody' is unknown; valid: "):
+        getattr(settings, section.removesuffix("s"))("nobody")
+
+
+def test_two_selected_combinations_never_share_a_stage(load: Callable[[Change], Settings]) -> None:
+    """DVC joins the names with ``-``: of two stages with one name it runs one, and says nothing of the other."""
+
+    def change(params: dict[str, Any]) -> None:
+        params["datasets"] |= {"a": {"provider": "photos"}, "a-b": {"provider": "photos"}}
+        params["models"] |= {"c": {"provider": "blind"}, "b-c": {"provider": "blind"}}
+        params["run"] |= {"datasets": ["a", "a-b"], "models": ["c", "b-c"]}
+
+    try:
+        run = load(change).run
+    except ConfigError:  # names with a dash may be refused instead
+        return
+    pairs = [(dataset, model) for dataset in run.datasets for model in run.models]
+    assert len({chain_stage(dataset, model, "g") for dataset, model in pairs}) == len(pairs)
+    assert len({drift_stage(dataset, Combination(model, "g", "e")) for dataset, model in pairs}) == len(pairs)

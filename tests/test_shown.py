@@ -1,0 +1,122 @@
+"""Text from models, file names and labels must do nothing where it is shown."""
+
+import csv
+import io
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from driftledger.shown import for_csv, for_line, for_markdown, for_terminal
+
+ESCAPES = [
+    "\x1b[31mred\x1b[0m",
+    "\x1b]8;;https://example.org\x07click\x1b]8;;\x07",
+    "\x1b]0;title\x07",
+    "\x9b31m",
+    "\x9d0;title\x9c",
+    "a\x08\x08b",
+    "over\rwritten",
+    "\x00\x07\x7f",
+]
+BIDI = ["\u200e", "\u200f", "\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"]
+BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+MARKUP = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "&lt;b&gt; & &amp; &#60;",
+    "[click](https://example.org)",
+    "![pixel](https://example.org/x.png)",
+    "<https://example.org>",
+    "[ref]: https://example.org",
+    "a | b || c",
+    "`code` ``` fence",
+    "**bold** __bold__ *it* _it_ ~~gone~~",
+    "# heading",
+    "- item",
+    "+ item",
+    "> quote",
+    "\\",
+    "\\| \\` \\[",
+    "| --- | --- |",
+]
+FORMULAS = ["=cmd()", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("https://example.org","x")', "=1,2\n3"]
+
+anything = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("|`*_[]()<>&!#\\~\x1b\x9b\u202e\t\n ="))
+
+
+def controls(text: str) -> set[str]:
+    return {letter for letter in text if unicodedata.category(letter) == "Cc" or letter in "".join(BIDI)}
+
+
+def cells_of(text: str) -> list[str]:
+    """The cells of a one-row Markdown table around ``text``, as a reader sees them; fails on any markup in them."""
+    tokens = (
+        MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(f"| a | b |\n|---|---|\n| {text} | end |\n")
+    )
+    cells = [token for token in tokens if token.type == "inline"][2:]
+    for cell in cells:
+        assert cell.children is not None
+        assert {child.type for child in cell.children} <= {"text", "text_special"}, text
+    return ["".join(child.content for child in cell.children or []) for cell in cells]
+
+
+@pytest.mark.parametrize("text", [*ESCAPES, *BIDI, *BREAKS, "\ufeffmark"])
+def test_a_terminal_gets_no_control_characters(text: str) -> None:
+    assert controls(for_terminal(text)) <= {"\t", "\n"}
+    assert "\ufeff" not in for_terminal(text)
+
+
+@given(anything)
+def test_a_line_is_one_line_whatever_is_in_it(text: str) -> None:
+    assert len(for_line(text).splitlines()) <= 1
+    assert not controls(for_line(text))
+
+
+def test_what_is_taken_out_can_still_be_read() -> None:
+    assert for_terminal("\x1b[31m") == "\\x1b[31m"
+    assert for_terminal("tabs\tand\nlines stay") == "tabs\tand\nlines stay"
+    assert for_line("  two\n words ") == "two words"
+
+
+@pytest.mark.parametrize("text", ["größe", "写真", "🙂", "a\u0301", "क्\u200dष", "👩\u200d🚀"])
+def test_honest_text_stays_as_it_is(text: str) -> None:
+    assert for_terminal(text) == for_line(text) == for_markdown(text) == for_csv(text) == text
+
+
+@pytest.mark.parametrize("shown", [for_terminal, for_line, for_markdown, for_csv])
+def test_the_arabic_letter_mark_is_a_direction_mark_too(shown) -> None:  # type: ignore[no-untyped-def]
+    assert "\u061c" not in shown("a\u061cb")
+
+
+@pytest.mark.parametrize("text", [*MARKUP, *ESCAPES, *BREAKS])
+def test_a_markdown_cell_holds_plain_text_only(text: str) -> None:
+    assert cells_of(for_markdown(text)) == [for_line(text).strip(), "end"]
+
+
+@given(anything)
+def test_any_text_survives_markdown_as_itself(text: str) -> None:
+    assert cells_of(for_markdown(text)) == [for_line(text), "end"]
+
+
+@pytest.mark.parametrize("text", ["https://example.org", "http://example.org/a?b=c", "www.example.org"])
+def test_a_bare_address_is_not_made_a_link_by_github(text: str) -> None:
+    assert not re.search(r"https?://|www\.", for_markdown(text))
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_spreadsheet_sees_no_formula(text: str) -> None:
+    assert for_csv(text)[0] not in "=+-@\t\r"
+
+
+@given(anything)
+def test_a_csv_cell_comes_back_whole_and_inert(text: str) -> None:
+    cell = for_csv(text)
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow([cell, "end"])
+    assert list(csv.reader(io.StringIO(out.getvalue(), newline=""))) == [[cell, "end"]]
+    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert controls(cell) <= {"\t", "\n"}
