@@ -95,7 +95,7 @@ def main() -> None:
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise
-        _fail(f"{error.filename or 'a file'} cannot be written: {error.strerror}; mend that and run again")
+        _fail(f"{error.filename or 'a file'}: {error.strerror}; mend that and run again")
 
 
 def _fail(sentence: str) -> None:

@@ -23,8 +23,8 @@ from driftledger.strict import Strict, explain
 
 PARAMS = "params.yaml"
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
-"""A catalogue name. It becomes a folder, a DVC stage and an MLflow metric."""
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+"""A catalogue name. It becomes a folder, an MLflow metric and, joined to others by ``-``, a DVC stage."""
 
 
 def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ def load_settings(path: Path = Path(PARAMS)) -> Settings:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     try:
         settings = Settings.model_validate(raw)

@@ -12,13 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from driftledger.canonical import canonical_json, pretty_json
 from driftledger.components import Component
 from driftledger.errors import StoreError
+from driftledger.strict import explain
 from driftledger.types import ImageFile, Outcome, Sample
 
 
 class Record(BaseModel):
     """One line or one file of the ledger. ``schema`` is its format's number, checked when it is read."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, ser_json_inf_nan="constants")
 
     SCHEMA: ClassVar[int] = 1
     schema_: int = Field(default=1, alias="schema", ge=1, le=1)
@@ -134,7 +135,7 @@ class ScoreFile(Record):
     """Outcome → how many chains it ended before T."""
     scored: int
     total: int
-    coverage: float
+    coverage: FiniteFloat
     absent: dict[str, str]
     """What could not be computed, and why."""
     inputs: ScoreInputs
@@ -180,28 +181,32 @@ def read_json(path: Path, kind: type[R]) -> R:
     Raises:
         StoreError: it is missing, or is not a ``kind`` of a schema known here.
     """
-    return _parse(kind, _read_text(path), str(path))
+    return _parse(kind, _read(path), str(path))
 
 
 def read_jsonl(path: Path, kind: type[R]) -> list[R]:
     """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`."""
-    lines = _read_text(path).split("\n")[:-1]  # not splitlines: a text may hold U+2028
-    return [_parse(kind, line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+    lines = _read(path).removesuffix(b"\n").split(b"\n")  # not splitlines: a text may hold other line breaks
+    return [_parse(kind, line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if lines != [b""]]
 
 
-def _read_text(path: Path) -> str:
+def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes().decode()
+        return path.read_bytes()
     except FileNotFoundError:
         raise StoreError(f"{path} is missing; run 'dvc repro', or 'dvc pull' to fetch it") from None
 
 
-def _parse(kind: type[R], text: str, where: str) -> R:
+def _parse(kind: type[R], data: bytes, where: str) -> R:
+    unfit = f"{where} is not a {kind.__name__} of schema {kind.SCHEMA}"
     try:
-        return kind.model_validate(json.loads(text))
-    except (ValidationError, ValueError) as error:
-        first = str(error).splitlines()[-1 if isinstance(error, json.JSONDecodeError) else 0]
-        raise StoreError(f"{where} is not a {kind.__name__} of schema {kind.SCHEMA}: {first}") from None
+        value = json.loads(data.decode())
+        canonical_json(value)  # which refuses a number that is not finite, wherever it stands
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise StoreError(explain(error, unfit)) from None
+    except ValueError as error:
+        raise StoreError(f"{unfit}: {error}") from None
 
 
 @contextmanager

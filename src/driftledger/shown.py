@@ -3,8 +3,8 @@
 import html
 import re
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~-])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~:.-])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

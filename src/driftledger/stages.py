@@ -16,6 +16,7 @@ from driftledger.benchmarks.genception import drift as drifts
 from driftledger.calls import CallStore
 from driftledger.config import PARAMS, Settings, load_settings
 from driftledger.datasets.build import build
+from driftledger.errors import StoreError
 from driftledger.layout import Combination, Layout, samples_file
 from driftledger.ledger.evidence import Evidence, read_evidence
 from driftledger.ledger.why import why as explain_call
@@ -131,9 +132,17 @@ def report(project: Project) -> None:
     """Write the leaderboard of what is selected, and a picture of one sample's chains."""
     target = project.layout.leaderboard
     with project.only_one(target):
-        scores = [read_json(path, ScoreFile) for path in selected_score_files(project)]
+        scores = [_current(project, read_json(path, ScoreFile)) for path in selected_score_files(project)]
         write_leaderboard(target, scores, project.settings.genception.iterations)
         write_bytes(project.layout.chains_picture, _picture(project))
+
+
+def _current(project: Project, score: ScoreFile) -> ScoreFile:
+    if score.inputs.chain.iterations != project.settings.genception.iterations:
+        raise StoreError(
+            f"the score of {score.model} on {score.dataset} is of another T than params.yaml; run 'dvc repro'"
+        )
+    return score
 
 
 def _picture(project: Project) -> bytes:

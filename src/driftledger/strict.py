@@ -5,12 +5,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from driftledger.errors import unknown_name
+from driftledger.shown import for_line
 
 
 class Strict(BaseModel):
     """A frozen model without room for a misspelt key: an unknown one is answered with the nearest."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -25,7 +26,7 @@ class Strict(BaseModel):
 def explain(error: ValidationError, where: str) -> str:
     """The first thing wrong, as ``where: a.b: what``, and how many more there are."""
     first, *more = error.errors(include_url=False)
-    place = ".".join(str(part) for part in first["loc"])
+    place = for_line(".".join(str(part) for part in first["loc"]))
     said = first["msg"].removeprefix("Value error, ")
     got = f" (got {first['input']!r:.80})" if isinstance(first["input"], str | int | float) else ""
     rest = f"; and {len(more)} more" if more else ""

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from driftledger.records import SampleEntry, SampleScore
-from driftledger.reports.contact_sheet import LINE, MARGIN, MOST_ROWS, TILE, contact_sheet
+from driftledger.reports.contact_sheet import LINE, MARGIN, MOST_ROWS, TILE, chain_row, contact_sheet, draw_rows
 from driftledger.types import Outcome
 from tests.ledgers import write_image
 
@@ -86,3 +86,14 @@ def test_images_of_any_shape_stay_in_their_tile(tmp_path: Path, size: tuple[int,
     after = tiles(sheet(tmp_path, entries, scores))
     assert after[1] == before[1]
     assert (after[0][0], after[0][2]) == (before[0][0], before[0][2])
+
+
+def test_chains_of_different_lengths_share_a_picture(tmp_path: Path) -> None:
+    [entry, _], [score, other] = write_case(tmp_path, 2)
+    short = other.model_copy(update={"similarity": [0.5]})
+    original = tmp_path / "d" / entry.file
+    rows = [chain_row("\x1b[31mseer\n", original, tmp_path / "c", each) for each in (score, short)]
+    assert tiles(draw_rows("two\x1b models", rows)) == [
+        [ORIGINAL, REDRAWN, REDRAWN],
+        [ORIGINAL, REDRAWN, (255, 255, 255)],
+    ]

@@ -19,6 +19,8 @@ FORMATS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "QOI", "TIFF"
 """Formats that begin with a signature and that Pillow decodes by itself. Without one, as in TGA, any bytes might pass
 for an image; EPS would start Ghostscript on a stranger's file."""
 
+_REDUCED = "16 bits per channel reduced to 8"
+
 _KINDS = {"1": "black and white", "L": "grey", "P": "a palette"}
 
 
@@ -50,6 +52,10 @@ def decode(data: bytes, name: str, max_pixels: int) -> Decoded:
             notes = _notes_before_loading(opened)
             opened.load()
             upright = ImageOps.exif_transpose(opened)
+        if _REDUCED in notes and isinstance(upright.info.get("transparency"), tuple):
+            raise DataError(
+                f"{name} makes one 16-bit colour transparent, which 8 bits cannot; save it with an alpha channel"
+            )
         image, more = _to_rgb(upright, opened.format, name)
     return Decoded(image, (*notes, *more))
 
@@ -89,7 +95,7 @@ def _notes_before_loading(image: Image.Image) -> list[str]:
     if frames > 1:
         notes.append(f"first of {frames} frames")
     if image.mode.startswith("I") or any(str(raw).endswith((";16B", ";16L", ";16N")) for raw in _raw_modes(image)):
-        notes.append("16 bits per channel reduced to 8")
+        notes.append(_REDUCED)
     if image.getexif().get(ExifTags.Base.Orientation, 1) in range(2, 9):
         notes.append("rotated upright as its EXIF tag says")
     return notes
@@ -106,11 +112,6 @@ def _to_rgb(image: Image.Image, file_format: str | None, name: str) -> Decoded:
         image = _high_bytes(image)
     elif image.mode in ("I", "F"):
         raise DataError(f"{name} holds 32-bit values without a defined white; save it with 8 or 16 bits per channel")
-    clear = image.info.get("transparency")
-    if isinstance(clear, tuple) and max(clear) > 255:
-        raise DataError(
-            f"{name} makes one 16-bit colour transparent, which 8 bits cannot; save it with an alpha channel"
-        )
     if image.has_transparency_data:
         return Decoded(_over_white(image), ("transparency laid over white",))
     if image.mode == "RGB":

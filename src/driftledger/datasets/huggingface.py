@@ -44,18 +44,19 @@ class HuggingFace(DatasetProvider):
 
     def items(self) -> Iterator[SourceItem]:
         rows = self._rows()
-        digits = len(str(max(len(rows) - 1, 0)))
-        features = rows.features
-        for number, row in enumerate(rows):
+        digits = len(str(max(len(rows) - 1, 0)))  # of all rows, so that another limit does not rename samples
+        taken = rows if self.limit is None else rows.select(range(min(self.limit, len(rows))))
+        for number, row in enumerate(taken):
             place = f"row {number} of {self.split}"
-            named = partial(_text, row, features)
             image = row[self.image_column] or {}
             file = self._file_name(image.get("path"))
+            name = f"{place} ({file})" if file else place
+            named = partial(_text, row, rows.features, name)
             yield SourceItem(
                 id=f"{number:0{digits}}" if self.id_column is None else named(self.id_column) or "",
-                name=f"{place} ({file})" if file else place,
-                read=partial(_image_bytes, image, place),
-                category=named(self.category_column),
+                name=name,
+                read=partial(self._image_bytes, image, name),
+                category=named(self.category_column) or None,
                 label=named(self.label_column),
                 source={"row": str(number)} | ({"file": file} if file else {}),
             )
@@ -77,11 +78,15 @@ class HuggingFace(DatasetProvider):
     @property
     def _folder(self) -> Path | None:
         """The local folder, or None where ``path`` is an id on the hub."""
-        folder = Path(self.path).expanduser().absolute()
-        if not folder.is_dir():
+        try:
+            folder = Path(self.path).expanduser().absolute()
+            is_folder = folder.is_dir()
+        except (OSError, RuntimeError) as error:
+            raise ConfigError(f"the path {self.path!r:.200} cannot be reached ({error!s:.200}); mend path") from None
+        if not is_folder:
             if self.revision is None:
                 raise ConfigError(
-                    f"{self.path!r} is no folder here; mend path, or set revision if it is a dataset of the hub"
+                    f"{self.path!r:.200} is no folder here; mend path, or set revision if it is a dataset of the hub"
                 )
             return None
         if self.revision is not None:
@@ -107,12 +112,11 @@ class HuggingFace(DatasetProvider):
                     raise DataError(f"{self.path} at {self._commit} is not stored here; load it once with a network")
                 builder.download_and_prepare()
             else:
-                builder = datasets.load_dataset_builder(str(folder), self.name)
+                builder = datasets.load_dataset_builder(str(folder.resolve()), self.name)
                 # Prepare anew: what the library has stored it recognises by the files' times, not by their content.
                 builder.download_and_prepare(download_mode="reuse_cache_if_exists")
             rows = builder.as_dataset(split=self.split)
-        rows = self._needed_columns(rows)
-        return rows if self.limit is None else rows.select(range(min(self.limit, len(rows))))
+        return self._needed_columns(rows)
 
     def _needed_columns(self, rows: Any) -> Any:
         columns = [self.image_column, self.id_column, self.category_column, self.label_column]
@@ -131,9 +135,29 @@ class HuggingFace(DatasetProvider):
         if not path:
             return None
         file, folder = Path(path), self._folder
-        if folder is not None and file.is_relative_to(folder):
-            return printable(file.relative_to(folder).as_posix())
+        if folder is not None and file.is_relative_to(folder.resolve()):
+            return printable(file.relative_to(folder.resolve()).as_posix())
         return printable(file.name)
+
+    def _image_bytes(self, image: dict[str, Any], name: str) -> bytes:
+        data: bytes | None = image.get("bytes")
+        path: str | None = image.get("path")
+        if data is not None or not path:
+            return data or b""
+        if not self._is_inside(Path(path)):
+            raise DataError(
+                f"{name} names a file outside the dataset, {path!r:.200}; remove the row or store the image"
+            )
+        return read_file(Path(path), name)
+
+    def _is_inside(self, file: Path) -> bool:
+        """Whether a row may name ``file``: a table could name any image on this disk."""
+        folder = self._folder
+        if folder is not None and ".." not in file.parts and file.is_relative_to(folder.resolve()):
+            return True
+        downloads = import_extra("datasets").config.DOWNLOADED_DATASETS_PATH
+        hub = import_extra("huggingface_hub").constants.HF_HUB_CACHE
+        return any(file.resolve().is_relative_to(Path(cache).resolve()) for cache in (downloads, hub))
 
     @contextmanager
     def _trouble_in_one_sentence(self) -> Iterator[None]:
@@ -142,23 +166,22 @@ class HuggingFace(DatasetProvider):
         try:
             yield
         except (datasets.exceptions.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
-            said = " ".join(str(error).split()) or type(error).__name__
+            wrapped = isinstance(error, datasets.exceptions.DatasetGenerationError)
+            reason = error.__cause__ if wrapped and error.__cause__ else error
+            said = " ".join(str(reason).split()) or type(reason).__name__
             raise DataError(
                 f"{self.path}, split {self.split!r}, cannot be loaded ({said:.300}); mend its settings or the network"
             ) from None
 
 
-def _text(row: dict[str, Any], features: Any, column: str | None) -> str | None:
+def _text(row: dict[str, Any], features: Any, name: str, column: str | None) -> str | None:
     """A cell as text; a class label as its name."""
     value = None if column is None else row[column]
     if value is None:
         return None
-    feature = features[column]
-    return str(feature.int2str(value)) if hasattr(feature, "int2str") and value >= 0 else str(value)
-
-
-def _image_bytes(image: dict[str, Any], place: str) -> bytes:
-    data: bytes | None = image.get("bytes")
-    if data is None and image.get("path"):
-        return read_file(Path(image["path"]), place)
-    return data or b""
+    classes = getattr(features[column], "names", None)
+    if classes is None or value < 0:
+        return str(value)
+    if value >= len(classes):
+        raise DataError(f"{name} has class {value} in {column!r}, which has only {len(classes)}; mend the dataset")
+    return str(classes[value])

@@ -21,7 +21,7 @@ def as_text(evidence: Evidence) -> str:
     code = evidence.code
     state = "with uncommitted changes" if code.dirty else "clean"
     _add(tree, "code", f"git commit {code.commit} ({state})" if code.commit else "not under Git")
-    console = Console(file=io.StringIO(), width=10_000, color_system=None)
+    console = Console(file=io.StringIO(), width=10_000_000, color_system=None)
     console.print(tree, soft_wrap=True)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
     return "\n".join(line.rstrip() for line in text.splitlines())

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 PATCH_LIMIT = 1_000_000
+_PLAIN_DIFF = ("--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 class CodeVersion(BaseModel):
@@ -29,8 +30,11 @@ def code_version(root: Path) -> CodeVersion:
 
 
 def dirty_patch(root: Path) -> str:
-    """What differs from the commit, as ``git apply`` takes it; cut, and saying so, beyond a million characters."""
-    patch = _git(root, "diff", "--binary", "HEAD") or ""
+    """What differs from the commit, as ``git apply`` takes it; cut, and saying so, beyond a million characters.
+
+    Bytes that are not UTF-8 are lone surrogates in it: encode it with ``surrogateescape``.
+    """
+    patch = _git(root, "diff", *_PLAIN_DIFF, "HEAD", errors="surrogateescape") or ""
     if len(patch) <= PATCH_LIMIT:
         return patch
     return patch[:PATCH_LIMIT] + f"\n# cut here: {len(patch) - PATCH_LIMIT} more characters\n"
@@ -42,9 +46,9 @@ def packages() -> str:
     return "".join(f"{name}\n" for name in sorted(names, key=str.casefold))
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def _git(root: Path, *arguments: str, errors: str = "replace") -> str | None:
     try:
         done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=False)
     except FileNotFoundError:
         return None
-    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+    return done.stdout.decode(errors=errors) if done.returncode == 0 else None

@@ -36,8 +36,15 @@ class LockEntry(BaseModel):
         return self.model_copy(update={"deps": kept}).model_dump(mode="json")
 
     def out(self, path: str) -> LockedFile:
-        """The output at ``path``, relative to the top folder."""
-        return next(out for out in self.outs if out.path == path)
+        """The output at ``path``, relative to the top folder.
+
+        Raises:
+            LedgerError: the stage wrote no such output when it ran last.
+        """
+        for out in self.outs:
+            if out.path == path:
+                return out
+        raise LedgerError(f"dvc.lock knows no output {path} of '{self.cmd}'; run 'dvc repro'")
 
 
 def read_lock(root: Path) -> dict[str, LockEntry]:

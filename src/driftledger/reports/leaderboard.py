@@ -51,7 +51,7 @@ def _blocks(scores: Sequence[ScoreFile]) -> Iterator[list[ScoreFile]]:
 
 def _tables(block: list[ScoreFile], iterations: int) -> Iterator[Table]:
     gc = f"gc_at_{iterations}"
-    block = sorted(block, key=lambda score: (-score.metrics[gc], score.model))
+    block = sorted(block, key=lambda score: (gc not in _if_complete(score, gc), -score.metrics[gc], score.model))
     yield _table(block, gc, higher_is_better=True)
     frechet = sorted({key for score in block for key in score.metrics if key.endswith(f"_at_{iterations}")})
     for metric in frechet:

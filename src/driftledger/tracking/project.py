@@ -64,7 +64,7 @@ def run_content(layout: Layout, evidence: Evidence) -> RunContent:
         "packages.txt": lambda: packages().encode(),
     }
     if evidence.code.dirty:
-        artifacts["dirty.patch"] = lambda: dirty_patch(layout.root).encode()
+        artifacts["dirty.patch"] = lambda: dirty_patch(layout.root).encode(errors="surrogateescape")
     for behind in evidence.behind:
         artifacts |= _artifacts(layout, evidence, behind)
     return RunContent(
@@ -119,7 +119,7 @@ def _metrics(layout: Layout, behind: Behind) -> Iterator[Metric]:
     score = behind.score
     prefix, t = f"{score.benchmark}/{score.dataset}", score.inputs.chain.iterations
     for row in score.curve:
-        for column in row.keys() - {"t"}:
+        for column in sorted(row.keys() - {"t"}):
             yield Metric(f"{prefix}/{column}", row[column], step=int(row["t"]), dataset=score.dataset)
     finals = {key: value for key, value in score.metrics.items() if f"_at_{t}" in key or "_at_" not in key}
     for key, value in {**finals, "coverage": score.coverage, **mean_seconds(layout, behind)}.items():
@@ -131,10 +131,15 @@ def _metrics(layout: Layout, behind: Behind) -> Iterator[Metric]:
 
 
 def key_of(name: str) -> str:
-    """A category's or group's name as part of a metric key: one that MLflow would refuse is spelt out differently,
-    with a few digits of its hash, so that no two become the same."""
+    """A category's or group's name as part of a metric key.
+
+    One that MLflow would refuse, or that looks like a mended one, is mended and carries a part of its hash, so that no
+    two names become the same key.
+    """
     plain = re.sub(r"[^A-Za-z0-9_ -]", "_", name)[:80]
-    return name if plain == name and name.strip() else f"{plain}-{sha256_of(name)[:6]}"
+    if plain == name and name.strip() and not re.search(r"-[0-9a-f]{16}$", name):
+        return name
+    return f"{plain}-{sha256_of(name)[:16]}"
 
 
 def _artifacts(layout: Layout, evidence: Evidence, behind: Behind) -> dict[str, Callable[[], bytes]]:
@@ -164,7 +169,7 @@ def _samples_csv(layout: Layout, behind: Behind) -> bytes:
     steps = range(1, behind.score.inputs.chain.iterations + 1)
     head = ["sample", "category", "outcome", *(f"s{t}" for t in steps), *(f"gc{t}" for t in steps)]
     rows = (
-        [row.sample, row.category, row.outcome, *map(_number, row.similarity), *map(_number, row.gc)]
+        [*map(for_csv, (row.sample, row.category, row.outcome)), *map(_number, [*row.similarity, *row.gc])]
         for row in _sample_scores(layout, behind)
     )
     return _csv(head, rows)
@@ -172,7 +177,8 @@ def _samples_csv(layout: Layout, behind: Behind) -> bytes:
 
 def _descriptions_csv(layout: Layout, behind: Behind) -> bytes:
     records = read_jsonl(layout.root / behind.images.path / "records.jsonl", ChainRecord)
-    rows = ([row.sample, str(row.t), row.outcome, row.description or "", row.error or ""] for row in records)
+    texts = ((row, row.description or "", row.error or "") for row in records)
+    rows = ([*map(for_csv, (row.sample, str(row.t), row.outcome, said, error))] for row, said, error in texts)
     return _csv(["sample", "t", "outcome", "description", "error"], rows)
 
 
@@ -184,5 +190,5 @@ def _csv(head: list[str], rows: Iterable[list[str]]) -> bytes:
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(head)
-    out.writerows([for_csv(cell) for cell in row] for row in rows)
+    out.writerows(rows)
     return text.getvalue().encode()

@@ -1,13 +1,13 @@
 """The scoring half: how far each chain has drifted from its first image, seen through one encoder."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
+from driftledger.benchmarks.genception.features import drawn_images, measure
 from driftledger.benchmarks.genception.summary import Summary, means_of
 from driftledger.canonical import sha256_file
 from driftledger.components import Encoder
@@ -15,9 +15,7 @@ from driftledger.config import GenCeption
 from driftledger.errors import CoverageError
 from driftledger.layout import Combination
 from driftledger.metrics.bootstrap import bootstrap_interval
-from driftledger.metrics.drift import cosine_similarity, gc_at
-from driftledger.metrics.exact import round_significant
-from driftledger.metrics.frechet import frechet_distance
+from driftledger.metrics.drift import gc_at
 from driftledger.records import (
     ChainCard,
     ChainRecord,
@@ -30,21 +28,10 @@ from driftledger.records import (
     read_jsonl,
     read_samples,
 )
-from driftledger.types import Float32, Float64, ImageFile, Sample
+from driftledger.types import Float64, Sample
 
 UNCATEGORISED = "all"
 """The one category of a dataset that has none."""
-
-FRECHET_DIGITS = 6
-"""Singular values differ in their last bits between processors; stored distances must not."""
-
-
-class Drift(NamedTuple):
-    """What the encoder sees of N chains: cosine similarities, N×T with NaN where a chain did not get that far, and
-    per category the Fréchet distance between the originals and iteration t, for t = 1 … T as far as it exists."""
-
-    similarities: Float64
-    frechet: dict[str, list[float]]
 
 
 def score(
@@ -62,7 +49,7 @@ def score(
     last = {record.sample: record for record in records}
     _check_coverage(samples, last, settings)
 
-    drift = _measure(samples, categories, _drawn_images(chain, records), encoder, settings.iterations)
+    drift = measure(samples, categories, drawn_images(chain, records), encoder, settings.iterations)
     per_sample = _per_sample(drift.similarities)
     summary = means_of(per_sample, categories, card.groups)
     frechet = _frechet_summary(drift.frechet, encoder.frechet_name, card.groups)
@@ -122,47 +109,6 @@ def _why(record: ChainRecord | None) -> str:
 def _failures(samples: list[Sample], last: dict[str, ChainRecord], iterations: int) -> Counter[str]:
     ends = (last.get(sample.id) for sample in samples)
     return Counter(str(end.outcome) for end in ends if end is not None and not _complete(end, iterations))
-
-
-def _drawn_images(chain: Path, records: list[ChainRecord]) -> dict[tuple[str, int], ImageFile]:
-    return {
-        (record.sample, record.t): ImageFile(chain / record.image, record.image_sha256 or "")
-        for record in records
-        if record.image is not None
-    }
-
-
-def _measure(
-    samples: list[Sample],
-    categories: list[str],
-    drawn: dict[tuple[str, int], ImageFile],
-    encoder: Encoder,
-    iterations: int,
-) -> Drift:
-    originals = _encode(encoder, (sample.image for sample in samples))
-    similarities = np.full((len(samples), iterations), np.nan)
-    frechet: dict[str, list[float]] = {category: [] for category in sorted(set(categories))}
-    for t in range(1, iterations + 1):
-        reached = [index for index, sample in enumerate(samples) if (sample.id, t) in drawn]
-        if not reached:
-            break
-        features = _encode(encoder, (drawn[samples[index].id, t] for index in reached))
-        similarities[reached, t - 1] = cosine_similarity(originals[reached], features)
-        for category, distances in frechet.items():
-            rows = [row for row, index in enumerate(reached) if categories[index] == category]
-            if len(rows) >= 2 and len(distances) == t - 1:
-                before = originals[[reached[row] for row in rows]]
-                distances.append(round_significant(frechet_distance(before, features[rows]), FRECHET_DIGITS))
-    return Drift(similarities, frechet)
-
-
-def _encode(encoder: Encoder, images: Iterable[ImageFile]) -> Float32:
-    """Features of all images, with only one batch of them decoded at a time."""
-    waiting = iter(images)
-    batches = []
-    while batch := list(islice(waiting, encoder.batch_size)):
-        batches.append(encoder.encode_images([image.open() for image in batch]))
-    return np.concatenate(batches)
 
 
 def _per_sample(similarities: Float64) -> dict[str, Float64]:

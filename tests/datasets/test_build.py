@@ -1,0 +1,170 @@
+import json
+from collections.abc import Iterator
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from PIL import Image
+
+from driftledger.canonical import sha256_bytes, sha256_of
+from driftledger.datasets.base import DatasetProvider, SourceItem
+from driftledger.datasets.build import build
+from driftledger.errors import DataError
+from driftledger.images import png_bytes
+from driftledger.records import DatasetCard, SampleEntry, read_json, read_jsonl, read_samples
+
+
+def coloured(red: int, size: int = 4) -> bytes:
+    buffer = BytesIO()
+    Image.new("RGB", (size, size), (red, 0, 0)).save(buffer, "BMP")
+    return buffer.getvalue()
+
+
+def item(sample: str, red: int = 0, name: str | None = None, category: str | None = None) -> SourceItem:
+    return SourceItem(sample, name or f"{sample}.bmp", partial(coloured, red), category, source={"file": "f"})
+
+
+class Given(DatasetProvider):
+    """Items as the test gives them."""
+
+    provider: ClassVar[str] = "given"
+    given: tuple[SourceItem, ...] = ()
+    path: str = "/somewhere"
+
+    def items(self) -> Iterator[SourceItem]:
+        yield from self.given
+
+    def source_digest(self) -> str:
+        return "0"
+
+    def source(self) -> dict[str, str]:
+        return {"kind": "given"}
+
+    def model_dump(self, **options: object) -> dict[str, object]:
+        options["exclude"] = {*options.get("exclude", ()), "given"}  # type: ignore[misc]
+        return super().model_dump(**options)  # type: ignore[arg-type]
+
+
+def refused(tmp_path: Path, *items: SourceItem, **settings: object) -> str:
+    """The sentence with which the build fails, having left nothing behind."""
+    with pytest.raises(DataError) as caught:
+        build("mine", Given(given=items, **settings), tmp_path / "data" / "mine")
+    assert list((tmp_path / "data").iterdir()) == []
+    return str(caught.value)
+
+
+def test_a_dataset_folder(tmp_path: Path) -> None:
+    items = (item("b", 2, category="odd"), item("a", 1, category="even"), item("c", 3))
+    card = build("mine", Given(given=items, groups={"visual": ["odd"]}), tmp_path / "mine")
+    entries = read_jsonl(tmp_path / "mine" / "samples.jsonl", SampleEntry)
+    assert [entry.id for entry in entries] == ["a", "b", "c"]
+    expected = png_bytes(Image.new("RGB", (4, 4), (1, 0, 0)))
+    assert entries[0] == SampleEntry(
+        id="a",
+        file="images/a.png",
+        category="even",
+        sha256=sha256_bytes(expected),
+        width=4,
+        height=4,
+        source={"file": "f"},
+    )
+    assert (tmp_path / "mine" / "images" / "a.png").read_bytes() == expected
+    assert card == read_json(tmp_path / "mine" / "dataset.json", DatasetCard)
+    assert card.samples == 3
+    assert card.categories == {"even": 1, "odd": 1}
+    assert card.groups == {"visual": ["odd"]}
+    assert card.digest == sha256_of([[entry.id, entry.category, entry.label, entry.sha256] for entry in entries])
+    assert card.settings == {"groups": {"visual": ["odd"]}, "max_pixels": 50_000_000}
+    assert [sample.image.open().getpixel((0, 0)) for sample in read_samples(tmp_path / "mine")] == [
+        (1, 0, 0),
+        (2, 0, 0),
+        (3, 0, 0),
+    ]
+
+
+def test_the_order_of_the_items_changes_no_byte(tmp_path: Path) -> None:
+    items = (item("b", 2), item("a", 1), item("c", 1), item("d", 1))
+    build("mine", Given(given=items), tmp_path / "one")
+    build("mine", Given(given=items[::-1]), tmp_path / "two")
+    files = [path.relative_to(tmp_path / "one") for path in sorted((tmp_path / "one").rglob("*")) if path.is_file()]
+    assert len(files) == 6
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_images_are_read_once_and_one_at_a_time(tmp_path: Path) -> None:
+    reads: list[str] = []
+
+    def read(name: str) -> bytes:
+        reads.append(name)
+        assert len(reads) == 1 or (tmp_path / "mine.partial" / "images" / f"{reads[-2]}.png").is_file()
+        return coloured(len(reads))
+
+    build("mine", Given(given=tuple(SourceItem(x, x, partial(read, x)) for x in "abc")), tmp_path / "mine")
+    assert reads == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["../x", "/etc/passwd", "a/b", "a\\b", "", ".", "..", ".hidden", "a\0b", "a\n", "a b", "é", "C:x", "a" * 101],
+)
+def test_an_id_that_is_no_safe_file_name(tmp_path: Path, hostile: str) -> None:
+    said = refused(tmp_path, item("fine"), item(hostile, name="row 1"))
+    assert said.startswith(f"mine: row 1 has the id {hostile!r}, which is no safe file name; use ")
+    assert not (tmp_path / "x.png").exists()
+
+
+@pytest.mark.parametrize("fine", ["a", "A-1_b.c", "0", "-", "a" * 100, "a..b"])
+def test_an_id_that_is_a_safe_file_name(tmp_path: Path, fine: str) -> None:
+    build("mine", Given(given=(item(fine),)), tmp_path / "mine")
+    assert (tmp_path / "mine" / "images" / f"{fine}.png").is_file()
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "a"), ("Cat", "cAT")])
+def test_two_samples_with_one_id(tmp_path: Path, first: str, second: str) -> None:
+    said = refused(tmp_path, item(first, name="x/1.png"), item("b"), item(second, name="y/2.png"))
+    assert said == f"mine: x/1.png and y/2.png both get the id {second!r}, capitals aside; rename one of them"
+
+
+def test_no_samples(tmp_path: Path) -> None:
+    assert refused(tmp_path) == "dataset 'mine' has no samples; check where its settings point"
+
+
+def test_a_broken_image_leaves_the_dataset_that_was_there(tmp_path: Path) -> None:
+    build("mine", Given(given=(item("a"),)), tmp_path / "mine")
+    before = (tmp_path / "mine" / "samples.jsonl").read_bytes()
+    broken = SourceItem("b", "b.png", lambda: b"no image")
+    with pytest.raises(DataError, match=r"^mine: b\.png is not an image"):
+        build("mine", Given(given=(item("a"), broken)), tmp_path / "mine")
+    assert (tmp_path / "mine" / "samples.jsonl").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_max_pixels(tmp_path: Path) -> None:
+    assert "mine: a.bmp is 4×4 pixels, more than max_pixels (15)" in refused(tmp_path, item("a"), max_pixels=15)
+
+
+def test_a_group_with_an_unknown_category(tmp_path: Path) -> None:
+    said = refused(tmp_path, item("a", category="living"), groups={"visual": ["livin"]})
+    assert said == ("dataset 'mine': group 'visual': category 'livin' is unknown; did you mean 'living'? valid: living")
+
+
+@pytest.mark.parametrize("groups", [{"visual": ["living"], "textual": ["living"]}, {"visual": ["living", "living"]}])
+def test_a_category_that_is_listed_twice(tmp_path: Path, groups: dict[str, list[str]]) -> None:
+    said = refused(tmp_path, item("a", category="living"), groups=groups)
+    assert "category 'living' is listed in the groups 'visual' and " in said
+
+
+def test_equal_images_are_kept_and_noted(tmp_path: Path) -> None:
+    build("mine", Given(given=(item("c", 1), item("b", 2), item("a", 1), item("d", 1))), tmp_path / "mine")
+    notes = {entry.id: entry.notes for entry in read_jsonl(tmp_path / "mine" / "samples.jsonl", SampleEntry)}
+    assert notes == {"a": [], "b": [], "c": ["same image as a"], "d": ["same image as a"]}
+
+
+def test_what_is_written_holds_no_path_of_this_machine(tmp_path: Path) -> None:
+    build("mine", Given(given=(item("a"),), path=str(tmp_path)), tmp_path / "mine")
+    card = json.loads((tmp_path / "mine" / "dataset.json").read_text())
+    assert "path" not in card["settings"]
+    assert str(tmp_path) not in json.dumps(card)

@@ -1,0 +1,112 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from driftledger.errors import LedgerError
+from driftledger.ledger.lock import LockEntry, read_lock
+from tests.ledgers import lock_of, locked, score_file, write_ledger, write_lock
+
+DATA, CODE = locked("data/datasets/shapes", "1" * 32 + ".dir", nfiles=4), locked("src/driftledger/models", "2" * 32)
+
+
+def entry(**changes: Any) -> LockEntry:
+    plain = {"cmd": "driftledger x", "deps": [DATA, CODE], "params": {"params.yaml": {"run.seed": 1}}, "outs": []}
+    return LockEntry.model_validate(plain | changes)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write_ledger(tmp_path)
+    return tmp_path
+
+
+def test_stages_files_and_params_are_read(root: Path) -> None:
+    lock = read_lock(root)
+    assert list(lock) == [
+        "sources",
+        "dataset@shapes",
+        "chain@shapes-seer-brush",
+        "drift@shapes-seer-brush-eye",
+    ]
+    chain = lock["chain@shapes-seer-brush"]
+    assert chain.cmd == "driftledger chain shapes seer brush"
+    assert chain.params["params.yaml"]["run.seed"] == 7
+    images = chain.out("data/chains/shapes/seer/brush")
+    assert (images.md5, images.nfiles) == ("2" * 32 + ".dir", 5)
+
+
+def test_the_code_is_left_out_and_nothing_else() -> None:
+    kept = entry().without_code()
+    assert [dep["path"] for dep in kept["deps"]] == ["data/datasets/shapes"]
+    assert {key: kept[key] for key in ("cmd", "params", "outs")} == {
+        "cmd": "driftledger x",
+        "params": {"params.yaml": {"run.seed": 1}},
+        "outs": [],
+    }
+
+
+def test_code_that_changes_leaves_the_rest_as_it_is() -> None:
+    assert entry(deps=[DATA, CODE | {"md5": "9" * 32}]).without_code() == entry().without_code()
+    assert entry(deps=[DATA | {"md5": "9" * 32}, CODE]).without_code() != entry().without_code()
+
+
+def test_a_folder_that_only_sounds_like_source_counts() -> None:
+    named = [locked("srcdata/x", "3" * 32), locked("data/src/x", "4" * 32)]
+    assert len(entry(deps=[*named, CODE]).without_code()["deps"]) == 2
+
+
+def test_a_command_may_be_several() -> None:
+    assert entry(cmd=["a", "b"]).cmd == ["a", "b"]
+
+
+def test_an_output_that_is_not_there_is_not_made_up(root: Path) -> None:
+    with pytest.raises(LedgerError, match=r"data/elsewhere.*dvc repro"):
+        read_lock(root)["dataset@shapes"].out("data/elsewhere")
+
+
+def test_without_a_lock_dvc_has_not_run(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match=r"dvc\.lock is missing; run 'dvc repro' first"):
+        read_lock(tmp_path)
+
+
+def without_md5(root: Path) -> bytes:
+    lock = lock_of(root, score_file())
+    del lock["stages"]["sources"]["outs"][0]["md5"]
+    return yaml.safe_dump(lock).encode()
+
+
+def with_unknown_key(root: Path) -> bytes:
+    lock = lock_of(root, score_file())
+    lock["stages"]["sources"]["wrote"] = []
+    return yaml.safe_dump(lock).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"stages: [",
+        b"- a\n",
+        b"schema: '2.0'\n",
+        b"stages: []\n",
+        b"stages: {a: b}\n",
+        b"\xff\xfe\x00",
+        b"<<<<<<< HEAD\nstages: {}\n=======\nstages: {}\n>>>>>>> other\n",
+        b"stages: {a: 2026-13-45}\n",
+        without_md5,
+        with_unknown_key,
+    ],
+)
+def test_anything_else_is_one_sentence(root: Path, content: bytes | Callable[[Path], bytes]) -> None:
+    (root / "dvc.lock").write_bytes(content if isinstance(content, bytes) else content(root))
+    with pytest.raises(LedgerError, match=r"is not a dvc\.lock .*git checkout dvc\.lock") as caught:
+        read_lock(root)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_an_empty_pipeline_has_no_stages(tmp_path: Path) -> None:
+    write_lock(tmp_path, {"schema": "2.0", "stages": {}})
+    assert read_lock(tmp_path) == {}

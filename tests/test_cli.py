@@ -1,0 +1,178 @@
+"""A mistake is a sentence and exit code 2; a bug keeps its traceback."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftledger import cli, stages
+from driftledger.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
+from driftledger.layout import Combination, Layout
+from driftledger.ledger.evidence import Evidence, read_evidence
+from tests.conftest import REPOSITORY
+from tests.ledgers import COMBINATION, write_ledger
+
+COMMANDS = {
+    "sources": [],
+    "dataset": ["shapes"],
+    "chain": ["shapes", "seer", "brush"],
+    "drift": ["shapes", "seer", "brush", "eye"],
+    "report": [],
+    "track": [],
+}
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Run the command in this process; its exit code."""
+    monkeypatch.setattr(sys, "argv", ["driftledger", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    code = stop.value.code
+    assert code is None or isinstance(code, int)
+    return code or 0
+
+
+def command(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """Run the command as a user does, in a folder that is no project unless it is made one."""
+    code = "from driftledger.cli import main; main()"
+    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb"}
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def raising(error: BaseException) -> Any:
+    def stage(*_: object) -> None:
+        raise error
+
+    return stage
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_arguments_go_to_the_stage_of_that_name(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[tuple[object, ...]] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(stages, name, lambda project, *given: seen.append((project.root, *given)) or "done")
+    assert run(monkeypatch, name, *COMMANDS[name]) == 0
+    given = COMMANDS[name]
+    expected = (given[0], Combination(*given[1:])) if name == "drift" else tuple(given)
+    assert seen == [(tmp_path, *expected)]
+    assert capsys.readouterr().out == ("done\n" if name == "track" else "")
+
+
+def evidence(folder: Path) -> Evidence:
+    write_ledger(folder)
+    return read_evidence(Layout(folder), ["shapes"], COMBINATION)
+
+
+def test_audit_prints_a_tree_or_json(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = evidence(tmp_path)
+    asked: list[str] = []
+    monkeypatch.setattr(stages, "audit", lambda project, name: asked.append(name) or found)
+    assert run(monkeypatch, "audit", "seer · brush · eye") == 0
+    assert capsys.readouterr().out.startswith("seer · brush · eye, fingerprint ")
+    assert run(monkeypatch, "audit", "--json", "seer/brush/eye") == 0
+    assert Evidence.model_validate_json(capsys.readouterr().out) == found
+    assert asked == ["seer · brush · eye", "seer/brush/eye"]
+
+
+def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(stages, "why", lambda project, call: f"{call}\n  text: \x1b[31m \x9b1m")
+    assert run(monkeypatch, "calls", "why", "coffee") == 0
+    assert capsys.readouterr().out == "coffee\n  text: \\x1b[31m \\x9b1m\n"
+
+
+@pytest.mark.parametrize("kind", [DriftledgerError, StoreError, LedgerError, MissingExtraError])
+def test_a_mistake_is_one_sentence(
+    kind: type[DriftledgerError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stages, "report", raising(kind("x is wrong; mend it")))
+    assert run(monkeypatch, "report") == 2
+    assert capsys.readouterr() == ("", "driftledger: x is wrong; mend it\n")
+
+
+def test_a_hostile_mistake_is_one_inert_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stages, "report", raising(StoreError("a\nb\r\x1b[2J\u202e\u2028c")))
+    assert run(monkeypatch, "report") == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert not {"\x1b", "\u202e"} & set(said)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS])
+@pytest.mark.parametrize("name", [None, "data/x.json"])
+def test_a_disk_that_cannot_be_used_is_one_sentence(
+    number: int, name: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stages, "report", raising(OSError(number, os.strerror(number), name)))
+    assert run(monkeypatch, "report") == 2
+    said = capsys.readouterr().err
+    assert said == f"driftledger: {name or 'a file'}: {os.strerror(number)}; mend that and run again\n"
+
+
+@pytest.mark.parametrize("bug", [ValueError("a bug"), KeyError("x"), OSError(errno.EISDIR, "Is a directory")])
+def test_a_bug_is_not_dressed_up(bug: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "report", raising(bug))
+    monkeypatch.setattr(sys, "argv", ["driftledger", "report"])
+    with pytest.raises(type(bug)) as caught:
+        cli.main()
+    assert caught.value is bug
+
+
+def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
+    code = (
+        "from driftledger import cli, stages\n"
+        "def broken(project): raise ValueError('a bug')\n"
+        "stages.report = broken\n"
+        "cli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "report"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback (most recent call last):")
+    assert done.stderr.rstrip().endswith("ValueError: a bug")
+    assert "cli.py" in done.stderr
+
+
+def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
+    for arguments in (["report"], ["chain", "a", "b", "c"], ["audit", "x"], ["track"]):
+        done = command(*arguments, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("driftledger: ")
+        assert done.stderr.endswith("params.yaml is missing; run this in the top folder of the project\n")
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["rport"], ["calls", "y"], ["chain", "only_one"], ["report", "too", "many"], ["report", "--force"]]
+)
+def test_a_command_that_does_not_exist_is_a_usage_error(arguments: list[str], tmp_path: Path) -> None:
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Usage:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_lists_the_commands(tmp_path: Path) -> None:
+    done = command("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    for name in (*COMMANDS, "audit", "calls"):
+        assert f" {name} " in done.stdout
+    assert "KEY-OR-SAMPLE" in command("calls", "why", "--help", cwd=tmp_path).stdout
+
+
+def test_every_stage_of_the_pipeline_is_a_command() -> None:
+    pipeline = (REPOSITORY / "dvc.yaml").read_text(encoding="utf-8")
+    called = {line.split()[2] for line in pipeline.splitlines() if line.strip().startswith("cmd: driftledger")}
+    assert called == set(COMMANDS)
