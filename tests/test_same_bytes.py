@@ -49,7 +49,7 @@ def test_default_run_gives_the_same_bytes(machine: dict[str, str], here: dict[st
     there = outputs_of_default_run(tmp_path / "run", machine)
     assert there.keys() == here.keys()
     assert [name for name, content in here.items() if there[name] != content] == []
-    assert len([name for name in here if name.endswith(".png")]) == 21 + 4 * 5 * 21
+    assert len([name for name in here if name.endswith(".png")]) == 21 + 4 * 5 * 21 + 1
 
 
 def test_at_least_four_levels_were_emulated() -> None:

@@ -25,7 +25,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
     "encoders": {"layout": "driftledger.encoders.layout:Layout"},
 }
 
-EXTRAS = {"datasets": "huggingface"}
+EXTRAS = {"datasets": "huggingface", "huggingface_hub": "huggingface"}
 """Top-level module of an optional library → the extra of this package that installs it."""
 
 

@@ -17,7 +17,7 @@ def test_a_missing_file_is_one_sentence_that_says_why(tmp_path: Path) -> None:
         digest_files([("cats/a.png", tmp_path / "a.png")])
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_rights_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"x")
     (tmp_path / "a.png").chmod(0)

@@ -1,15 +1,19 @@
 import json
+import struct
+import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.canonical import sha256_bytes, sha256_of
-from driftledger.datasets.base import DatasetProvider, SourceItem
+from driftledger.canonical import canonical_json, pretty_json, sha256_bytes, sha256_of
+from driftledger.datasets.base import DatasetProvider, SourceItem, read_file
 from driftledger.datasets.build import build
 from driftledger.errors import DataError
 from driftledger.images import png_bytes
@@ -108,7 +112,10 @@ def test_images_are_read_once_and_one_at_a_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "hostile",
-    ["../x", "/etc/passwd", "a/b", "a\\b", "", ".", "..", ".hidden", "a\0b", "a\n", "a b", "é", "C:x", "a" * 101],
+    [
+        *("../x", "/etc/passwd", "a/b", "a/../../x", "a\\b", "", ".", "..", ".hidden", "~", "$HOME", "C:x", "a b"),
+        *("a\0b", "a\n", "\na", "é", "a\u202eb", "a" * 101),
+    ],
 )
 def test_an_id_that_is_no_safe_file_name(tmp_path: Path, hostile: str) -> None:
     said = refused(tmp_path, item("fine"), item(hostile, name="row 1"))
@@ -168,3 +175,113 @@ def test_what_is_written_holds_no_path_of_this_machine(tmp_path: Path) -> None:
     card = json.loads((tmp_path / "mine" / "dataset.json").read_text())
     assert "path" not in card["settings"]
     assert str(tmp_path) not in json.dumps(card)
+
+
+def test_a_very_long_id_is_not_repeated_whole(tmp_path: Path) -> None:
+    assert len(refused(tmp_path, item("a" * 100_000, name="row 1"))) < 400
+
+
+@pytest.mark.parametrize("data", [b"", b"text", b"<svg/>", coloured(1)[:-1], coloured(1, size=500)])
+def test_a_bad_image_is_one_sentence_that_names_the_file(tmp_path: Path, data: bytes) -> None:
+    said = refused(tmp_path, item("a"), SourceItem("b", "cats/b.bmp", lambda: data), max_pixels=1000)
+    assert said.startswith("mine: cats/b.bmp ")
+    assert "\n" not in said
+
+
+def test_a_missing_image_is_one_sentence(tmp_path: Path) -> None:
+    missing = SourceItem("a", "a.png", partial(read_file, tmp_path / "a.png", "a.png"))
+    assert refused(tmp_path, missing).startswith("a.png cannot be read (No such file or directory)")
+
+
+def test_a_group_where_nothing_has_a_category(tmp_path: Path) -> None:
+    assert "category 'living' is unknown; valid: (none)" in refused(tmp_path, item("a"), groups={"visual": ["living"]})
+
+
+def test_a_rebuild_leaves_nothing_of_the_old_dataset(tmp_path: Path) -> None:
+    build("mine", Given(given=(item("old"),)), tmp_path / "mine")
+    build("mine", Given(given=(item("new"),)), tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine" / "images").iterdir()] == ["new.png"]
+
+
+def test_the_digest_hangs_on_every_id_category_label_and_image_and_on_nothing_else(tmp_path: Path) -> None:
+    first = SourceItem("a", "a.bmp", partial(coloured, 1), "cat", "tabby")
+    others = [
+        replace(first, id="b"),
+        replace(first, category="dog"),
+        replace(first, label=None),
+        replace(first, read=partial(coloured, 2)),
+    ]
+    same = replace(first, name="elsewhere.bmp", source={"file": "elsewhere.bmp"})
+    digests = [build("mine", Given(given=(one,)), tmp_path / "mine").digest for one in (first, same, *others)]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 5
+
+
+def test_what_was_repaired_is_noted_and_metadata_is_left_behind(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010F] = 3, "secret camera"
+    buffer = BytesIO()
+    Image.new("L", (4, 4), 9).save(buffer, "PNG", exif=exif)
+    build("mine", Given(given=(SourceItem("a", "a.png", buffer.getvalue),)), tmp_path / "mine")
+    (entry,) = read_jsonl(tmp_path / "mine" / "samples.jsonl", SampleEntry)
+    assert entry.notes == ["rotated upright as its EXIF tag says", "converted from grey"]
+    assert b"secret" not in (tmp_path / "mine" / entry.file).read_bytes()
+
+
+def test_the_files_are_canonical_json(tmp_path: Path) -> None:
+    build("mine", Given(given=(item("a", name="ü", category="größe"),)), tmp_path / "mine")
+    card, lines = ((tmp_path / "mine" / name).read_text("utf-8") for name in ("dataset.json", "samples.jsonl"))
+    assert card == pretty_json(json.loads(card))
+    assert lines == canonical_json(json.loads(lines)) + "\n"
+
+
+def test_what_a_killed_build_left_is_swept_away(tmp_path: Path) -> None:
+    (tmp_path / "mine.partial" / "images").mkdir(parents=True)
+    (tmp_path / "mine.partial" / "images" / "old.png").write_bytes(b"x")
+    build("mine", Given(given=(item("new"),)), tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine" / "images").iterdir()] == ["new.png"]
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_every_kind_of_repair_ends_up_in_the_manifest(tmp_path: Path) -> None:
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    red, blue = (Image.new("RGB", (8, 4), colour) for colour in ("red", "blue"))
+    Image.new("CMYK", (8, 4), (255, 0, 0, 0)).save(tmp_path / "cmyk.jpg")
+    Image.fromarray(np.full((4, 8), 0x80FF, dtype=np.uint16)).save(tmp_path / "deep.png")
+    red.save(tmp_path / "turned.jpg", exif=turned)
+    red.save(tmp_path / "moving.gif", save_all=True, append_images=[blue])
+    Image.new("RGBA", (8, 4), (255, 0, 0, 0)).save(tmp_path / "clear.png")
+    files = [tmp_path / name for name in ("cmyk.jpg", "deep.png", "turned.jpg", "moving.gif", "clear.png")]
+    given = tuple(SourceItem(file.stem, file.name, partial(read_file, file, file.name)) for file in files)
+    build("mine", Given(given=given), tmp_path / "mine")
+    entries = {entry.id: entry for entry in read_jsonl(tmp_path / "mine" / "samples.jsonl", SampleEntry)}
+    assert entries["cmyk"].notes == ["converted from CMYK"]
+    assert entries["deep"].notes == ["16 bits per channel reduced to 8", "converted from grey"]
+    assert entries["turned"].notes == ["rotated upright as its EXIF tag says"]
+    assert (entries["turned"].width, entries["turned"].height) == (4, 8)
+    assert entries["moving"].notes[0] == "first of 2 frames"
+    assert entries["clear"].notes == ["transparency laid over white"]
+    colours = {sample.id: sample.image.open().getpixel((0, 0)) for sample in read_samples(tmp_path / "mine")}
+    assert (colours["deep"], colours["clear"]) == ((128, 128, 128), (255, 255, 255))
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "what"),
+    [
+        (0, 5, ""),
+        (9, 9, "is truncated or broken"),
+        (10_000, 10_000, "is 10000×10000 pixels, more than max_pixels (50000000)"),
+        (60_000, 60_000, "has more pixels than Pillow decodes"),
+    ],
+)
+def test_a_header_without_its_pixels_is_one_sentence(tmp_path: Path, width: int, height: int, what: str) -> None:
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    png = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    said = refused(tmp_path, item("a"), SourceItem("b", "cats/bad.png", lambda: png))
+    assert said.startswith(f"mine: cats/bad.png {what}")
+    assert "\n" not in said

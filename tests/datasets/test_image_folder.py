@@ -178,3 +178,77 @@ def test_the_folder_may_lie_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert cards[0] == cards[1] == cards[2]
     assert cards[0].source == {"kind": "image_folder", "folder": "mine"}
     assert str(tmp_path) not in (tmp_path / "built2" / "dataset.json").read_text()
+
+
+@pytest.mark.parametrize(("first", "second"), [("x.jpg", "x.png"), ("a b.png", "a_b.png"), ("c/x.png", "c_x.png")])
+def test_two_files_that_differ_only_in_what_an_id_leaves_out(tmp_path: Path, first: str, second: str) -> None:
+    draw(tmp_path / first)
+    draw(tmp_path / second)
+    with pytest.raises(DataError) as caught:
+        build("mine", ImageFolder(path=tmp_path), tmp_path / "built")
+    assert str(caught.value) == (
+        f"mine: {first} and {second} both get the id {safe_id(second)!r}, capitals aside; rename one of them"
+    )
+
+
+@pytest.mark.parametrize("path", ["\0", "x" * 5000, "a.png/deeper", "loop"])
+def test_a_path_that_can_be_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    draw(tmp_path / "a.png")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ConfigError, match=r"^the image folder .*; set path to the folder of the images$"):
+        ImageFolder(path=Path(path)).source_digest()
+
+
+def test_a_broken_image_is_named(tmp_path: Path) -> None:
+    draw(tmp_path / "cats" / "a.png")
+    (tmp_path / "cats" / "b.png").write_bytes(b"")
+    with pytest.raises(DataError, match=r"^mine: cats/b\.png is an empty file; replace or remove it$"):
+        build("mine", ImageFolder(path=tmp_path), tmp_path / "built")
+    assert not (tmp_path / "built").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(DataError, match=r"pipe\.png is a broken link or no file"):
+        ImageFolder(path=tmp_path).source_digest()
+
+
+def test_only_hidden_images(tmp_path: Path) -> None:
+    draw(tmp_path / ".a.png")
+    with pytest.raises(DataError, match="holds no images"):
+        ImageFolder(path=tmp_path).source_digest()
+
+
+def test_the_digest_sees_a_byte_behind_the_same_name_size_and_time(tmp_path: Path) -> None:
+    draw(tmp_path / "a.png")
+    before, times = ImageFolder(path=tmp_path).source_digest(), (tmp_path / "a.png").stat()
+    data = bytearray((tmp_path / "a.png").read_bytes())
+    data[-20] ^= 1
+    (tmp_path / "a.png").write_bytes(data)
+    os.utime(tmp_path / "a.png", ns=(times.st_atime_ns, times.st_mtime_ns))
+    after = (tmp_path / "a.png").stat()
+    assert (after.st_size, after.st_mtime_ns) == (times.st_size, times.st_mtime_ns)
+    assert ImageFolder(path=tmp_path).source_digest() != before
+
+
+def test_file_times_change_nothing(tmp_path: Path) -> None:
+    draw(tmp_path / "in" / "a.png")
+    dataset = ImageFolder(path=tmp_path / "in")
+    before = dataset.source_digest(), build("mine", dataset, tmp_path / "built").digest
+    os.utime(tmp_path / "in" / "a.png", (1, 1))
+    assert (dataset.source_digest(), build("mine", dataset, tmp_path / "built").digest) == before
+
+
+def test_where_the_folder_lies_is_written_nowhere(tmp_path: Path) -> None:
+    for name in ("cats/a.png", "b.png"):
+        draw(tmp_path / "here" / "in" / name)
+    shutil.copytree(tmp_path / "here" / "in", tmp_path / "there" / "in")
+    for place in ("here", "there"):
+        build("mine", ImageFolder(path=tmp_path / place / "in"), tmp_path / f"from-{place}")
+    files = [path for path in (tmp_path / "from-here").rglob("*") if path.is_file()]
+    assert len(files) == 4
+    for file in files:
+        assert str(tmp_path).encode() not in file.read_bytes()
+        assert file.read_bytes() == (tmp_path / "from-there" / file.relative_to(tmp_path / "from-here")).read_bytes()

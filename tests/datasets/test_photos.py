@@ -75,3 +75,16 @@ def test_reading_the_photographs_imports_no_heavy_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=dict(os.environ))
     assert not {"skimage", "sklearn", "scipy", "pooch"} & set(json.loads(done.stdout))
+
+
+def test_ids_and_files_are_there_once() -> None:
+    found = manifest().photos
+    assert len({photo.id for photo in found}) == len({(photo.package, photo.file) for photo in found}) == len(found)
+
+
+def test_the_source_digest_sees_the_manifest(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, found = Photos().source_digest(), manifest()
+    first, *rest = found.photos
+    changed = found.model_copy(update={"photos": [first.model_copy(update={"category": "objects"}), *rest]})
+    monkeypatch.setattr(photos, "manifest", lambda: changed)
+    assert Photos().source_digest() != before

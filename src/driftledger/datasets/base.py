@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -37,7 +37,7 @@ class DatasetProvider(Strict, ABC):
 
     provider: ClassVar[str]
 
-    groups: dict[str, list[str]] = Field(default_factory=dict)
+    groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     """Group name → categories whose means are averaged in it, e.g. the paper's visual and textual."""
     max_pixels: int = Field(default=50_000_000, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused unread, as a decompression bomb."""

@@ -30,7 +30,7 @@ from driftledger.records import (
 )
 from driftledger.types import Float64, Sample
 
-UNCATEGORISED = "all"
+ONE_CATEGORY = "all"
 """The one category of a dataset that has none."""
 
 
@@ -45,7 +45,7 @@ def score(
     card = read_json(dataset / "dataset.json", DatasetCard)
     samples = read_samples(dataset)
     records = read_jsonl(chain / "records.jsonl", ChainRecord)
-    categories = [sample.category or UNCATEGORISED for sample in samples]
+    categories = [sample.category or ONE_CATEGORY for sample in samples]
     last = {record.sample: record for record in records}
     _check_coverage(samples, last, settings)
 

@@ -1,0 +1,53 @@
+"""What the README tells people to type, look at and copy exists and works."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from driftledger.cli import app
+from driftledger.config import Settings
+from tests.conftest import REPOSITORY
+
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+CODE = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
+TYPED = [line.split("#")[0].split() for kind, block in CODE if kind == "console" for line in block.splitlines()]
+TYPED += [span.split() for span in re.findall(r"`([^`\n]+)`", README)]
+
+
+def block(kind: str) -> str:
+    return next(text for found, text in CODE if found == kind)
+
+
+@pytest.mark.parametrize("target", sorted({words[1] for words in TYPED if words[0] == "make" and len(words) > 1}))
+def test_every_make_target_exists(target: str) -> None:
+    assert re.search(rf"^{target}:", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_every_command_exists() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    used = {words[1] for words in TYPED if words[0] == "driftledger" and len(words) > 1}
+    assert {"audit", "track", "calls"} <= used <= set(commands)
+
+
+def test_every_link_inside_the_repository_leads_somewhere() -> None:
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+    assert len(links) >= 4
+    assert [link for link in links if not (REPOSITORY / link).is_file()] == []
+
+
+def test_three_lines_of_params_select_ones_own_images() -> None:
+    params: dict[str, Any] = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    for section, changes in yaml.safe_load(block("yaml")).items():
+        params[section] |= changes
+    settings = Settings.model_validate(params)
+    assert settings.run.datasets == ("my_images",)
+    assert settings.dataset("my_images").provider == "image_folder"
+
+
+def test_ci_calls_the_test_command_of_the_readme() -> None:
+    assert "make check" in (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^check:.*\n\t\$\(MAKE\) test$", makefile, re.MULTILINE)
