@@ -102,7 +102,7 @@ def lock_of(root: Path, score: ScoreFile) -> dict[str, Any]:
     return {
         "schema": "2.0",
         "stages": {
-            "sources": {"cmd": "driftledger sources", "outs": [locked("data/sources.json", "0" * 32)]},
+            "resolve": {"cmd": "driftledger resolve", "outs": [locked("data/resolved.json", "0" * 32)]},
             dataset_stage("shapes"): {
                 "cmd": "driftledger dataset shapes",
                 "deps": [source],

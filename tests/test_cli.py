@@ -17,7 +17,7 @@ from tests.conftest import REPOSITORY
 from tests.ledgers import COMBINATION, write_ledger
 
 COMMANDS = {
-    "sources": [],
+    "resolve": [],
     "dataset": ["shapes"],
     "chain": ["shapes", "seer", "brush"],
     "drift": ["shapes", "seer", "brush", "eye"],

@@ -46,7 +46,7 @@ def test_second_run_calls_nothing_and_creates_no_run(checkout: Checkout) -> None
     checkout.run("dvc", "repro")
     before, calls = checkout.outputs(), calls_made(checkout.root)
     again = checkout.run("dvc", "repro").stdout
-    assert stages_run(again) == ["sources", "track"]
+    assert stages_run(again) == ["resolve", "track"]
     assert "0 runs created, 0 completed, 1 unchanged" in again
     assert calls_made(checkout.root) == calls == 8 * 2 * 2
     assert checkout.outputs() == before
@@ -89,6 +89,19 @@ def test_changed_image_in_the_folder_is_seen(checkout: Checkout) -> None:
     assert "dataset@my_images" in ran
     assert "chain@my_images-regions_medium-painter" in ran
     assert calls_made(checkout.root) == 8 * 2 * 2 + 2 * 2
+
+
+def test_a_new_version_of_a_component_is_seen_by_its_fingerprint_alone(checkout: Checkout) -> None:
+    checkout.run("dvc", "repro")
+    painter = checkout.root / "src/driftledger/generators/painter.py"
+    code = painter.read_text(encoding="utf-8")
+    painter.write_text(code + "\n# a comment changes nothing\n", encoding="utf-8")
+    assert stages_run(checkout.run("dvc", "repro", PYTHONPATH="src").stdout) == ["resolve", "track"]
+    painter.write_text(code.replace('version: ClassVar[str] = "1"', 'version: ClassVar[str] = "2"'), encoding="utf-8")
+    ran = stages_run(checkout.run("dvc", "repro", PYTHONPATH="src").stdout)
+    assert "chain@my_images-regions_medium-painter" in ran
+    assert "dataset@my_images" not in ran
+    assert calls_made(checkout.root) == 8 * 2 * 2 + 8 * 2, "the descriptions' calls are the same, the drawings' are not"
 
 
 def test_more_iterations_reuse_the_first_ones(checkout: Checkout) -> None:

@@ -1,8 +1,10 @@
 """The default run, whole, as if on other processors: every output is the same file."""
 
+import json
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from tests.machines import BLAS_KERNELS, NUMPY_LEVELS, OLDEST, environment
 pytestmark = pytest.mark.slow
 
 DEFAULT_RUN = """
+from itertools import pairwise
 from pathlib import Path
 from driftledger import stages
 
@@ -54,6 +57,15 @@ def test_default_run_gives_the_same_bytes(machine: dict[str, str], here: dict[st
 
 def test_at_least_four_levels_were_emulated() -> None:
     assert len(LEVELS) >= 4
+
+
+def test_the_more_a_model_tells_the_more_survives(here: dict[str, bytes]) -> None:
+    scores = [json.loads(content) for name, content in here.items() if name.endswith("layout.json")]
+    metrics = {score["model"]: score["metrics"] for score in scores}
+    order = [metrics[model] for model in ("regions_fine", "regions_medium", "regions_coarse", "blind")]
+    for t in (1, 2, 3, 4, 5):
+        for better, worse in pairwise(order):
+            assert better[f"gc_at_{t}_low"] > worse[f"gc_at_{t}_high"]
 
 
 def test_what_is_committed_is_what_this_machine_computes(here: dict[str, bytes]) -> None:

@@ -31,9 +31,9 @@ def _project() -> stages.Project:
 
 
 @app.command()
-def sources() -> None:
-    """DVC stage: note what the datasets' sources hold now."""
-    stages.sources(_project())
+def resolve() -> None:
+    """DVC stage: note what the selected names stand for now."""
+    stages.resolve(_project())
 
 
 @app.command()

@@ -26,9 +26,9 @@ class Layout(NamedTuple):
         return self.root / ".driftledger"
 
     @property
-    def sources(self) -> Path:
-        """What the selected datasets' sources hold now."""
-        return self.root / "data" / "sources.json"
+    def resolved(self) -> Path:
+        """What the selected names stand for now."""
+        return self.root / "data" / "resolved.json"
 
     def dataset(self, dataset: str) -> Path:
         return self.root / "data" / "datasets" / dataset

@@ -78,11 +78,20 @@ class Project:
             lock.release()
 
 
-def sources(project: Project) -> None:
-    """Note what each selected dataset's source holds now, so that a changed folder is seen by DVC."""
+def resolve(project: Project) -> None:
+    """Note what every selected name stands for now: a source's digest, a component's fingerprint.
+
+    Other stages depend on their entry in it, so that DVC sees a changed image, a replaced weight file or a new version
+    of a component, and nothing else.
+    """
     settings = project.settings
     digests = {name: settings.dataset(name).source_digest() for name in settings.run.datasets}
-    write_json(project.layout.sources, digests)
+    prints = {
+        "models": {name: settings.model(name).fingerprint for name in settings.run.models},
+        "generators": {name: settings.generator(name).fingerprint for name in settings.run.generators},
+        "encoders": {name: settings.encoder(name).fingerprint for name in settings.run.encoders},
+    }
+    write_json(project.layout.resolved, {"datasets": digests} | prints)
 
 
 def dataset(project: Project, name: str) -> None:

@@ -78,7 +78,7 @@ KEEPS: dict[str, Change] = {
     "code is changed": lambda stages: stages[CHAIN]["deps"][1].update(md5="f" * 32, size=1),
     "code is a new dependency": lambda stages: stages[DRIFT]["deps"].append(locked("src/driftledger/new.py", "f" * 32)),
     "code is no dependency": lambda stages: stages[DRIFT]["deps"].pop(),
-    "a stage that is not behind it": lambda stages: stages["sources"]["outs"][0].update(md5="f" * 32),
+    "a stage that is not behind it": lambda stages: stages["resolve"]["outs"][0].update(md5="f" * 32),
     "another combination": lambda stages: stages.update({f"{DRIFT}2": stages[DRIFT]}),
 }
 CHANGES: dict[str, Change] = {

@@ -26,7 +26,7 @@ def root(tmp_path: Path) -> Path:
 def test_stages_files_and_params_are_read(root: Path) -> None:
     lock = read_lock(root)
     assert list(lock) == [
-        "sources",
+        "resolve",
         "dataset@shapes",
         "chain@shapes-seer-brush",
         "drift@shapes-seer-brush-eye",
@@ -74,13 +74,13 @@ def test_without_a_lock_dvc_has_not_run(tmp_path: Path) -> None:
 
 def without_md5(root: Path) -> bytes:
     lock = lock_of(root, score_file())
-    del lock["stages"]["sources"]["outs"][0]["md5"]
+    del lock["stages"]["resolve"]["outs"][0]["md5"]
     return yaml.safe_dump(lock).encode()
 
 
 def with_unknown_key(root: Path) -> bytes:
     lock = lock_of(root, score_file())
-    lock["stages"]["sources"]["wrote"] = []
+    lock["stages"]["resolve"]["wrote"] = []
     return yaml.safe_dump(lock).encode()
 
 
