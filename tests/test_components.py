@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from importlib import metadata
 from typing import Any, ClassVar
 
 import pytest
 from pydantic import Field, ValidationError
 
+from driftledger import images
 from driftledger.canonical import sha256_of
 from driftledger.components import Component, Encoder
 from driftledger.config import load_settings
@@ -55,6 +57,12 @@ def fingerprints(hash_seed: str) -> list[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
 
 
+def test_images_written_another_way_are_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Painter(longest_side=64).fingerprint
+    monkeypatch.setattr("driftledger.generators.painter.ENCODING", "RGB PNG, compress_level 9")
+    assert Painter(longest_side=64).fingerprint != before
+
+
 @pytest.mark.parametrize("hash_seed", ["0", "1", "4294967295"])
 def test_a_fingerprint_is_the_same_in_every_process(hash_seed: str) -> None:
     assert fingerprints(hash_seed) == [Regions(detail="fine").fingerprint, Painter(longest_side=64).fingerprint]
@@ -66,7 +74,7 @@ def test_a_fingerprint_is_the_hash_of_the_spec_as_json() -> None:
         "provider": "painter",
         "version": "1",
         "settings": {"batch_size": 16, "longest_side": 64},
-        "identity": {},
+        "identity": {"encoding": images.ENCODING, "pillow": metadata.version("pillow")},
     }
     assert painter.fingerprint == sha256_of(json.loads(json.dumps(painter.spec)))
     assert len(painter.fingerprint) == 64

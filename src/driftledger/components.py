@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib import metadata
 from typing import Any, ClassVar, Literal, Self
 
 from PIL import Image
@@ -31,7 +32,7 @@ class Component(Strict, ABC):
     company in a batch changes what comes out."""
 
     def identity(self) -> dict[str, Any]:
-        """The resolved identity of weights or service; empty where code is all there is."""
+        """What the settings resolve to beyond themselves: weights, services, libraries that shape the output."""
         return {}
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -52,6 +53,11 @@ class Component(Strict, ABC):
     def fingerprint(self) -> str:
         """Hex SHA-256 of the canonical JSON of :attr:`spec`."""
         return sha256_of(self.spec)
+
+
+def library_versions(*names: str) -> dict[str, str]:
+    """Distribution name → installed version, for :meth:`Component.identity`."""
+    return {name: metadata.version(name) for name in names}
 
 
 class Model(Component):

@@ -5,13 +5,13 @@ correctly everywhere.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.components import Encoder
+from driftledger.components import Encoder, library_versions
 from driftledger.types import Float32, Float64
 
 _GRID = 8
@@ -32,6 +32,9 @@ class Layout(Encoder):
     provider: ClassVar[str] = "layout"
     version: ClassVar[str] = "1"
     frechet_name: ClassVar[str] = "frechet_layout"
+
+    def identity(self) -> dict[str, Any]:
+        return library_versions("pillow")
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         return np.stack([_features(image.convert("RGB")) for image in images]).astype(np.float32)

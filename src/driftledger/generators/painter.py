@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from PIL import Image
 from pydantic import Field
 
-from driftledger.components import Generator
+from driftledger.components import Generator, library_versions
 from driftledger.generators.filling import SUB, fill_convex
 from driftledger.generators.reading import Shape, Sketch, read
+from driftledger.images import ENCODING
 from driftledger.types import Generated
 from driftledger.vocabulary import RGB, UNIT, cosine, sine
 
@@ -28,6 +29,9 @@ class Painter(Generator):
 
     longest_side: int = Field(default=256, ge=16, le=1024)
     """The canvas's longest side in pixels."""
+
+    def identity(self) -> dict[str, Any]:
+        return {"encoding": ENCODING} | library_versions("pillow")
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         return [

@@ -1,9 +1,9 @@
 """The embedded describer: a classical-vision stand-in for a multimodal LLM, without weights, network or GPU."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from driftledger.components import Model
+from driftledger.components import Model, library_versions
 from driftledger.models.regions.say import Wording, say
 from driftledger.models.regions.see import see
 from driftledger.types import Conversation, Reply
@@ -46,6 +46,9 @@ class Regions(Model):
 
     detail: Detail
     """How much it tells: how many regions, and in how precise words."""
+
+    def identity(self) -> dict[str, Any]:
+        return library_versions("pillow", "scikit-image")
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         return [Reply(self._describe(conversation)) for conversation in conversations]
