@@ -1,12 +1,14 @@
 import multiprocessing
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
-from driftledger.calls import CallKey, CallStore, Context, Finished, Result
+from driftledger.call_key import CallKey
+from driftledger.calls import CallStore, Context, Finished, Result
 from driftledger.errors import StoreError
 from driftledger.images import png_bytes
 from driftledger.ledger.why import why
@@ -144,6 +146,26 @@ def test_a_folder_that_holds_something_else_is_one_sentence(tmp_path: Path) -> N
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="cannot be opened"):
         CallStore(tmp_path / "file")
+
+
+def test_a_store_of_another_version_is_one_sentence(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(key())])
+    with closing(sqlite3.connect(tmp_path / "calls.db")) as db:
+        db.execute("PRAGMA user_version = 7")
+    with pytest.raises(StoreError, match="version 7, and this one reads 1"):
+        CallStore(tmp_path)
+
+
+def test_a_database_damaged_in_the_middle_is_one_sentence(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(key(str(number))) for number in range(300)])
+    path = tmp_path / "calls.db"
+    data = bytearray(path.read_bytes())
+    data[8192:] = b"\xff" * (len(data) - 8192)
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match="delete it: it only saves work"), CallStore(tmp_path) as store:
+        store.get([key(str(number)).digest for number in range(300)])
 
 
 def test_why_names_the_part_that_differs(tmp_path: Path) -> None:

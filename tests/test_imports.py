@@ -14,7 +14,7 @@ SOURCE = REPOSITORY / "src" / "driftledger"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("types", "errors", "canonical", "shown", "images", "vocabulary", "progress", "layout"),
-    ("seeds", "strict", "metrics"),
+    ("call_key", "seeds", "strict", "metrics"),
     ("components", "registry", "calls"),
     ("records",),
     ("datasets", "models", "generators", "encoders"),

@@ -7,14 +7,15 @@ store is disposable: it only saves work. Failures are never kept, so that the ne
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftledger.canonical import canonical_json, sha256_bytes, sha256_file, sha256_of
+from driftledger.call_key import CallKey
+from driftledger.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.errors import StoreError
-from driftledger.types import Conversation, ImageFile, Outcome
+from driftledger.types import ImageFile, Outcome
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -30,45 +31,8 @@ CREATE TABLE IF NOT EXISTS calls (
 );
 CREATE INDEX IF NOT EXISTS calls_by_sample ON calls (sample, role, t);
 """
+_VERSION = 1
 _MOST_KEYS = 500  # SQLite's limit on variables in one statement is 999 in old builds
-
-
-@dataclass(frozen=True)
-class CallKey:
-    """What a call's result hangs on, and nothing else: equal keys are the same call."""
-
-    fingerprint: str
-    role: str
-    input: Any
-    images: tuple[str, ...]
-    seed: int | None
-    component: Mapping[str, Any] = field(compare=False)
-    """The component's spec, kept so that ``calls why`` can say what differs behind two fingerprints."""
-
-    @property
-    def digest(self) -> str:
-        """Hex SHA-256 over (component fingerprint, role, rendered input, hash of each input image, seed)."""
-        return sha256_of([self.fingerprint, self.role, self.input, list(self.images), self.seed])
-
-    def parts(self) -> dict[str, Any]:
-        return {
-            "component": dict(self.component),
-            "role": self.role,
-            "input": self.input,
-            "images": list(self.images),
-            "seed": self.seed,
-        }
-
-
-def rendered(conversation: Conversation) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """A conversation as part of a key: its turns with hashes for images, and those hashes by themselves."""
-    parts = [part for turn in conversation.turns for part in turn.parts]
-    turns = [{"role": turn.role, "parts": [_rendered_part(part) for part in turn.parts]} for turn in conversation.turns]
-    return turns, tuple(part.sha256 for part in parts if isinstance(part, ImageFile))
-
-
-def _rendered_part(part: str | ImageFile) -> dict[str, str]:
-    return {"text": part} if isinstance(part, str) else {"image": part.sha256}
 
 
 class Context(NamedTuple):
@@ -126,11 +90,17 @@ class CallStore:
             self._db = sqlite3.connect(folder / "calls.db", timeout=60, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
-            self._db.executescript(_SCHEMA)
+            self._create()
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
                 f"the call store {folder} cannot be opened ({error}); mend its rights, or delete it: it only saves work"
             ) from None
+
+    def _create(self) -> None:
+        [(version,)] = self._db.execute("PRAGMA user_version").fetchall()
+        if version not in (0, _VERSION):
+            raise sqlite3.DatabaseError(f"it is of version {version}, and this one reads {_VERSION}")
+        self._db.executescript(f"{_SCHEMA} PRAGMA user_version = {_VERSION};")
 
     def close(self) -> None:
         self._db.close()
@@ -142,8 +112,17 @@ class CallStore:
         self.close()
 
     def get(self, digests: Sequence[str]) -> dict[str, Result]:
-        """The stored results among ``digests``. One whose image is gone or altered counts as not stored."""
-        loaded = {digest: self._load(text) for digest, text in self._select("result", digests)}
+        """The stored results among ``digests``. One whose image is gone or altered counts as not stored.
+
+        Raises:
+            StoreError: the database is damaged.
+        """
+        try:
+            loaded = {digest: self._load(text) for digest, text in self._select("result", digests)}
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"the call store {self.folder} cannot be read ({error}); delete it: it only saves work"
+            ) from None
         return {digest: result for digest, result in loaded.items() if result is not None}
 
     def seconds(self, digests: Sequence[str]) -> dict[str, float]:

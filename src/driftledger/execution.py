@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from driftledger.calls import CallKey, CallStore, Context, Finished, Result, rendered
+from driftledger.call_key import CallKey, rendered
+from driftledger.calls import CallStore, Context, Finished, Result
 from driftledger.components import Generator, Model
 from driftledger.images import png_bytes
 from driftledger.progress import Progress

@@ -48,7 +48,7 @@ class Layout(NamedTuple):
 
     @property
     def chains_picture(self) -> Path:
-        """One sample's chains, a row per combination."""
+        """One sample's chains, a row per model."""
         return self.root / "reports" / "chains.png"
 
 

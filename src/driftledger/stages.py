@@ -22,18 +22,15 @@ from driftledger.ledger.evidence import Evidence, read_evidence
 from driftledger.ledger.why import why as explain_call
 from driftledger.records import (
     DatasetCard,
-    SampleEntry,
-    SampleScore,
     ScoreFile,
     new_folder,
     read_json,
-    read_jsonl,
     read_samples,
     write_bytes,
     write_json,
     write_jsonl,
 )
-from driftledger.reports.contact_sheet import chain_row, draw_rows
+from driftledger.reports.chains_picture import draw_chains
 from driftledger.reports.leaderboard import write_leaderboard
 
 
@@ -143,7 +140,9 @@ def report(project: Project) -> None:
     with project.only_one(target):
         scores = [_current(project, read_json(path, ScoreFile)) for path in selected_score_files(project)]
         write_leaderboard(target, scores, project.settings.genception.iterations)
-        write_bytes(project.layout.chains_picture, _picture(project))
+        run = project.settings.run
+        picture = draw_chains(project.layout, run.datasets[0], run.models, run.generators[0], run.encoders[0])
+        write_bytes(project.layout.chains_picture, picture)
 
 
 def _current(project: Project, score: ScoreFile) -> ScoreFile:
@@ -152,19 +151,6 @@ def _current(project: Project, score: ScoreFile) -> ScoreFile:
             f"the score of {score.model} on {score.dataset} is of another T than params.yaml; run 'dvc repro'"
         )
     return score
-
-
-def _picture(project: Project) -> bytes:
-    """The first sample of the first dataset, one row per combination."""
-    layout, name = project.layout, project.settings.run.datasets[0]
-    first = read_jsonl(layout.dataset(name) / "samples.jsonl", SampleEntry)[0]
-    rows = []
-    for each in project.combinations:
-        values = read_jsonl(samples_file(layout.scores("genception", name, each)), SampleScore)
-        score = next(value for value in values if value.sample == first.id)
-        chain = layout.chain(name, each.model, each.generator)
-        rows.append(chain_row(each.model, layout.dataset(name) / first.file, chain, score))
-    return draw_rows(f"{name}: {first.id}", rows)
 
 
 def selected_score_files(project: Project) -> list[Path]:

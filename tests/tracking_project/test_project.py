@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from driftledger.calls import CallKey, CallStore, Context, Finished, Result, rendered
+from driftledger.call_key import CallKey, rendered
+from driftledger.calls import CallStore, Context, Finished, Result
 from driftledger.config import Tracking
 from driftledger.layout import Layout
 from driftledger.ledger.code import CodeVersion

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from driftledger.calls import CallKey, CallStore, rendered
+from driftledger.call_key import CallKey, rendered
+from driftledger.calls import CallStore
 from driftledger.layout import Layout
 from driftledger.ledger.evidence import Behind
 from driftledger.metrics.exact import exact_mean

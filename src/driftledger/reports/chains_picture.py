@@ -1,0 +1,19 @@
+"""One sample's chains by every model, as the README shows them."""
+
+from collections.abc import Sequence
+
+from driftledger.layout import Combination, Layout, samples_file
+from driftledger.records import SampleEntry, SampleScore, read_jsonl
+from driftledger.reports.contact_sheet import chain_row, draw_rows
+
+
+def draw_chains(layout: Layout, dataset: str, models: Sequence[str], generator: str, encoder: str) -> bytes:
+    """A PNG of the dataset's first sample: a row per model, with one generator and one encoder."""
+    first = read_jsonl(layout.dataset(dataset) / "samples.jsonl", SampleEntry)[0]
+    original = layout.dataset(dataset) / first.file
+    rows = []
+    for model in models:
+        scores = layout.scores("genception", dataset, Combination(model, generator, encoder))
+        score = next(each for each in read_jsonl(samples_file(scores), SampleScore) if each.sample == first.id)
+        rows.append(chain_row(model, original, layout.chain(dataset, model, generator), score))
+    return draw_rows(f"{dataset}: {first.id}, redrawn by {generator}, seen by {encoder}", rows)
