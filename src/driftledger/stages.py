@@ -113,6 +113,7 @@ def chain(project: Project, dataset: str, model: str, generator: str) -> None:
     )
     with project.only_one(target), project.store() as store:
         collected = chains.collect(protocol, read_samples(source), store, f"{dataset} · {model} · {generator}")
+        chains.check_failures(collected, settings.genception.min_coverage)
         with new_folder(target) as folder:
             chains.write_chains(folder, protocol, (model, generator), collected)
 

@@ -2,15 +2,19 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import yaml
 
-from driftledger.benchmarks.genception.chain import ChainProtocol, collect, write_chains
+from driftledger import stages
+from driftledger.benchmarks.genception.chain import ChainProtocol, Iteration, check_failures, collect, write_chains
 from driftledger.calls import CallStore, Result
 from driftledger.canonical import sha256_file
+from driftledger.errors import CoverageError
 from driftledger.records import ChainCard, ChainRecord, DatasetCard, read_json, read_jsonl
+from driftledger.registry import PROVIDERS
 from driftledger.seeds import derive_seed
 from driftledger.types import ImageFile, Outcome, Sample
-from tests.conftest import draw
-from tests.fakes import EchoModel, SizeGenerator
+from tests.conftest import REPOSITORY, draw
+from tests.fakes import SEEN, EchoModel, SizeGenerator
 
 CARD = DatasetCard(
     name="d", provider="image_folder", settings={}, source={}, samples=3, categories={}, groups={}, digest="x"
@@ -73,6 +77,40 @@ def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples: list
     [end] = [record for record in records if record.outcome is not Outcome.OK]
     assert (end.sample, end.t, end.outcome, end.error) == ("s2", 1, Outcome.FILTERED, "content policy")
     assert (end.description or "").startswith("40x30")
+
+
+def test_too_many_failed_calls_fail_the_stage_and_are_tried_again(
+    samples: list[Sample], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROVIDERS["models"], "echo", "tests.fakes:EchoModel")
+    monkeypatch.setitem(PROVIDERS["generators"], "size", "tests.fakes:SizeGenerator")
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params["run"] |= {"datasets": ["my_images"], "models": ["echo"], "generators": ["size"]}
+    params["datasets"]["my_images"]["path"] = str(samples[0].image.path.parent)
+    params["models"]["echo"] = {"provider": "echo", "fails": 31}
+    params["generators"]["size"] = {"provider": "size"}
+    params["genception"] |= {"iterations": 2, "generate_prompt": "draw {description}"}
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    project = stages.Project(tmp_path / "project")
+    stages.dataset(project, "my_images")
+    chain = project.layout.chain("my_images", "echo", "size")
+    for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
+        SEEN.clear()
+        with pytest.raises(CoverageError, match=r"1 of 3 chains were ended by a failed call.*1 at t=2: TimeoutError"):
+            stages.chain(project, "my_images", "echo", "size")
+        assert [size for batch in SEEN for size in batch] == calls
+        assert not list(chain.parent.glob("*"))
+
+
+def test_few_failed_calls_are_kept_as_outcomes() -> None:
+    def chain(outcome: Outcome) -> list[Iteration]:
+        return [Iteration(ChainRecord(sample="s", t=1, outcome=outcome, parent_sha256="p", seed=1), None)]
+
+    one_in_ten = [chain(Outcome.FAILED), *(chain(Outcome.REFUSED) for _ in range(9))]
+    check_failures(one_in_ten, 0.9)
+    with pytest.raises(CoverageError):
+        check_failures(one_in_ten, 0.95)
 
 
 def test_a_description_cannot_reach_into_the_prompt(samples: list[Sample], tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from driftledger.calls import CallStore, Context, Result
 from driftledger.components import Generator, Model
+from driftledger.errors import CoverageError
 from driftledger.execution import Ask, Draw, Steps, run_in_waves
 from driftledger.progress import Progress
 from driftledger.records import ChainCard, ChainRecord, ComponentCard, DatasetCard, write_json, write_jsonl
 from driftledger.seeds import derive_seed
-from driftledger.types import Conversation, ImageFile, Sample
+from driftledger.types import Conversation, ImageFile, Outcome, Sample
 
 CALLS_PER_ITERATION = 2
 
@@ -80,6 +81,27 @@ def collect(protocol: ChainProtocol, samples: Sequence[Sample], store: CallStore
     most_calls = protocol.iterations * CALLS_PER_ITERATION
     with Progress(title, total=len(samples) * most_calls) as progress:
         return run_in_waves([protocol.run(sample) for sample in samples], store, progress, most_calls)
+
+
+def check_failures(chains: Sequence[Sequence[Iteration]], min_coverage: float) -> None:
+    """Refuse chains of which too many were ended by a failed call: the next run can try those calls again.
+
+    A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.
+
+    Raises:
+        CoverageError: naming the samples and what went wrong.
+    """
+    failed = [chain[-1].record for chain in chains if chain[-1].record.outcome is Outcome.FAILED]
+    if failed and 1 - len(failed) / len(chains) < min_coverage:
+        listed = "; ".join(
+            f"{record.sample} at t={record.t}: {record.error or 'no reason given'}" for record in failed[:5]
+        )
+        more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
+        raise CoverageError(
+            f"{len(failed)} of {len(chains)} chains were ended by a failed call, and genception.min_coverage in "
+            f"params.yaml asks for {min_coverage:.0%} ({listed}{more}); run 'dvc repro' to try these again: "
+            "finished calls are stored"
+        )
 
 
 def write_chains(folder: Path, protocol: ChainProtocol, names: tuple[str, str], chains: list[list[Iteration]]) -> None:

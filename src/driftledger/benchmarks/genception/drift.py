@@ -92,7 +92,7 @@ def _check_coverage(samples: list[Sample], last: dict[str, ChainRecord], setting
         raise CoverageError(
             f"only {len(samples) - len(short)} of {len(samples)} chains reached t={settings.iterations}, and "
             f"genception.min_coverage in params.yaml asks for {settings.min_coverage:.0%} ({listed}{more}); "
-            "failed calls are tried again by 'dvc repro --force' on the chain stage"
+            "lower it to score without these"
         )
 
 
