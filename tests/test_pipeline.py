@@ -116,7 +116,7 @@ def test_killed_ten_times_ends_as_if_undisturbed(checkout: Checkout, tmp_path: P
     def one_call_at_a_time(params: dict[str, Any]) -> None:
         params["models"]["regions_medium"]["batch_size"] = 1
         params["generators"]["painter"]["batch_size"] = 1
-        params["genception"]["iterations"] = 4
+        params["genception"]["iterations"] = 6
 
     checkout.params(one_call_at_a_time)
     checkout.commit("one call at a time")
@@ -124,14 +124,14 @@ def test_killed_ten_times_ends_as_if_undisturbed(checkout: Checkout, tmp_path: P
     undisturbed.run("dvc", "repro")
 
     total, moments = calls_made(undisturbed.root), random.Random(20)
-    assert 50 < total <= 8 * 4 * 2
+    assert 70 < total <= 8 * 6 * 2
     calls_at_kill = []
     for kill in range(10):
         already = calls_at_kill[-1] if calls_at_kill else 0
         target = min(total, already + moments.randint(1, 5)) if kill < 9 else total
         calls_at_kill.append(repro_killed_at(checkout, target, delay=moments.uniform(0.0, 0.05)))
     assert calls_at_kill == sorted(calls_at_kill)
-    assert len(set(calls_at_kill)) >= 8, "the kills hit the same moment"
+    assert len(set(calls_at_kill)) >= 6, "the kills hit the same moment"
     checkout.run("dvc", "repro")
     assert calls_made(checkout.root) == total
     assert most_often_made(checkout.root) == 1
