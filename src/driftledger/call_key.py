@@ -20,6 +20,19 @@ class CallKey:
     component: Mapping[str, Any] = field(compare=False)
     """The component's spec, kept so that ``calls why`` can say what differs behind two fingerprints."""
 
+    @classmethod
+    def of_conversation(
+        cls, fingerprint: str, role: str, conversation: Conversation, component: Mapping[str, Any]
+    ) -> "CallKey":
+        """The key of asking a model."""
+        turns, images = rendered(conversation)
+        return cls(fingerprint, role, turns, images, None, component)
+
+    @classmethod
+    def of_prompt(cls, fingerprint: str, prompt: str, seed: int, component: Mapping[str, Any]) -> "CallKey":
+        """The key of having a generator draw."""
+        return cls(fingerprint, "generate", prompt, (), seed, component)
+
     @property
     def digest(self) -> str:
         """Hex SHA-256 over (component fingerprint, role, rendered input, hash of each input image, seed)."""

@@ -13,7 +13,7 @@
 Anything else is a bug and keeps its traceback.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -51,3 +51,9 @@ def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
     nearest = get_close_matches(name, names, n=1)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
     return f"{what} {name!r} is unknown; {hint}valid: {', '.join(names) if names else '(none)'}"
+
+
+def first_few(things: Sequence[str], most: int = 5) -> str:
+    """The first few, and how many more there are: ``a; b; and 3 more``."""
+    more = [f"and {len(things) - most} more"] if len(things) > most else []
+    return "; ".join([*things[:most], *more])

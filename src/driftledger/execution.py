@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from driftledger.call_key import CallKey, rendered
+from driftledger.call_key import CallKey
 from driftledger.calls import CallStore, Context, Finished, Result
 from driftledger.components import Generator, Model
 from driftledger.images import png_bytes
@@ -32,8 +32,8 @@ class Ask:
 
     @property
     def key(self) -> CallKey:
-        turns, images = rendered(self.conversation)
-        return CallKey(self.component.fingerprint, self.role, turns, images, None, self.component.spec)
+        component = self.component
+        return CallKey.of_conversation(component.fingerprint, self.role, self.conversation, component.spec)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Draw:
 
     @property
     def key(self) -> CallKey:
-        return CallKey(self.component.fingerprint, "generate", self.prompt, (), self.seed, self.component.spec)
+        return CallKey.of_prompt(self.component.fingerprint, self.prompt, self.seed, self.component.spec)
 
 
 Call: TypeAlias = Ask | Draw

@@ -107,6 +107,11 @@ class ChainCard(Record):
     seed: int
 
 
+def generation_prompt(template: str, description: str | None) -> str:
+    """The generator's prompt: ``template`` with the description in its place, whatever the description holds."""
+    return template.replace("{description}", description or "")
+
+
 class ScoreInputs(Record):
     """What a score file's numbers were computed from."""
 

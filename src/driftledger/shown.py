@@ -1,7 +1,10 @@
 """Untrusted text made inert for the place where it is shown."""
 
+import csv
 import html
+import io
 import re
+from collections.abc import Iterable, Sequence
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~:.-])")
@@ -27,3 +30,12 @@ def for_csv(text: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
     inert = for_terminal(text)
     return f"'{inert}" if inert.startswith(_FORMULA) else inert
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A CSV file's text; untrusted cells go through :func:`for_csv` first, since numbers must not."""
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(head)
+    out.writerows(rows)
+    return text.getvalue()

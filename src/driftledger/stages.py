@@ -18,7 +18,7 @@ from driftledger.config import PARAMS, Settings, load_settings
 from driftledger.datasets.build import build
 from driftledger.errors import StoreError
 from driftledger.layout import Combination, Layout, samples_file
-from driftledger.ledger.evidence import Evidence, read_evidence
+from driftledger.ledger.evidence import Evidence, read_all_evidence, read_evidence
 from driftledger.ledger.why import why as explain_call
 from driftledger.records import (
     DatasetCard,
@@ -164,7 +164,7 @@ def track(project: Project) -> str:
     """Show what is selected in MLflow, and say in a line what that took."""
     from driftledger.tracking import project as tracking  # MLflow takes a second to import
 
-    evidence = [read_evidence(project.layout, project.settings.run.datasets, each) for each in project.combinations]
+    evidence = read_all_evidence(project.layout, project.settings.run.datasets, project.combinations)
     return tracking.show(project.layout, evidence, project.settings.tracking)
 
 

@@ -51,6 +51,9 @@ def test_a_metric_names_a_dataset_of_its_run() -> None:
 def test_nothing_is_given_twice() -> None:
     with pytest.raises(ValueError, match=r"metric and step \('gc', 1\) is given twice"):
         run("f1", metrics=(Metric("gc", 1.0, 1), Metric("gc", 2.0, 1)))
+    late = run("f1", metrics=(Metric("gc", 1.0, 1),), late_metrics=lambda: [Metric("gc", 2.0, 1)])
+    with pytest.raises(ValueError, match="twice"):
+        late.every_metric()
     with pytest.raises(ValueError, match="dataset 'photos' is given twice"):
         run("f1", datasets=(PHOTOS, PHOTOS))
 

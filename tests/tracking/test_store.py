@@ -99,6 +99,20 @@ def test_artifacts_are_made_only_when_they_are_needed(mlflow_store: Store) -> No
     assert made == ["evidence"]
 
 
+def test_late_metrics_are_gathered_only_for_a_run_that_is_written(mlflow_store: Store) -> None:
+    asked: list[str] = []
+
+    def late() -> list[Metric]:
+        asked.append("late")
+        return [Metric("seconds", 2.5)]
+
+    mlflow_store.push([run("f1", late_metrics=late)])
+    assert ["seconds", 0, 2.5] in _by_fingerprint(mlflow_store)["f1"]["metrics"]
+    asked.clear()
+    assert mlflow_store.push([run("f1", late_metrics=late)]) == Pushed(0, 0, 1)
+    assert asked == []
+
+
 def test_what_is_no_longer_current_says_so(mlflow_store: Store) -> None:
     mlflow_store.push(earlier_runs())
     assert mlflow_store.push(two_runs()) == Pushed(created=1, resumed=0, unchanged=1)

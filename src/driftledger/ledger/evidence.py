@@ -45,12 +45,24 @@ class Evidence(BaseModel):
 
 
 def read_evidence(layout: Layout, datasets: Sequence[str], combination: Combination) -> Evidence:
-    """Gather a combination's evidence from ``dvc.lock``, the score files and Git.
+    """One combination's evidence; errors as in :func:`read_all_evidence`."""
+    [evidence] = read_all_evidence(layout, datasets, [combination])
+    return evidence
+
+
+def read_all_evidence(layout: Layout, datasets: Sequence[str], combinations: Sequence[Combination]) -> list[Evidence]:
+    """Gather each combination's evidence from ``dvc.lock``, the score files and Git.
 
     Raises:
         LedgerError: a stage has not run, or a score file is not the one that ``dvc.lock`` speaks of.
     """
-    lock = read_lock(layout.root)
+    lock, code = read_lock(layout.root), code_version(layout.root)
+    return [_evidence(layout, lock, code, datasets, combination) for combination in combinations]
+
+
+def _evidence(
+    layout: Layout, lock: dict[str, LockEntry], code: CodeVersion, datasets: Sequence[str], combination: Combination
+) -> Evidence:
     behind = [_behind(layout, lock, dataset, combination) for dataset in datasets]
     entries = {name: entry.without_code() for each in behind for name, entry in each.stages.items()}
     return Evidence(
@@ -58,7 +70,7 @@ def read_evidence(layout: Layout, datasets: Sequence[str], combination: Combinat
         combination=combination,
         fingerprint=sha256_of(entries),
         behind=behind,
-        code=code_version(layout.root),
+        code=code,
     )
 
 

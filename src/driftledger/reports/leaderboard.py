@@ -1,7 +1,5 @@
 """The models side by side, as in the GenCeption paper's Table 2: per category, group means, ranks with ties."""
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import NamedTuple
 
 from driftledger.metrics.ranks import competition_ranks
 from driftledger.records import ScoreFile, write_text
-from driftledger.shown import for_csv, for_markdown
+from driftledger.shown import csv_text, for_csv, for_markdown
 
 
 class Row(NamedTuple):
@@ -37,7 +35,7 @@ class Table(NamedTuple):
 def write_leaderboard(target: Path, scores: Sequence[ScoreFile], iterations: int) -> None:
     """Write ``target`` as ``.csv``, one row per value, and as ``.md``, one table per metric."""
     tables = [table for block in _blocks(scores) for table in _tables(block, iterations)]
-    write_text(target.with_suffix(".csv"), _csv(tables))
+    write_text(target.with_suffix(".csv"), csv_text(_COLUMNS, _csv_rows(tables)))
     write_text(target.with_suffix(".md"), _markdown(tables, scores))
 
 
@@ -92,17 +90,16 @@ def _ranks(values: tuple[float | None, ...], higher_is_better: bool) -> tuple[in
     return tuple(None if value is None else next(ranks) for value in values)
 
 
-def _csv(tables: list[Table]) -> str:
-    text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(("dataset", "generator", "encoder", "metric", "kind", "group", "name", "model", "value", "rank"))
+_COLUMNS = ("dataset", "generator", "encoder", "metric", "kind", "group", "name", "model", "value", "rank")
+
+
+def _csv_rows(tables: list[Table]) -> Iterator[tuple[object, ...]]:
     for table in tables:
         fixed = (table.dataset, table.generator, table.encoder, table.metric)
         for row in table.rows:
             for model, value, rank in zip(table.models, row.values, row.ranks, strict=True):
                 if value is not None:
-                    out.writerow((*fixed, row.kind, for_csv(row.group), for_csv(row.name), model, value, rank))
-    return text.getvalue()
+                    yield (*fixed, row.kind, for_csv(row.group), for_csv(row.name), model, value, rank)
 
 
 def _markdown(tables: list[Table], scores: Sequence[ScoreFile]) -> str:

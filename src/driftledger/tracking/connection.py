@@ -132,6 +132,17 @@ def artifact_folder(file: Path) -> Path:
     return file.resolve().parent / "mlartifacts"
 
 
+def all_pages(search: Any, *arguments: Any, **options: Any) -> list[Any]:
+    """Everything that one of the client's search methods finds, page after page."""
+    found: list[Any] = []
+    token = None
+    while token is None or token:
+        page = search(*arguments, **options, page_token=token)
+        found += page
+        token = page.token or ""
+    return found
+
+
 @contextmanager
 def spoken_errors(tracking_uri: str) -> Iterator[None]:
     """Turn what a store may fail with into one sentence, without the credentials of its address.

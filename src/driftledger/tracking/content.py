@@ -71,8 +71,8 @@ class ComponentVersion:
 class RunContent:
     """One MLflow run. Two contents with the same fingerprint are the same run.
 
-    ``artifacts`` maps a file's path inside the run to the function that makes its bytes, which is called
-    only when the run is written.
+    ``artifacts`` maps a file's path inside the run to the function that makes its bytes, and ``late_metrics``
+    gathers metrics that take work; both are called only when the run is written.
     """
 
     name: str
@@ -83,6 +83,7 @@ class RunContent:
     datasets: tuple[DatasetInput, ...]
     generator: ComponentVersion
     artifacts: Mapping[str, Callable[[], bytes]]
+    late_metrics: Callable[[], Iterable[Metric]] = tuple
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -90,14 +91,24 @@ class RunContent:
         _check_name("fingerprint", self.fingerprint)
         _check_keys(self.params, self.tags)
         _check_once("dataset", (dataset.name for dataset in self.datasets))
-        _check_once("metric and step", ((metric.key, metric.step) for metric in self.metrics))
-        datasets = {None, *(dataset.name for dataset in self.datasets)}
-        for metric in self.metrics:
-            if metric.dataset not in datasets:
-                raise ValueError(f"metric {metric.key!r}: {metric.dataset!r} is not a dataset of run {self.name!r}")
+        self._check_metrics(self.metrics)
         for path in self.artifacts:
             if not _is_plain(path):
                 raise ValueError(f"artifact path {path!r} must be relative and stay inside the run")
+
+    def every_metric(self) -> tuple[Metric, ...]:
+        """The metrics, the late ones included."""
+        metrics = (*self.metrics, *self.late_metrics())
+        self._check_metrics(metrics)
+        return metrics
+
+    def _check_metrics(self, metrics: Iterable[Metric]) -> None:
+        metrics = tuple(metrics)
+        _check_once("metric and step", ((metric.key, metric.step) for metric in metrics))
+        datasets = {None, *(dataset.name for dataset in self.datasets)}
+        for metric in metrics:
+            if metric.dataset not in datasets:
+                raise ValueError(f"metric {metric.key!r}: {metric.dataset!r} is not a dataset of run {self.name!r}")
 
 
 def _check_keys(*mappings: Mapping[str, str]) -> None:

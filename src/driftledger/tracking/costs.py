@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from driftledger.call_key import CallKey, rendered
+from driftledger.call_key import CallKey
 from driftledger.calls import CallStore
 from driftledger.layout import Layout
 from driftledger.ledger.evidence import Behind
 from driftledger.metrics.exact import exact_mean
-from driftledger.records import ChainRecord, read_jsonl
+from driftledger.records import ChainRecord, generation_prompt, read_jsonl
 from driftledger.types import Conversation, ImageFile
 
 
@@ -20,13 +20,10 @@ def mean_seconds(layout: Layout, behind: Behind) -> dict[str, float]:
     keys: dict[str, list[str]] = {"describe": [], "generate": []}
     for record in records:
         shown = Conversation.ask(chain.describe_prompt, ImageFile(Path(), record.parent_sha256))
-        turns, images = rendered(shown)
-        keys["describe"].append(CallKey(chain.model.fingerprint, "describe", turns, images, None, {}).digest)
+        keys["describe"].append(CallKey.of_conversation(chain.model.fingerprint, "describe", shown, {}).digest)
         if record.image is not None:
-            prompt = chain.generate_prompt.replace("{description}", record.description or "")
-            keys["generate"].append(
-                CallKey(chain.generator.fingerprint, "generate", prompt, (), record.seed, {}).digest
-            )
+            prompt = generation_prompt(chain.generate_prompt, record.description)
+            keys["generate"].append(CallKey.of_prompt(chain.generator.fingerprint, prompt, record.seed, {}).digest)
     with CallStore(layout.state) as store:
         found = {role: list(store.seconds(digests).values()) for role, digests in keys.items()}
     return {f"seconds_per_{role}": exact_mean(seconds) for role, seconds in found.items() if seconds}

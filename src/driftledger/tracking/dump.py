@@ -34,8 +34,8 @@ def dump(tracking_uri: str, experiment: str) -> dict[str, Any]:
         if held is None:
             raise LedgerError(f"there is no experiment {experiment!r} yet; run 'driftledger track' to make it")
         ids = [held.experiment_id]
-        models = {model.model_id: model for model in _all_pages(client.search_logged_models, ids)}
-        runs = _all_pages(client.search_runs, ids, run_view_type=ViewType.ALL)
+        models = {model.model_id: model for model in connection.all_pages(client.search_logged_models, ids)}
+        runs = connection.all_pages(client.search_runs, ids, run_view_type=ViewType.ALL)
         return {
             "runs": _sorted(_run(client, client.get_run(run.info.run_id), models) for run in runs),
             "logged_models": _sorted(_logged_model(model) for model in models.values()),
@@ -90,7 +90,7 @@ def _logged_model(model: "LoggedModel") -> dict[str, Any]:
 
 def _versions(client: "MlflowClient", fingerprints: set[str]) -> list[dict[str, Any]]:
     found = []
-    for version in _all_pages(client.search_model_versions):
+    for version in connection.all_pages(client.search_model_versions):
         if version.tags.get(FINGERPRINT) in fingerprints:
             whole = client.get_model_version(version.name, version.version)  # searching leaves aliases out
             found.append({"name": whole.name, "tags": whole.tags, "aliases": sorted(whole.aliases)})
@@ -107,16 +107,6 @@ def _fingerprint(model: "LoggedModel | None") -> str:
 
 def _named(model: "LoggedModel | None") -> list[str]:
     return [model.name if model else "(deleted)", _fingerprint(model)]
-
-
-def _all_pages(search: Any, *arguments: Any, **options: Any) -> list[Any]:
-    found: list[Any] = []
-    token = None
-    while token is None or token:
-        page = search(*arguments, **options, page_token=token)
-        found += page
-        token = page.token or ""
-    return found
 
 
 def _sorted(values: Any) -> list[Any]:

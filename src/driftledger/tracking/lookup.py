@@ -25,7 +25,7 @@ def find_evidence(layout: Layout, tracking: Tracking, run: str) -> Evidence:
     client = connection.connect(uri, create=False)
     with connection.spoken_errors(uri):
         experiment = client.get_experiment_by_name(tracking.experiment)
-        runs = client.search_runs([experiment.experiment_id], max_results=10_000) if experiment else []
+        runs = connection.all_pages(client.search_runs, [experiment.experiment_id]) if experiment else []
         named = [
             each for each in runs if run in (each.info.run_id, each.info.run_name, each.data.tags.get(FINGERPRINT))
         ]

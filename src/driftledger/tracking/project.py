@@ -1,10 +1,8 @@
 """Evidence and score files → what MLflow shows. A projection: nothing here is measured or decided."""
 
-import csv
-import io
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from driftledger.canonical import canonical_json, sha256_of
@@ -14,7 +12,7 @@ from driftledger.ledger.code import dirty_patch, packages
 from driftledger.ledger.evidence import Behind, Evidence
 from driftledger.records import ChainRecord, ComponentCard, SampleEntry, SampleScore, read_jsonl
 from driftledger.reports.contact_sheet import contact_sheet
-from driftledger.shown import for_csv
+from driftledger.shown import csv_text, for_csv
 from driftledger.tracking.content import ComponentVersion, DatasetInput, Metric, RunContent
 from driftledger.tracking.costs import mean_seconds
 from driftledger.tracking.store import push
@@ -35,7 +33,6 @@ def show(layout: Layout, evidence: Sequence[Evidence], tracking: Tracking) -> st
     """
     contents = [run_content(layout, each) for each in evidence]
     lock = layout.state / "locks" / "track.lock"
-    lock.parent.mkdir(parents=True, exist_ok=True)
     pushed = push(contents, tracking_uri=tracking_uri(tracking), experiment=tracking.experiment, lock=lock)
     return (
         f"MLflow experiment {tracking.experiment!r}: {pushed.created} runs created, {pushed.resumed} completed, "
@@ -72,7 +69,7 @@ def run_content(layout: Layout, evidence: Evidence) -> RunContent:
         fingerprint=evidence.fingerprint,
         params=params,
         tags=tags,
-        metrics=tuple(metric for behind in evidence.behind for metric in _metrics(layout, behind)),
+        metrics=tuple(metric for behind in evidence.behind for metric in _metrics(behind)),
         datasets=tuple(_dataset(behind) for behind in evidence.behind),
         generator=ComponentVersion(
             kind="generator",
@@ -82,6 +79,7 @@ def run_content(layout: Layout, evidence: Evidence) -> RunContent:
             tags={},
         ),
         artifacts=artifacts,
+        late_metrics=partial(_timings, layout, evidence),
     )
 
 
@@ -115,19 +113,26 @@ def _dataset(behind: Behind) -> DatasetInput:
     )
 
 
-def _metrics(layout: Layout, behind: Behind) -> Iterator[Metric]:
+def _metrics(behind: Behind) -> Iterator[Metric]:
     score = behind.score
     prefix, t = f"{score.benchmark}/{score.dataset}", score.inputs.chain.iterations
     for row in score.curve:
         for column in sorted(row.keys() - {"t"}):
             yield Metric(f"{prefix}/{column}", row[column], step=int(row["t"]), dataset=score.dataset)
     finals = {key: value for key, value in score.metrics.items() if f"_at_{t}" in key or "_at_" not in key}
-    for key, value in {**finals, "coverage": score.coverage, **mean_seconds(layout, behind)}.items():
+    for key, value in {**finals, "coverage": score.coverage}.items():
         yield Metric(f"{prefix}/{key}", value, dataset=score.dataset)
     for kind, rows in (("category", score.by_category), ("group", score.by_group)):
         for name, values in rows.items():
             if f"gc_at_{t}" in values:
                 yield Metric(f"{prefix}/{kind}/{key_of(name)}/gc_at_{t}", values[f"gc_at_{t}"], dataset=score.dataset)
+
+
+def _timings(layout: Layout, evidence: Evidence) -> Iterator[Metric]:
+    for behind in evidence.behind:
+        score = behind.score
+        for key, value in mean_seconds(layout, behind).items():
+            yield Metric(f"{score.benchmark}/{score.dataset}/{key}", value, dataset=score.dataset)
 
 
 def key_of(name: str) -> str:
@@ -172,23 +177,15 @@ def _samples_csv(layout: Layout, behind: Behind) -> bytes:
         [*map(for_csv, (row.sample, row.category, row.outcome)), *map(_number, [*row.similarity, *row.gc])]
         for row in _sample_scores(layout, behind)
     )
-    return _csv(head, rows)
+    return csv_text(head, rows).encode()
 
 
 def _descriptions_csv(layout: Layout, behind: Behind) -> bytes:
     records = read_jsonl(layout.root / behind.images.path / "records.jsonl", ChainRecord)
     texts = ((row, row.description or "", row.error or "") for row in records)
     rows = ([*map(for_csv, (row.sample, str(row.t), row.outcome, said, error))] for row, said, error in texts)
-    return _csv(["sample", "t", "outcome", "description", "error"], rows)
+    return csv_text(["sample", "t", "outcome", "description", "error"], rows).encode()
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6f}"
-
-
-def _csv(head: list[str], rows: Iterable[list[str]]) -> bytes:
-    text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(head)
-    out.writerows(rows)
-    return text.getvalue().encode()

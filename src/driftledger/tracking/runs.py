@@ -14,6 +14,7 @@ from mlflow import MlflowClient, entities
 from mlflow.entities import Run
 
 from driftledger.errors import LedgerError
+from driftledger.tracking import connection
 from driftledger.tracking.content import CURRENT, FINGERPRINT, DatasetInput, RunContent
 from driftledger.tracking.text import MAX_PARAM, MAX_TAG, clip, clipped
 
@@ -35,18 +36,12 @@ class Runs:
 
     def tagged(self, key: str, value: str) -> list[Run]:
         """The runs with this tag that no one has deleted, oldest first."""
-        found: list[Run] = []
-        token: str | None = None
-        while token is None or token:
-            page = self._client.search_runs(
-                [self._experiment_id],
-                f"tags.`{key}` = '{value}'",
-                order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
-                page_token=token,
-            )
-            found += page
-            token = page.token or ""
-        return found
+        return connection.all_pages(
+            self._client.search_runs,
+            [self._experiment_id],
+            f"tags.`{key}` = '{value}'",
+            order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
+        )
 
     def create(self, content: RunContent) -> Run:
         """A new, empty run that can be found from its first moment on."""
@@ -70,7 +65,7 @@ class Runs:
         """Whether an unfinished run holds only what ``content`` says, in what MLflow does not let us overwrite."""
         run_id = run.info.run_id
         params = clipped(content.params, MAX_PARAM)
-        rows = {(metric.key, metric.step, metric.value, run.info.start_time) for metric in content.metrics}
+        rows = {(metric.key, metric.step, metric.value, run.info.start_time) for metric in content.every_metric()}
         datasets = {(dataset.name, dataset.digest) for dataset in content.datasets}
         whole = self._client.get_run(run_id)  # searching leaves model inputs out
         inputs = whole.inputs or entities.RunInputs([], [])
@@ -149,7 +144,7 @@ def _metric_entities(content: RunContent, start: int, model_id: str) -> list[ent
             dataset_name=metric.dataset,
             dataset_digest=digests[metric.dataset] if metric.dataset else None,
         )
-        for metric in content.metrics
+        for metric in content.every_metric()
     ]
 
 

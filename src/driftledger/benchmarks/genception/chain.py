@@ -8,10 +8,18 @@ from typing import NamedTuple
 
 from driftledger.calls import CallStore, Context, Result
 from driftledger.components import Generator, Model
-from driftledger.errors import CoverageError
+from driftledger.errors import CoverageError, first_few
 from driftledger.execution import Ask, Draw, Steps, run_in_waves
 from driftledger.progress import Progress
-from driftledger.records import ChainCard, ChainRecord, ComponentCard, DatasetCard, write_json, write_jsonl
+from driftledger.records import (
+    ChainCard,
+    ChainRecord,
+    ComponentCard,
+    DatasetCard,
+    generation_prompt,
+    write_json,
+    write_jsonl,
+)
 from driftledger.seeds import derive_seed
 from driftledger.types import Conversation, ImageFile, Outcome, Sample
 
@@ -47,7 +55,7 @@ class ChainProtocol:
             described = yield Ask(self.model, "describe", Conversation.ask(self.describe_prompt, parent), context)
             drawn = None
             if described.outcome.goes_on:
-                prompt = self.generate_prompt.replace("{description}", described.text or "")
+                prompt = generation_prompt(self.generate_prompt, described.text)
                 drawn = yield Draw(self.generator, prompt, seed, context)
             done.append(_iteration(sample.id, t, parent, seed, described, drawn))
             if done[-1].image is None:
@@ -93,13 +101,12 @@ def check_failures(chains: Sequence[Sequence[Iteration]], min_coverage: float) -
     """
     failed = [chain[-1].record for chain in chains if chain[-1].record.outcome is Outcome.FAILED]
     if failed and 1 - len(failed) / len(chains) < min_coverage:
-        listed = "; ".join(
-            f"{record.sample} at t={record.t}: {record.error or 'no reason given'}" for record in failed[:5]
+        listed = first_few(
+            [f"{record.sample} at t={record.t}: {record.error or 'no reason given'}" for record in failed]
         )
-        more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
         raise CoverageError(
             f"{len(failed)} of {len(chains)} chains were ended by a failed call, and genception.min_coverage in "
-            f"params.yaml asks for {min_coverage:.0%} ({listed}{more}); run 'dvc repro' to try these again: "
+            f"params.yaml asks for {min_coverage:.0%} ({listed}); run 'dvc repro' to try these again: "
             "finished calls are stored"
         )
 

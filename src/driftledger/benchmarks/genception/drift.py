@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from driftledger.benchmarks.genception.summary import Summary, means_of
 from driftledger.canonical import sha256_file
 from driftledger.components import Encoder
 from driftledger.config import GenCeption
-from driftledger.errors import CoverageError
+from driftledger.errors import CoverageError, first_few
 from driftledger.layout import Combination
 from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.drift import gc_at
@@ -86,12 +85,10 @@ def _check_coverage(samples: list[Sample], last: dict[str, ChainRecord], setting
     short = [sample.id for sample in samples if not _complete(last.get(sample.id), settings.iterations)]
     coverage = 1 - len(short) / len(samples)
     if coverage < settings.min_coverage or len(short) == len(samples):
-        whys = [_why(last.get(name)) for name in short]
-        listed = "; ".join(f"{name}: {why}" for name, why in islice(zip(short, whys, strict=True), 5))
-        more = f"; and {len(short) - 5} more" if len(short) > 5 else ""
+        listed = first_few([f"{name}: {_why(last.get(name))}" for name in short])
         raise CoverageError(
             f"only {len(samples) - len(short)} of {len(samples)} chains reached t={settings.iterations}, and "
-            f"genception.min_coverage in params.yaml asks for {settings.min_coverage:.0%} ({listed}{more}); "
+            f"genception.min_coverage in params.yaml asks for {settings.min_coverage:.0%} ({listed}); "
             "lower it to score without these"
         )
 

@@ -11,10 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from skimage.filters import rank
-from skimage.measure import label
-from skimage.morphology import disk, local_minima
-from skimage.segmentation import watershed
 
 from driftledger.models.regions.geometry import Outline, outlines
 from driftledger.models.regions.lab import lab
@@ -61,6 +57,12 @@ def _shrink(image: Image.Image) -> NDArray[np.uint8]:
 
 def _patches(rgb: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Watershed basins of the strongest gradient of the three channels: 0…n−1."""
+    # Here, since every stage checks the selected settings, and only describing needs scikit-image.
+    from skimage.filters import rank
+    from skimage.measure import label
+    from skimage.morphology import disk, local_minima
+    from skimage.segmentation import watershed
+
     near = disk(1)
     gradient = np.zeros(rgb.shape[:2], dtype=np.uint8)
     for channel in range(3):
