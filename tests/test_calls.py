@@ -8,11 +8,12 @@ import pytest
 from PIL import Image
 
 from driftledger.call_key import CallKey
-from driftledger.calls import CallStore, Context, Finished, Result
+from driftledger.call_result import Context, Cost, Result
+from driftledger.calls import CallStore, Finished, Spent
 from driftledger.errors import StoreError
 from driftledger.images import png_bytes
 from driftledger.ledger.why import why
-from driftledger.types import Outcome
+from driftledger.types import Outcome, Reading
 
 PNG = png_bytes(Image.new("RGB", (4, 3), "red"))
 
@@ -26,7 +27,7 @@ def key(text: str = "hello", **parts: Any) -> CallKey:
 
 
 def finished(call: CallKey, text: str = "answer", outcome: Outcome = Outcome.OK, png: bytes | None = None) -> Finished:
-    return Finished(call, Context("photos", "coffee", 1), Result(outcome, text=text), png, 0.5)
+    return Finished(call, Context("photos", "coffee", 1), Result(outcome, text=text), png, Cost(0.5))
 
 
 def test_a_result_comes_back_with_its_image(tmp_path: Path) -> None:
@@ -96,10 +97,9 @@ def test_a_call_made_twice_is_counted_and_keeps_its_first_result(tmp_path: Path)
 
 def test_a_batch_is_stored_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with CallStore(tmp_path) as store:
-        bad = finished(key("second"))._replace(seconds="x" * 10)  # type: ignore[arg-type]
         monkeypatch.setattr(CallStore, "_insert", failing_at(2, CallStore._insert))
         with pytest.raises(StoreError, match="cannot be stored"):
-            store.put([finished(key()), bad])
+            store.put([finished(key()), finished(key("second"))])
         assert store.get([key().digest]) == {}
 
 
@@ -153,7 +153,7 @@ def test_a_store_of_another_version_is_one_sentence(tmp_path: Path) -> None:
         store.put([finished(key())])
     with closing(sqlite3.connect(tmp_path / "calls.db")) as db:
         db.execute("PRAGMA user_version = 7")
-    with pytest.raises(StoreError, match="version 7, and this one reads 1"):
+    with pytest.raises(StoreError, match="version 7, and this one reads 2"):
         CallStore(tmp_path)
 
 
@@ -179,3 +179,51 @@ def test_why_names_the_part_that_differs(tmp_path: Path) -> None:
         assert why(store, key(fingerprint="f2").digest[:12]) == said
         with pytest.raises(StoreError, match="no call with key or sample 'tea'"):
             why(store, "tea")
+
+
+OLD_SCHEMA = """
+CREATE TABLE calls (
+    key TEXT PRIMARY KEY, parts TEXT NOT NULL, role TEXT NOT NULL, dataset TEXT NOT NULL, sample TEXT NOT NULL,
+    t INTEGER NOT NULL, result TEXT NOT NULL, seconds REAL NOT NULL, made INTEGER NOT NULL DEFAULT 1
+);
+PRAGMA user_version = 1;
+"""
+
+
+def test_paid_calls_of_an_older_store_are_kept(tmp_path: Path) -> None:
+    row = '{"error":null,"image":null,"outcome":"ok","revised_prompt":null,"served_model":"m-1","text":"old"}'
+    with closing(sqlite3.connect(tmp_path / "calls.db")) as db:
+        db.executescript(OLD_SCHEMA)
+        values = (key().digest, "{}", "describe", "photos", "coffee", 1, row, 2.5)
+        db.execute("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)", values)
+        db.commit()
+    for _ in range(2):
+        with CallStore(tmp_path) as store:
+            assert store.get([key().digest])[key().digest] == Result(Outcome.OK, text="old", served_model="m-1")
+            assert store.costs([key().digest]) == {key().digest: Cost(2.5)}
+
+
+def test_everything_a_call_said_comes_back(tmp_path: Path) -> None:
+    said = Result(
+        Outcome.OK,
+        text="t",
+        served_model="m",
+        revised_prompt="r",
+        system_fingerprint="fp",
+        reading=Reading(143, 75),
+        note="made in a batch of 2 instead of 4: out of memory",
+    )
+    with CallStore(tmp_path) as store:
+        store.put([finished(key())._replace(result=said)])
+        assert store.get([key().digest]) == {key().digest: said}
+
+
+def test_spending_counts_every_attempt_and_failed_calls_too(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        assert store.spent("f1") == Spent(0, 0.0)
+        store.put([finished(key())._replace(cost=Cost(0.5, 100, 20, 0.25, attempts=3))])
+        failed = finished(key("other"), outcome=Outcome.FAILED)._replace(cost=Cost(0.5, cost=0.5, attempts=8))
+        store.put([failed, finished(key("local"))])
+        assert store.spent("f1") == Spent(11, 0.75)
+        assert store.spent("f2") == Spent(0, 0.0)
+        assert store.costs([key().digest]) == {key().digest: Cost(0.5, 100, 20, 0.25)}

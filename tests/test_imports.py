@@ -14,8 +14,9 @@ SOURCE = REPOSITORY / "src" / "driftledger"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("types", "errors", "canonical", "shown", "images", "vocabulary", "progress", "layout"),
-    ("call_key", "seeds", "strict", "metrics"),
+    ("call_key", "call_result", "seeds", "strict", "metrics"),
     ("components", "registry", "calls"),
+    ("remote", "checkpoints"),
     ("records",),
     ("datasets", "models", "generators", "encoders"),
     ("config", "execution"),

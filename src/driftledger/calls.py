@@ -8,11 +8,13 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftledger.call_key import CallKey
+from driftledger.call_result import Context, Cost, Result
 from driftledger.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.errors import StoreError
 from driftledger.types import ImageFile, Outcome
@@ -27,32 +29,21 @@ CREATE TABLE IF NOT EXISTS calls (
     t INTEGER NOT NULL,
     result TEXT NOT NULL,
     seconds REAL NOT NULL,
-    made INTEGER NOT NULL DEFAULT 1
+    made INTEGER NOT NULL DEFAULT 1,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    cost REAL
 );
 CREATE INDEX IF NOT EXISTS calls_by_sample ON calls (sample, role, t);
+CREATE TABLE IF NOT EXISTS spent (
+    component TEXT PRIMARY KEY, -- fingerprint
+    attempts INTEGER NOT NULL,  -- requests to a service, the failed ones included
+    cost REAL NOT NULL
+);
 """
-_VERSION = 1
+_VERSION = 2
+_NEW_IN_2 = ("input_tokens INTEGER", "output_tokens INTEGER", "cost REAL")
 _MOST_KEYS = 500  # SQLite's limit on variables in one statement is 999 in old builds
-
-
-class Context(NamedTuple):
-    """Whom a call was made for; for people, not part of its key."""
-
-    dataset: str
-    sample: str
-    t: int
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a call gave, as it is stored: text for a model, an image for a generator."""
-
-    outcome: Outcome
-    text: str | None = None
-    image: ImageFile | None = None
-    served_model: str | None = None
-    revised_prompt: str | None = None
-    error: str | None = None
 
 
 class Finished(NamedTuple):
@@ -62,7 +53,14 @@ class Finished(NamedTuple):
     context: Context
     result: Result
     png: bytes | None
-    seconds: float
+    cost: Cost
+
+
+class Spent(NamedTuple):
+    """What all attempts at one version of a component have taken, the failed ones included."""
+
+    attempts: int = 0
+    cost: float = 0.0
 
 
 class StoredCall(NamedTuple):
@@ -87,7 +85,8 @@ class CallStore:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(folder / "calls.db", timeout=60, isolation_level=None)
+            # Whoever runs calls gives the store to one thread, which need not be the one that opened it.
+            self._db = sqlite3.connect(folder / "calls.db", timeout=60, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._create()
@@ -98,9 +97,25 @@ class CallStore:
 
     def _create(self) -> None:
         [(version,)] = self._db.execute("PRAGMA user_version").fetchall()
-        if version not in (0, _VERSION):
+        if version > _VERSION:
             raise sqlite3.DatabaseError(f"it is of version {version}, and this one reads {_VERSION}")
+        if version == 1:
+            with self._transaction():
+                [(version,)] = self._db.execute("PRAGMA user_version").fetchall()
+                for column in _NEW_IN_2 if version == 1 else ():  # another process may have been faster
+                    self._db.execute(f"ALTER TABLE calls ADD COLUMN {column}")
+                self._db.execute(f"PRAGMA user_version = {_VERSION}")
         self._db.executescript(f"{_SCHEMA} PRAGMA user_version = {_VERSION};")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
 
     def close(self) -> None:
         self._db.close()
@@ -125,15 +140,21 @@ class CallStore:
             ) from None
         return {digest: result for digest, result in loaded.items() if result is not None}
 
-    def seconds(self, digests: Sequence[str]) -> dict[str, float]:
-        """How long each stored call among ``digests`` took, in seconds; a batch's time is shared evenly."""
-        return dict(self._select("seconds", digests))
+    def costs(self, digests: Sequence[str]) -> dict[str, Cost]:
+        """What each stored call among ``digests`` took."""
+        columns = "seconds, input_tokens, output_tokens, cost"
+        return {digest: Cost(*values) for digest, *values in self._select(columns, digests)}
 
-    def _select(self, column: str, digests: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    def spent(self, component: str) -> Spent:
+        """What has been spent on the component with this fingerprint."""
+        row = self._db.execute("SELECT attempts, cost FROM spent WHERE component = ?", (component,)).fetchone()
+        return Spent(*row) if row else Spent()
+
+    def _select(self, columns: str, digests: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(digests), _MOST_KEYS):
             some = digests[start : start + _MOST_KEYS]
             marks = ",".join("?" * len(some))
-            yield from self._db.execute(f"SELECT key, {column} FROM calls WHERE key IN ({marks})", some)
+            yield from self._db.execute(f"SELECT key, {columns} FROM calls WHERE key IN ({marks})", some)
 
     def put(self, finished: Iterable[Finished]) -> list[Result]:
         """Store a batch in one transaction and return its results with their images as files.
@@ -146,15 +167,11 @@ class CallStore:
         batch = list(finished)
         try:
             results = [self._with_image(item) for item in batch]
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
+            with self._transaction():
                 for item, result in zip(batch, results, strict=True):
+                    self._count(item)
                     if result.outcome is not Outcome.FAILED:
                         self._insert(item, result)
-                self._db.execute("COMMIT")
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
                 f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
@@ -162,25 +179,26 @@ class CallStore:
             ) from None
         return results
 
+    def _count(self, item: Finished) -> None:
+        if item.cost.attempts:
+            self._db.execute(
+                "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT (component) DO UPDATE "
+                "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
+                (item.key.fingerprint, item.cost.attempts, item.cost.cost or 0.0),
+            )
+
     def _insert(self, item: Finished, result: Result) -> None:
-        row = {
-            "outcome": result.outcome,
-            "text": result.text,
-            "image": result.image.sha256 if result.image else None,
-            "served_model": result.served_model,
-            "revised_prompt": result.revised_prompt,
-            "error": result.error,
-        }
         self._db.execute(
-            "INSERT INTO calls (key, parts, role, dataset, sample, t, result, seconds) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET made = made + 1",
+            "INSERT INTO calls "
+            "(key, parts, role, dataset, sample, t, result, seconds, input_tokens, output_tokens, cost) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET made = made + 1",
             (
                 item.key.digest,
                 canonical_json(item.key.parts()),
                 item.key.role,
                 *item.context,
-                canonical_json(row),
-                item.seconds,
+                canonical_json(result.to_row()),
+                *item.cost[:4],
             ),
         )
 
@@ -201,15 +219,14 @@ class CallStore:
 
     def _load(self, text: str) -> Result | None:
         row = json.loads(text)
-        digest = row.pop("image")
-        result = Result(outcome=Outcome(row.pop("outcome")), **row)
+        digest = row["image"]
         if digest is None:
-            return result
+            return Result.from_row(row, None)
         path = self._object(digest)
         if not path.is_file() or sha256_file(path) != digest:
             path.unlink(missing_ok=True)
             return None
-        return replace(result, image=ImageFile(path, digest))
+        return Result.from_row(row, ImageFile(path, digest))
 
     def _object(self, digest: str) -> Path:
         return self.folder / "objects" / digest[:2] / f"{digest}.png"

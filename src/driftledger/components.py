@@ -4,16 +4,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 from PIL import Image
 from pydantic import Field
 
 from driftledger.canonical import sha256_of
 from driftledger.strict import Strict
-from driftledger.types import Conversation, Float32, Generated, Reply
+from driftledger.types import Conversation, Float32, Generated, Reading, Reply
 
 Kind = Literal["model", "generator", "encoder"]
+
+T = TypeVar("T")
+
+_OPERATIONAL = "operational"
+Operational: TypeAlias = Annotated[T, _OPERATIONAL]
+"""Marks a setting that says how calls are made and cannot change what comes out: it is not in the fingerprint."""
 
 
 class Component(Strict, ABC):
@@ -35,6 +41,9 @@ class Component(Strict, ABC):
         """What the settings resolve to beyond themselves: weights, services, libraries that shape the output."""
         return {}
 
+    def release(self) -> None:
+        """Let go of loaded weights and the memory they take; the next call loads them again."""
+
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with other settings, checked, and with its own fingerprint: pydantic's would keep the cached one."""
         return type(self).model_validate(self.model_dump() | dict(update or {}))
@@ -42,10 +51,11 @@ class Component(Strict, ABC):
     @cached_property
     def spec(self) -> dict[str, Any]:
         """Everything that can change the output: provider, version, settings and resolved identity."""
+        operational = {name for name, field in type(self).model_fields.items() if _OPERATIONAL in field.metadata}
         return {
             "provider": self.provider,
             "version": self.version,
-            "settings": self.model_dump(mode="json"),
+            "settings": self.model_dump(mode="json", exclude=operational),
             "identity": self.identity(),
         }
 
@@ -94,4 +104,8 @@ class Encoder(Component):
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         """Feature vectors of texts, n×d, finite, not all zero."""
+        raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
+
+    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
+        """How much of each text the text tower reads before its limit cuts it off, in its own tokens."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")

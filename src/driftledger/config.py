@@ -79,7 +79,8 @@ class Tracking(Strict):
 
 DVC_IGNORES = ("size", "nfiles")
 """DVC 3.67 leaves keys of these names out when it looks a stage up among past runs, wherever they stand, so that a
-changed value would bring back the outputs of the old one."""
+changed value would bring back the outputs of the old one. Components are not concerned: stages depend on their
+fingerprints."""
 
 
 class Entry(BaseModel):
@@ -88,13 +89,6 @@ class Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     provider: str
-
-    @model_validator(mode="after")
-    def _dvc_sees_every_key(self) -> "Entry":
-        for key in _keys(self.settings()):
-            if key in DVC_IGNORES:
-                raise ValueError(f"a setting must not be called {key!r}: DVC would not see that it has changed")
-        return self
 
     def settings(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
@@ -122,6 +116,16 @@ class Settings(Strict):
     models: Catalogue
     generators: Catalogue
     encoders: Catalogue
+
+    @model_validator(mode="after")
+    def _dvc_sees_every_key(self) -> "Settings":
+        for name, entry in self.datasets.items():
+            for key in _keys(entry.settings()):
+                if key in DVC_IGNORES:
+                    raise ValueError(
+                        f"datasets.{name}: a setting must not be called {key!r}: DVC would not see that it has changed"
+                    )
+        return self
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "Settings":

@@ -8,6 +8,9 @@
     ├── DataError                 a dataset's images, names or columns
     ├── CoverageError             too few samples could be scored
     ├── StoreError                the call store or a stage's output folder
+    ├── ServiceError              a remote service that would answer every call with the same refusal
+    │   └── BudgetError           what params.yaml allows to be spent is spent
+    ├── OutOfMemoryError          a batch, or a component's weights, do not fit
     └── LedgerError               dvc.lock, evidence or MLflow do not hold what was asked for
 
 Anything else is a bug and keeps its traceback.
@@ -39,6 +42,18 @@ class CoverageError(DriftledgerError):
 
 class StoreError(DriftledgerError):
     """The call store or an output folder cannot be used."""
+
+
+class ServiceError(DriftledgerError):
+    """A remote service refuses for a reason that all calls share: the key, the model's name, the quota."""
+
+
+class BudgetError(ServiceError):
+    """``max_calls`` or ``max_cost`` is reached; what was paid for is stored."""
+
+
+class OutOfMemoryError(DriftledgerError):
+    """The device has no room; whoever formed the batch may try a smaller one."""
 
 
 class LedgerError(DriftledgerError):

@@ -13,7 +13,7 @@ from driftledger.canonical import canonical_json, pretty_json
 from driftledger.components import Component
 from driftledger.errors import StoreError
 from driftledger.strict import explain
-from driftledger.types import ImageFile, Outcome, Sample
+from driftledger.types import ImageFile, Outcome, Reading, Sample
 
 
 class Record(BaseModel):
@@ -76,6 +76,12 @@ class ChainRecord(Record):
     served_model: str | None = None
     served_generator: str | None = None
     revised_prompt: str | None = None
+    system_fingerprint: str | None = None
+    generator_system_fingerprint: str | None = None
+    prompt_reading: Reading | None = None
+    """How much of the prompt the generator's text encoder read, where that is known."""
+    notes: list[str] = Field(default_factory=list)
+    """What was unusual about how the calls were made, e.g. in a smaller batch than the fingerprint says."""
     error: str | None = None
 
 
@@ -143,6 +149,10 @@ class ScoreFile(Record):
     coverage: FiniteFloat
     absent: dict[str, str]
     """What could not be computed, and why."""
+    served: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """``model`` and ``generator`` → what their services said they were, and how many calls each version answered."""
+    flags: list[str] = Field(default_factory=list)
+    """What a reader of the numbers must know: versions that changed midway, descriptions that were cut off."""
     inputs: ScoreInputs
 
 

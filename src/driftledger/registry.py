@@ -20,12 +20,40 @@ PROVIDERS: dict[str, dict[str, str]] = {
     "models": {
         "regions": "driftledger.models.regions:Regions",
         "blind": "driftledger.models.blind:Blind",
+        "human": "driftledger.models.human:Human",
+        "openai": "driftledger.models.openai_chat:OpenAIChat",
+        "transformers": "driftledger.models.transformers:Transformers",
     },
-    "generators": {"painter": "driftledger.generators.painter:Painter"},
-    "encoders": {"layout": "driftledger.encoders.layout:Layout"},
+    "generators": {
+        "painter": "driftledger.generators.painter:Painter",
+        "diffusers": "driftledger.generators.diffusers:Diffusers",
+        "openai_images": "driftledger.generators.openai_images:OpenAIImages",
+    },
+    "encoders": {
+        "layout": "driftledger.encoders.layout:Layout",
+        "vit": "driftledger.encoders.vit:ViT",
+        "dinov2": "driftledger.encoders.dinov2:DINOv2",
+        "clip": "driftledger.encoders.clip:CLIP",
+        "open_clip": "driftledger.encoders.open_clip:OpenCLIP",
+        "sentence": "driftledger.encoders.sentence:Sentence",
+        "inception": "driftledger.encoders.inception:Inception",
+    },
 }
 
-EXTRAS = {"datasets": "huggingface", "huggingface_hub": "huggingface"}
+EXTRAS = {
+    "datasets": "huggingface",
+    "huggingface_hub": "huggingface",
+    "openai": "openai",
+    "torch": "torch",
+    "torchvision": "torch",
+    "transformers": "torch",
+    "accelerate": "torch",
+    "bitsandbytes": "quantization",
+    "diffusers": "diffusers",
+    "open_clip": "open_clip",
+    "sentence_transformers": "sentence",
+    "cleanfid": "fid",
+}
 """Top-level module of an optional library → the extra of this package that installs it."""
 
 

@@ -3,17 +3,20 @@
 Each takes names, as ``dvc.yaml`` passes them, and a :class:`Project` that finds everything else.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
 from driftledger.benchmarks.genception import chain as chains
 from driftledger.benchmarks.genception import drift as drifts
 from driftledger.calls import CallStore
+from driftledger.components import Component, Encoder, Generator, Model
 from driftledger.config import PARAMS, Settings, load_settings
 from driftledger.datasets.build import build
 from driftledger.errors import StoreError
@@ -32,6 +35,8 @@ from driftledger.records import (
 )
 from driftledger.reports.chains_picture import draw_chains
 from driftledger.reports.leaderboard import write_leaderboard
+
+C = TypeVar("C", bound=Component)
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,26 @@ class Project:
         """Every selected combination, in the order of ``run:``."""
         run = self.settings.run
         return [Combination(m, g, e) for m in run.models for g in run.generators for e in run.encoders]
+
+    def model(self, name: str) -> Model:
+        """The model of that name, as ``resolve`` found it."""
+        return self._as_resolved("models", name, self.settings.model(name))
+
+    def generator(self, name: str) -> Generator:
+        """The generator of that name, as ``resolve`` found it."""
+        return self._as_resolved("generators", name, self.settings.generator(name))
+
+    def encoder(self, name: str) -> Encoder:
+        """The encoder of that name, as ``resolve`` found it."""
+        return self._as_resolved("encoders", name, self.settings.encoder(name))
+
+    def _as_resolved(self, section: str, name: str, component: C) -> C:
+        """The component, unless a weight file or a branch has moved since DVC decided what to run."""
+        noted = json.loads(self.layout.resolved.read_bytes()) if self.layout.resolved.is_file() else {}
+        expected = noted.get(section, {}).get(name, component.fingerprint)
+        if component.fingerprint != expected:
+            raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
+        return component
 
     def store(self) -> CallStore:
         return CallStore(self.layout.state)
@@ -104,8 +129,8 @@ def chain(project: Project, dataset: str, model: str, generator: str) -> None:
     source, target = layout.dataset(dataset), layout.chain(dataset, model, generator)
     protocol = chains.ChainProtocol(
         dataset=read_json(source / "dataset.json", DatasetCard),
-        model=settings.model(model),
-        generator=settings.generator(generator),
+        model=project.model(model),
+        generator=project.generator(generator),
         iterations=settings.genception.iterations,
         describe_prompt=settings.genception.describe_prompt,
         generate_prompt=settings.genception.generate_prompt,
@@ -127,7 +152,7 @@ def drift(project: Project, dataset: str, combination: Combination) -> None:
             layout.dataset(dataset),
             layout.chain(dataset, combination.model, combination.generator),
             combination,
-            settings.encoder(combination.encoder),
+            project.encoder(combination.encoder),
             settings.genception,
             settings.run.seed,
         )

@@ -1,9 +1,9 @@
 """Shared value types. Imports nothing of ours."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,22 +60,52 @@ class Turn:
     parts: tuple[str | ImageFile, ...]
 
 
+class Subject(NamedTuple):
+    """Whom a conversation is about: a sample at iteration ``t``."""
+
+    sample: str
+    t: int
+
+
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """What a model is given: turns, of which the last is the user's."""
 
     turns: tuple[Turn, ...]
+    subject: Subject | None = field(default=None, compare=False)
+    """For a person with a sheet of answers. No part of what is asked: a model must not know it."""
 
     @classmethod
-    def ask(cls, text: str, image: ImageFile) -> "Conversation":
+    def ask(cls, text: str, image: ImageFile, subject: Subject | None = None) -> "Conversation":
         """One user turn that shows ``image`` and says ``text``."""
-        return cls((Turn("user", (image, text)),))
+        return cls((Turn("user", (image, text)),), subject)
 
     @property
     def last_image(self) -> ImageFile | None:
         """The image shown last, or None where the conversation has none."""
         images = [part for turn in self.turns for part in turn.parts if isinstance(part, ImageFile)]
         return images[-1] if images else None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one call consumed, as far as the service says."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    images: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How many tokens a text has, and how many of them were read before the limit cut it off."""
+
+    tokens: int
+    read: int
+
+    @property
+    def cut(self) -> bool:
+        return self.read < self.tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +116,9 @@ class Reply:
     outcome: Outcome = Outcome.OK
     served_model: str | None = None
     error: str | None = None
+    system_fingerprint: str | None = None
+    """What a service says about the backend that answered, beside the model's name."""
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +130,7 @@ class Generated:
     served_model: str | None = None
     revised_prompt: str | None = None
     error: str | None = None
+    system_fingerprint: str | None = None
+    reading: Reading | None = None
+    """How much of the prompt the text encoder read, where that is known."""
+    usage: Usage | None = None

@@ -1,3 +1,5 @@
+import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -6,13 +8,14 @@ import yaml
 
 from driftledger import stages
 from driftledger.benchmarks.genception.chain import ChainProtocol, Iteration, check_failures, collect, write_chains
-from driftledger.calls import CallStore, Result
+from driftledger.call_result import Result
+from driftledger.calls import CallStore
 from driftledger.canonical import sha256_file
-from driftledger.errors import CoverageError
+from driftledger.errors import CoverageError, StoreError
 from driftledger.records import ChainCard, ChainRecord, DatasetCard, read_json, read_jsonl
 from driftledger.registry import PROVIDERS
 from driftledger.seeds import derive_seed
-from driftledger.types import ImageFile, Outcome, Sample
+from driftledger.types import ImageFile, Outcome, Reading, Sample
 from tests.conftest import REPOSITORY, draw
 from tests.fakes import SEEN, EchoModel, SizeGenerator
 
@@ -101,6 +104,33 @@ def test_too_many_failed_calls_fail_the_stage_and_are_tried_again(
             stages.chain(project, "my_images", "echo", "size")
         assert [size for batch in SEEN for size in batch] == calls
         assert not list(chain.parent.glob("*"))
+
+
+def test_a_component_that_changed_since_it_was_resolved_is_not_used(tmp_path: Path) -> None:
+    shutil.copy(REPOSITORY / "params.yaml", tmp_path)
+    project = stages.Project(tmp_path)
+    stages.resolve(project)
+    assert project.generator("painter").fingerprint == project.settings.generator("painter").fingerprint
+    noted = json.loads(project.layout.resolved.read_text(encoding="utf-8"))
+    noted["generators"]["painter"] = "0" * 64
+    project.layout.resolved.write_text(json.dumps(noted), encoding="utf-8")
+    with pytest.raises(StoreError, match=r"generators\.painter has changed since it was resolved"):
+        project.generator("painter")
+
+
+def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: Path) -> None:
+    protocol = ChainProtocol(CARD, EchoModel(), SizeGenerator(), 1, "Describe.", "Draw: {description}", 7)
+    steps = protocol.run(samples[0])
+    asked = next(steps)
+    assert asked.conversation.subject == ("s0", 1)  # type: ignore[union-attr]
+    steps.send(Result(Outcome.OK, text="a disc", system_fingerprint="fp_a", note="halved"))
+    drawn = Result(Outcome.OK, image=samples[1].image, system_fingerprint="fp_b", reading=Reading(90, 75))
+    with pytest.raises(StopIteration) as stop:
+        steps.send(drawn)
+    [iteration] = stop.value.value
+    record = iteration.record
+    assert (record.system_fingerprint, record.generator_system_fingerprint) == ("fp_a", "fp_b")
+    assert (record.prompt_reading, record.notes) == (Reading(90, 75), ["halved"])
 
 
 def test_few_failed_calls_are_kept_as_outcomes() -> None:

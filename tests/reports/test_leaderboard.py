@@ -247,3 +247,11 @@ def test_equal_scores_give_equal_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "a" / f"leaderboard{suffix}").read_bytes() == (
             tmp_path / "b" / f"leaderboard{suffix}"
         ).read_bytes()
+
+
+def test_flags_stand_below_their_tables(tmp_path: Path) -> None:
+    flagged = score_file(model="seer", flags=["2 served versions: <b>m-1</b>"])
+    write_leaderboard(tmp_path / "board", [flagged, score_file(model="other")], ITERATIONS)
+    text = (tmp_path / "board.md").read_text(encoding="utf-8")
+    assert text.count("To know about these numbers:") == 1
+    assert "- seer: 2 served versions\\: &lt;b&gt;m\\-1&lt;/b&gt;" in text

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from driftledger.call_key import CallKey, rendered
-from driftledger.calls import CallStore, Context, Finished, Result
+from driftledger.call_result import Context, Cost, Result
+from driftledger.calls import CallStore, Finished
 from driftledger.config import Tracking
 from driftledger.layout import Layout
 from driftledger.ledger.code import CodeVersion
@@ -286,11 +287,11 @@ def finished_calls(records: list[ChainRecord], seconds: Mapping[str, float]) -> 
             ("seer", CallKey(component("seer").fingerprint, "describe", turns, images, None, {})),
             ("brush", CallKey(component("brush").fingerprint, "generate", "Draw: a disc", (), record.seed, {})),
         ]
-        calls += [Finished(key, context, done, None, seconds[name]) for name, key in parts]
+        calls += [Finished(key, context, done, None, Cost(seconds[name], 100, 20, 0.25)) for name, key in parts]
     return calls
 
 
-def test_seconds_per_call_come_from_the_call_store(tmp_path: Path) -> None:
+def test_what_calls_took_comes_from_the_call_store(tmp_path: Path) -> None:
     write_ledger(tmp_path)
     records = read_jsonl(tmp_path / "data/chains/shapes/seer/brush/records.jsonl", ChainRecord)
     with CallStore(tmp_path / ".driftledger") as store:
@@ -298,6 +299,21 @@ def test_seconds_per_call_come_from_the_call_store(tmp_path: Path) -> None:
     found = values(run_content(Layout(tmp_path), evidence_of(tmp_path)))
     assert found["genception/shapes/seconds_per_describe", 0] == 2.0
     assert found["genception/shapes/seconds_per_generate", 0] == 0.5
+    assert found["genception/shapes/input_tokens_per_describe", 0] == 100
+    assert found["genception/shapes/output_tokens_per_describe", 0] == 20
+    assert found["genception/shapes/cost_of_describe", 0] == 0.25 * len({record.parent_sha256 for record in records})
+
+
+def test_what_services_said_they_were_is_a_tag_and_more_than_one_version_a_flag(tmp_path: Path) -> None:
+    tags = content(tmp_path, score_file(served={"model": {"m-1 fp": 3}})).tags
+    assert tags["model.served"] == "m-1 fp"
+    assert "driftledger.flags" not in tags
+    changed = {"model": {"m-1": 3, "m-2": 1}}
+    tags = content(tmp_path, score_file(served=changed, flags=["2 served <b>versions</b>"])).tags
+    assert tags["model.served"] == "m-1, m-2"
+    assert "2 served versions of the model in this run" in tags["driftledger.flags"]
+    assert "shapes: 2 served <b>versions</b>" in tags["driftledger.flags"]
+    assert "<b>" not in tags["mlflow.note.content"]
 
 
 def test_a_call_store_without_these_calls_adds_nothing(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ def _add_score(tree: Tree, behind: Behind) -> None:
     branch = _add(tree, "score", f"{score.benchmark} on {score.dataset}: {_headline(behind)}")
     for key, value in sorted(score.metrics.items()):
         branch.add(_line(f"{key} = {value!r}"))
+    for flag in score.flags:
+        _add(branch, "to know", flag)
     _add_file(branch, "score file", behind.score_file)
     _add_component(branch, "encoder", score.inputs.encoder)
     records = _add(branch, "records", f"records.jsonl sha256 {score.inputs.records_sha256}")

@@ -108,7 +108,12 @@ def _markdown(tables: list[Table], scores: Sequence[ScoreFile]) -> str:
         lines += [f"## {dataset} · {generator} · {encoder}", ""]
         for table in some:
             lines += [*_markdown_table(table), ""]
-        lines += [_coverage(scores, (dataset, generator, encoder)), ""]
+        shown = [
+            score
+            for score in scores
+            if (score.dataset, score.generator, score.encoder) == (dataset, generator, encoder)
+        ]
+        lines += [_coverage(shown), "", *_flags(shown)]
     return "\n".join(lines)
 
 
@@ -140,10 +145,11 @@ def _cell(value: float | None, rank: int | None) -> str:
     return f"**{value:.3f}**" if rank == 1 else f"{value:.3f}"
 
 
-def _coverage(scores: Sequence[ScoreFile], which: tuple[str, str, str]) -> str:
-    said = [
-        f"{score.model} {score.scored}/{score.total}"
-        for score in scores
-        if (score.dataset, score.generator, score.encoder) == which
-    ]
+def _coverage(scores: Sequence[ScoreFile]) -> str:
+    said = (f"{score.model} {score.scored}/{score.total}" for score in scores)
     return "Chains that reached T: " + ", ".join(said) + "."
+
+
+def _flags(scores: Sequence[ScoreFile]) -> list[str]:
+    lines = [f"- {score.model}: {for_markdown(flag)}" for score in scores for flag in score.flags]
+    return ["To know about these numbers:", "", *lines, ""] if lines else []

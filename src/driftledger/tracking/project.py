@@ -12,12 +12,15 @@ from driftledger.ledger.code import dirty_patch, packages
 from driftledger.ledger.evidence import Behind, Evidence
 from driftledger.records import ChainRecord, ComponentCard, SampleEntry, SampleScore, read_jsonl
 from driftledger.reports.contact_sheet import contact_sheet
-from driftledger.shown import csv_text, for_csv
+from driftledger.shown import csv_text, for_csv, for_markdown
 from driftledger.tracking.content import ComponentVersion, DatasetInput, Metric, RunContent
-from driftledger.tracking.costs import mean_seconds
+from driftledger.tracking.costs import call_costs
 from driftledger.tracking.store import push
 
 EVIDENCE = "evidence.json"
+
+FLAGS = "driftledger.flags"
+"""Tag of runs: what a reader of the scores must know; absent where there is nothing."""
 
 
 def tracking_uri(tracking: Tracking) -> str:
@@ -55,6 +58,7 @@ def run_content(layout: Layout, evidence: Evidence) -> RunContent:
         for stage, entry in behind.stages.items():
             name = f"dvc.lock/{stage.partition('@')[0]}/{behind.score.dataset}"
             tags[name] = canonical_json({"stage": stage, "outs": {out.path: out.md5 for out in entry.outs}})
+    tags |= _flag_tags(evidence)
     tags["mlflow.note.content"] = _note(evidence)
     artifacts: dict[str, Callable[[], bytes]] = {
         EVIDENCE: lambda: evidence.model_dump_json(indent=2, by_alias=True).encode(),
@@ -83,6 +87,20 @@ def run_content(layout: Layout, evidence: Evidence) -> RunContent:
     )
 
 
+def _flag_tags(evidence: Evidence) -> dict[str, str]:
+    """Which versions services said they were, and what a reader of the scores must know."""
+    served: dict[str, set[str]] = {}
+    for behind in evidence.behind:
+        for role, versions in behind.score.served.items():
+            served.setdefault(role, set()).update(versions)
+    tags = {f"{role}.served": ", ".join(sorted(versions)) for role, versions in served.items()}
+    flags = {f"{behind.score.dataset}: {flag}" for behind in evidence.behind for flag in behind.score.flags}
+    flags |= {
+        f"{len(each)} served versions of the {role} in this run" for role, each in served.items() if len(each) > 1
+    }
+    return tags | ({FLAGS: "; ".join(sorted(flags))} if flags else {})
+
+
 def _note(evidence: Evidence) -> str:
     """The run's description in the UI, in Markdown; every name in it is a catalogue name."""
     lines = []
@@ -91,6 +109,7 @@ def _note(evidence: Evidence) -> str:
         value, low, high = (score.metrics[f"gc_at_{t}{end}"] for end in ("", "_low", "_high"))
         chains = f"{score.scored}/{score.total} chains"
         lines.append(f"- **{score.dataset}**: GC@{t} = {value:.3f} ({low:.3f} to {high:.3f}), {chains}")
+        lines += [f"  - {for_markdown(flag)}" for flag in score.flags]
     return "\n".join([*lines, "", f"Where it comes from: `driftledger audit {'/'.join(evidence.combination)}`"])
 
 
@@ -131,7 +150,7 @@ def _metrics(behind: Behind) -> Iterator[Metric]:
 def _timings(layout: Layout, evidence: Evidence) -> Iterator[Metric]:
     for behind in evidence.behind:
         score = behind.score
-        for key, value in mean_seconds(layout, behind).items():
+        for key, value in call_costs(layout, behind).items():
             yield Metric(f"{score.benchmark}/{score.dataset}/{key}", value, dataset=score.dataset)
 
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.calls import CallStore, Context, Result
+from driftledger.call_result import Context, Result
+from driftledger.calls import CallStore
 from driftledger.components import Generator, Model
 from driftledger.errors import CoverageError, first_few
-from driftledger.execution import Ask, Draw, Steps, run_in_waves
+from driftledger.execution.run import run_protocols
+from driftledger.execution.steps import Ask, Draw, Steps
 from driftledger.progress import Progress
 from driftledger.records import (
     ChainCard,
@@ -21,7 +23,7 @@ from driftledger.records import (
     write_jsonl,
 )
 from driftledger.seeds import derive_seed
-from driftledger.types import Conversation, ImageFile, Outcome, Sample
+from driftledger.types import Conversation, ImageFile, Outcome, Sample, Subject
 
 CALLS_PER_ITERATION = 2
 
@@ -52,7 +54,8 @@ class ChainProtocol:
         for t in range(1, self.iterations + 1):
             context = Context(self.dataset.name, sample.id, t)
             seed = derive_seed(self.run_seed, self.dataset.name, sample.id, t)
-            described = yield Ask(self.model, "describe", Conversation.ask(self.describe_prompt, parent), context)
+            asked = Conversation.ask(self.describe_prompt, parent, Subject(sample.id, t))
+            described = yield Ask(self.model, "describe", asked, context)
             drawn = None
             if described.outcome.goes_on:
                 prompt = generation_prompt(self.generate_prompt, described.text)
@@ -79,6 +82,10 @@ def _iteration(sample: str, t: int, parent: ImageFile, seed: int, described: Res
         served_model=described.served_model,
         served_generator=drawn.served_model if drawn else None,
         revised_prompt=drawn.revised_prompt if drawn else None,
+        system_fingerprint=described.system_fingerprint,
+        generator_system_fingerprint=drawn.system_fingerprint if drawn else None,
+        prompt_reading=drawn.reading if drawn else None,
+        notes=[result.note for result in (described, drawn) if result is not None and result.note is not None],
         error=described.error or (drawn.error if drawn else None),
     )
     return Iteration(record, image)
@@ -88,7 +95,7 @@ def collect(protocol: ChainProtocol, samples: Sequence[Sample], store: CallStore
     """Run every sample's chain, with calls that are already stored taken from ``store``."""
     most_calls = protocol.iterations * CALLS_PER_ITERATION
     with Progress(title, total=len(samples) * most_calls) as progress:
-        return run_in_waves([protocol.run(sample) for sample in samples], store, progress, most_calls)
+        return run_protocols([protocol.run(sample) for sample in samples], store, progress, most_calls)
 
 
 def check_failures(chains: Sequence[Sequence[Iteration]], min_coverage: float) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from driftledger.benchmarks.genception.features import drawn_images, measure
+from driftledger.benchmarks.genception.flags import flags, served_versions
 from driftledger.benchmarks.genception.summary import Summary, means_of
 from driftledger.canonical import sha256_file
 from driftledger.components import Encoder
@@ -70,6 +71,8 @@ def score(
         total=len(samples),
         coverage=reached / len(samples),
         absent=_absent(summary, frechet, settings.iterations, encoder.frechet_name),
+        served=served_versions(records),
+        flags=flags(records),
         inputs=ScoreInputs(
             dataset_digest=card.digest,
             records_sha256=sha256_file(chain / "records.jsonl"),

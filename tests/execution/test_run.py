@@ -1,10 +1,13 @@
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from driftledger.calls import CallStore, Context
+from driftledger.call_result import Context, Result
+from driftledger.calls import CallStore
 from driftledger.canonical import sha256_file
-from driftledger.execution import Ask, Draw, Steps, perform, run_in_waves
+from driftledger.execution.run import run_protocols
+from driftledger.execution.steps import Ask, Call, Draw, Steps
 from driftledger.progress import Progress
 from driftledger.types import Conversation, Generated, ImageFile, Outcome
 from tests.conftest import draw
@@ -36,9 +39,19 @@ def asked_twice(model: EchoModel, image: ImageFile) -> Steps[str]:
 
 def run(model: EchoModel, images: list[ImageFile], store: CallStore) -> list[str]:
     with Progress("test", total=2 * len(images)) as progress:
-        done = run_in_waves([asked_twice(model, image) for image in images], store, progress, most_calls=2)
+        done = run_protocols([asked_twice(model, image) for image in images], store, progress, most_calls=2)
         assert progress.n == progress.total
     return done
+
+
+def perform(calls: Sequence[Call], store: CallStore) -> list[Result]:
+    """Each call by itself, as a protocol of one step."""
+
+    def once(call: Call) -> Steps[Result]:
+        return (yield call)
+
+    with Progress("test", total=len(calls)) as progress:
+        return run_protocols([once(call) for call in calls], store, progress, most_calls=1)
 
 
 def test_waves_keep_order_and_batches(images: list[ImageFile], tmp_path: Path) -> None:
