@@ -8,14 +8,17 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run test check lint ui bench requirements clean
+.PHONY: run test test-core check lint ui bench requirements clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
 	dvc repro
 
-test: $(VENV)/installed-dev ## run the tests
+test: $(VENV)/installed-all ## run all tests; installs every optional library, torch included
 	pytest -n auto
+
+test-core: $(VENV)/installed-dev ## run the tests that need no torch
+	pytest -n auto -m "not neural"
 
 check: lint ## what CI checks before it runs
 	$(MAKE) test
@@ -28,9 +31,11 @@ lint: $(VENV)/installed-dev
 ui: $(VENV)/installed ## open http://127.0.0.1:5000
 	mlflow ui --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db}" --host 127.0.0.1 --port 5000
 
-bench: $(VENV)/installed-dev ## measure; results in reports/benchmarks/
+bench: $(VENV)/installed-all ## measure; results in reports/benchmarks/
 	python benchmarks/frechet.py
 	python benchmarks/chain_memory.py
+	python benchmarks/remote.py
+	python benchmarks/batches.py
 
 requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
@@ -38,6 +43,9 @@ requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --constraint requirements.txt --extra dev pyproject.toml \
 		-o requirements-dev.txt
+	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra dev --extra all pyproject.toml \
+		-o requirements-all.txt
 
 clean: ## remove what was installed; data, results and MLflow stay
 	rm -rf $(VENV)
@@ -54,4 +62,8 @@ $(VENV)/installed: $(VENV)/uv requirements.txt pyproject.toml
 
 $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	$(UV) -r requirements-dev.txt
+	touch $@
+
+$(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt
+	$(UV) -r requirements-all.txt
 	touch $@

@@ -15,7 +15,8 @@ import yaml
 from _report import write
 from PIL import Image
 
-from driftledger.stages import Project, chain, dataset
+from driftledger.project import Project
+from driftledger.stages import chain, dataset
 
 SIZES = (50, 500)
 ITERATIONS = 2

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from driftledger import cli, stages
+from driftledger import cli, questions, stages
 from driftledger.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.layout import Combination, Layout
 from driftledger.ledger.evidence import Evidence, read_evidence
@@ -76,7 +76,7 @@ def test_audit_prints_a_tree_or_json(
 ) -> None:
     found = evidence(tmp_path)
     asked: list[str] = []
-    monkeypatch.setattr(stages, "audit", lambda project, name: asked.append(name) or found)
+    monkeypatch.setattr(questions, "audit", lambda project, name: asked.append(name) or found)
     assert run(monkeypatch, "audit", "seer · brush · eye") == 0
     assert capsys.readouterr().out.startswith("seer · brush · eye, fingerprint ")
     assert run(monkeypatch, "audit", "--json", "seer/brush/eye") == 0
@@ -85,7 +85,7 @@ def test_audit_prints_a_tree_or_json(
 
 
 def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(stages, "why", lambda project, call: f"{call}\n  text: \x1b[31m \x9b1m")
+    monkeypatch.setattr(questions, "why", lambda project, call: f"{call}\n  text: \x1b[31m \x9b1m")
     assert run(monkeypatch, "calls", "why", "coffee") == 0
     assert capsys.readouterr().out == "coffee\n  text: \\x1b[31m \\x9b1m\n"
 

@@ -20,10 +20,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("records",),
     ("datasets", "models", "generators", "encoders"),
     ("config", "execution"),
+    ("presets",),
     ("benchmarks",),
     ("ledger", "reports"),
-    ("tracking",),
-    ("stages",),
+    ("tracking", "project"),
+    ("stages", "questions"),
     ("cli",),
 )
 """From the bottom to the top. A module imports from lower layers and from its own folder, never from a neighbour."""

@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from driftledger import stages
 
-project = stages.Project(Path.cwd())
+project = Project(Path.cwd())
 run = project.settings.run
 for dataset in run.datasets:
     stages.dataset(project, dataset)

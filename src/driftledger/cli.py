@@ -1,15 +1,18 @@
 """Arguments → stages. No logic: a mistake becomes one sentence and exit code 2, a bug keeps its traceback."""
 
 import errno
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from driftledger import stages
+from driftledger import questions, stages
 from driftledger.errors import DriftledgerError
 from driftledger.layout import Combination
+from driftledger.presets import apply_preset, preset_names
+from driftledger.project import Project
 from driftledger.shown import for_line, for_terminal
 
 app = typer.Typer(
@@ -20,14 +23,16 @@ app = typer.Typer(
 )
 calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
 app.add_typer(calls, name="calls")
+human = typer.Typer(help="Let people describe images, as a row in every table.", no_args_is_help=True)
+app.add_typer(human, name="human")
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
 Name = Annotated[str, typer.Argument(help="A catalogue name of params.yaml.")]
 
 
-def _project() -> stages.Project:
-    return stages.Project(Path.cwd())
+def _project() -> Project:
+    return Project(Path.cwd())
 
 
 @app.command()
@@ -67,6 +72,29 @@ def track() -> None:
 
 
 @app.command()
+def preset(
+    name: Annotated[str | None, typer.Argument(help="A file of presets/, without its ending.")] = None,
+) -> None:
+    """Select a published protocol in params.yaml; without a name, list them."""
+    root = _project().root
+    if name is None:
+        typer.echo("\n".join(preset_names(root / "presets")))
+    else:
+        typer.echo("\n".join(apply_preset(root, name)) or f"params.yaml is as {name} wants it")
+
+
+@app.command()
+def plan(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+) -> None:
+    """What would the selected runs still ask of each component, and what may that cost? Nothing is asked."""
+    from driftledger.reports.plan import plan_table  # rich is only needed here
+
+    planned = {name: calls.to_dict() for name, calls in questions.plan(_project()).items()}
+    typer.echo(json.dumps(planned, indent=2) if as_json else plan_table(planned))
+
+
+@app.command()
 def audit(
     run: Annotated[str, typer.Argument(help="An MLflow run's id or name, or model/generator/encoder.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the evidence as JSON.")] = False,
@@ -74,7 +102,7 @@ def audit(
     """Where does a score come from? From the run back to images, generator version, dataset and commit."""
     from driftledger.ledger.audit import as_text  # rich is only needed here
 
-    evidence = stages.audit(_project(), run)
+    evidence = questions.audit(_project(), run)
     typer.echo(evidence.model_dump_json(indent=2, by_alias=True) if as_json else as_text(evidence))
 
 
@@ -83,7 +111,17 @@ def why(
     call: Annotated[str, typer.Argument(metavar="KEY-OR-SAMPLE", help="The start of a call's key, or a sample's id.")],
 ) -> None:
     """Which part of a call's key differs from the nearest stored call?"""
-    typer.echo(for_terminal(stages.why(_project(), call)))
+    typer.echo(for_terminal(questions.why(_project(), call)))
+
+
+@human.command()
+def sheet(
+    dataset: Name,
+    model: Annotated[str, typer.Argument(help="A model of provider human.")],
+    generator: Annotated[str | None, typer.Argument(help="Whose drawings are described from t = 2 on.")] = None,
+) -> None:
+    """Write the sheet to fill in, with the images beside it; what people wrote stays."""
+    typer.echo(for_terminal(questions.human_sheet(_project(), dataset, model, generator)))
 
 
 def main() -> None:

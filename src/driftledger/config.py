@@ -183,10 +183,19 @@ def load_settings(path: Path = Path(PARAMS)) -> Settings:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    return parse_settings(raw, str(path))
+
+
+def parse_settings(raw: Any, where: str) -> Settings:
+    """Check what ``params.yaml`` holds, the selected entries' own settings included; errors name it ``where``.
+
+    Raises:
+        ConfigError: something in it is unknown or out of bounds.
+    """
     try:
         settings = Settings.model_validate(raw)
     except ValidationError as error:
-        raise ConfigError(explain(error, str(path))) from None
+        raise ConfigError(explain(error, where)) from None
     for section in PROVIDERS:
         for name in getattr(settings.run, section):
             settings._build(section, name)

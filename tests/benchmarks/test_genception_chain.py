@@ -12,6 +12,7 @@ from driftledger.call_result import Result
 from driftledger.calls import CallStore
 from driftledger.canonical import sha256_file
 from driftledger.errors import CoverageError, StoreError
+from driftledger.project import Project
 from driftledger.records import ChainCard, ChainRecord, DatasetCard, read_json, read_jsonl
 from driftledger.registry import PROVIDERS
 from driftledger.seeds import derive_seed
@@ -95,7 +96,7 @@ def test_too_many_failed_calls_fail_the_stage_and_are_tried_again(
     params["genception"] |= {"iterations": 2, "generate_prompt": "draw {description}"}
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    project = stages.Project(tmp_path / "project")
+    project = Project(tmp_path / "project")
     stages.dataset(project, "my_images")
     chain = project.layout.chain("my_images", "echo", "size")
     for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
@@ -108,7 +109,7 @@ def test_too_many_failed_calls_fail_the_stage_and_are_tried_again(
 
 def test_a_component_that_changed_since_it_was_resolved_is_not_used(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "params.yaml", tmp_path)
-    project = stages.Project(tmp_path)
+    project = Project(tmp_path)
     stages.resolve(project)
     assert project.generator("painter").fingerprint == project.settings.generator("painter").fingerprint
     noted = json.loads(project.layout.resolved.read_text(encoding="utf-8"))

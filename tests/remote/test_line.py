@@ -78,8 +78,13 @@ def test_what_the_service_asks_to_wait_is_waited_but_not_past_the_deadline() -> 
     started = time.monotonic()
     assert call(Limits(), TransientError("429", retry_after=0.2), FINE).answer == FINE
     assert 0.2 <= time.monotonic() - started < 1.0
-    answered = call(Limits(deadline=60.0), TransientError("429", retry_after=3600.0), FINE)
+    answered = call(Limits(deadline=1.0), 0.6, TransientError("429", retry_after=0.9), FINE)
     assert answered.error == "429 (1 attempts)"
+
+
+def test_a_service_that_asks_to_wait_for_hours_ends_the_run() -> None:
+    with pytest.raises(ServiceError, match=r"429; the service asks to wait 3600 s, and limits.deadline is 60 s"):
+        call(Limits(deadline=60.0), TransientError("429", retry_after=3600.0), FINE)
 
 
 def test_a_break_that_one_call_is_asked_for_is_a_break_for_all() -> None:

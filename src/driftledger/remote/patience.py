@@ -7,6 +7,7 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
+from driftledger.errors import ServiceError
 from driftledger.remote.limits import Limits
 
 R = TypeVar("R")
@@ -37,6 +38,7 @@ async def patiently(
 
     Raises:
         TransientError: the last one, when attempts or the time for a call are used up.
+        ServiceError: the service asks to wait longer than a call may take at all.
     """
 
     def pause(state: RetryCallState) -> float:
@@ -44,6 +46,11 @@ async def patiently(
         asked = error.retry_after if isinstance(error, TransientError) else None
         if asked is None:
             return _BACKOFF(state)
+        if asked > limits.deadline:
+            raise ServiceError(
+                f"{error}; the service asks to wait {asked:.0f} s, and limits.deadline is {limits.deadline:g} s: "
+                "finished calls are stored, run again later"
+            )
         hold(asked)
         return asked * (1 + random.uniform(0, _APART))
 

@@ -1,0 +1,113 @@
+"""A checkout: its settings, its folders, and its components as DVC has seen them."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from filelock import FileLock, Timeout
+
+from driftledger.benchmarks.genception.chain import ChainProtocol
+from driftledger.calls import CallStore
+from driftledger.components import Component, Encoder, Generator, Model
+from driftledger.config import PARAMS, Settings, load_settings
+from driftledger.errors import StoreError
+from driftledger.layout import Combination, Layout, dataset_stage
+from driftledger.records import DatasetCard, read_json, read_samples
+from driftledger.types import Sample
+
+C = TypeVar("C", bound=Component)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A checkout: its settings and its folders."""
+
+    root: Path
+
+    @cached_property
+    def settings(self) -> Settings:
+        return load_settings(self.root / PARAMS)
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.root)
+
+    @property
+    def combinations(self) -> list[Combination]:
+        """Every selected combination, in the order of ``run:``."""
+        run = self.settings.run
+        return [Combination(m, g, e) for m in run.models for g in run.generators for e in run.encoders]
+
+    def model(self, name: str) -> Model:
+        """The model of that name, as ``resolve`` found it.
+
+        Raises:
+            StoreError: it has changed since.
+        """
+        return self._as_resolved("models", name, self.settings.model(name))
+
+    def generator(self, name: str) -> Generator:
+        """The generator of that name, as ``resolve`` found it; errors as in :meth:`model`."""
+        return self._as_resolved("generators", name, self.settings.generator(name))
+
+    def encoder(self, name: str) -> Encoder:
+        """The encoder of that name, as ``resolve`` found it; errors as in :meth:`model`."""
+        return self._as_resolved("encoders", name, self.settings.encoder(name))
+
+    def built_samples(self, dataset: str) -> list[Sample]:
+        """The samples of a dataset.
+
+        Raises:
+            StoreError: its stage has not run.
+        """
+        folder = self.layout.dataset(dataset)
+        if not folder.is_dir():
+            raise StoreError(
+                f"dataset {dataset} is not built yet; run 'dvc repro {dataset_stage(dataset)}', which asks no model"
+            )
+        return read_samples(folder)
+
+    def chain_protocol(self, dataset: str, model: Model, generator: Generator) -> ChainProtocol:
+        """How a chain of this model and generator goes over a dataset that is built."""
+        settings = self.settings.genception
+        return ChainProtocol(
+            dataset=read_json(self.layout.dataset(dataset) / "dataset.json", DatasetCard),
+            model=model,
+            generator=generator,
+            iterations=settings.iterations,
+            describe_prompt=settings.describe_prompt,
+            generate_prompt=settings.generate_prompt,
+            run_seed=self.settings.run.seed,
+        )
+
+    def _as_resolved(self, section: str, name: str, component: C) -> C:
+        """The component, unless a weight file or a branch has moved since DVC decided what to run."""
+        noted = json.loads(self.layout.resolved.read_bytes()) if self.layout.resolved.is_file() else {}
+        expected = noted.get(section, {}).get(name, component.fingerprint)
+        if component.fingerprint != expected:
+            raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
+        return component
+
+    def store(self) -> CallStore:
+        return CallStore(self.layout.state)
+
+    @contextmanager
+    def only_one(self, target: Path) -> Iterator[None]:
+        """Hold the lock on an output: a killed ``dvc`` may have left a child that is still writing it."""
+        name = str(target.relative_to(self.root)).replace("/", "+")
+        locks = self.layout.state / "locks"
+        locks.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(locks / f"{name}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            print(f"another process is writing {target.relative_to(self.root)}; waiting for it", flush=True)
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()

@@ -1,0 +1,93 @@
+"""What a user asks of a project, beside running its stages. Nothing here calls a service or changes an output."""
+
+from collections.abc import Callable
+
+from driftledger.benchmarks.genception.plan import Plan, PlannedCalls
+from driftledger.call_result import Result
+from driftledger.calls import CallStore
+from driftledger.errors import ConfigError
+from driftledger.execution.steps import Ask, Call, Draw
+from driftledger.execution.walk import stored_in, walk
+from driftledger.ledger.evidence import Evidence, read_evidence
+from driftledger.ledger.why import why as explain_call
+from driftledger.models.human import Human
+from driftledger.models.human_folder import Pending, write_sheet
+from driftledger.models.human_sheet import SHEET
+from driftledger.project import Project
+
+
+def audit(project: Project, run: str) -> Evidence:
+    """The evidence behind a run: by the name of a selected combination, or by what MLflow knows it by."""
+    for combination in project.combinations:
+        if run in (str(combination), "/".join(combination)):
+            return read_evidence(project.layout, project.settings.run.datasets, combination)
+    from driftledger.tracking.lookup import find_evidence  # MLflow takes a second to import
+
+    return find_evidence(project.layout, project.settings.tracking, run)
+
+
+def why(project: Project, key_or_sample: str) -> str:
+    """Which part of a call's key differs from the nearest stored call."""
+    with project.store() as store:
+        return explain_call(store, key_or_sample)
+
+
+def plan(project: Project) -> dict[str, PlannedCalls]:
+    """What the selected chains would still ask of each selected model and generator, without asking."""
+    settings, run = project.settings, project.settings.run
+    models = {name: settings.model(name) for name in run.models}
+    generators = {name: settings.generator(name) for name in run.generators}
+    with project.store() as store:
+        plan = Plan(store)
+        for dataset in run.datasets:
+            samples = project.built_samples(dataset)
+            for model in models.values():
+                for generator in generators.values():
+                    plan.add(project.chain_protocol(dataset, model, generator), samples)
+        found = {f"models.{name}": plan.of(model) for name, model in models.items()}
+        return found | {f"generators.{name}": plan.of(generator) for name, generator in generators.items()}
+
+
+def human_sheet(project: Project, dataset: str, model: str, generator: str | None = None) -> str:
+    """Write the sheet for the images that people have to describe next, and say how many there are.
+
+    Raises:
+        ConfigError: ``model`` is not of provider ``human``, or its path is a CSV file and no folder.
+    """
+    person = project.settings.model(model)
+    if not isinstance(person, Human):
+        raise ConfigError(f"models.{model} in params.yaml is not of provider human; name one that is")
+    if person.sheet.name != SHEET:
+        raise ConfigError(
+            f"models.{model}.path in params.yaml is the file {person.path}; let it be a folder for a sheet"
+        )
+    drawing = project.settings.generator(generator or project.settings.run.generators[0])
+    samples = project.built_samples(dataset)
+    protocol = project.chain_protocol(dataset, person, drawing)
+    with project.store() as store:
+        ends = [walk(protocol.run(sample), _told_by(person, store)).pending for sample in samples]
+    pending = [_waiting(end) for end in ends if isinstance(end, Ask)]
+    summary = write_sheet(person.sheet.parent, pending, person.annotator, protocol.describe_prompt)
+    said = f"{person.sheet}: {summary.to_fill_in} images to describe, {summary.filled_in} described"
+    undrawn = sum(isinstance(end, Draw) for end in ends)
+    return f"{said}; {undrawn} described ones wait to be drawn: run 'dvc repro'" if undrawn else said
+
+
+def _told_by(person: Human, store: CallStore) -> Callable[[Call], Result | None]:
+    """What the sheet says now, and what was drawn from it."""
+    stored, has_sheet = stored_in(store), person.sheet.is_file()
+
+    def answer(call: Call) -> Result | None:
+        if not isinstance(call, Ask):
+            return stored(call)
+        [reply] = person.respond([call.conversation]) if has_sheet else [None]
+        return Result(reply.outcome, text=reply.text) if reply is not None and reply.outcome.goes_on else None
+
+    return answer
+
+
+def _waiting(asked: Ask) -> Pending:
+    subject, image = asked.conversation.subject, asked.conversation.last_image
+    if subject is None or image is None:
+        raise ValueError("a conversation without a subject or an image cannot be put into a sheet")
+    return Pending(subject, image)

@@ -1,0 +1,200 @@
+"""A sheet goes through spreadsheets and people's hands and back; nothing that a person wrote is lost or altered."""
+
+import contextlib
+import csv
+import io
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftledger.errors import ConfigError
+from driftledger.models.human_sheet import (
+    LONGEST_TEXT,
+    Sheet,
+    cleaned,
+    from_cell,
+    parse_sheet,
+    read_sheet,
+    sheet_text,
+    to_cell,
+)
+from driftledger.shown import for_csv
+from driftledger.types import Subject
+
+HEAD = "sample,t,text,annotator\n"
+FORMULAS = ["=cmd()", "+1", "-1 is cold", "@SUM(A1)", "\t=1", '=HYPERLINK("https://example.org","x")', "'=x", "''=x"]
+MISREAD = ["007", "000000006040", "1e5", "3-4", "2024-01-02", "may-1", "5.10", "TRUE", "false", "1E400"]
+HONEST = [
+    "A cat.",
+    "12",
+    "100",
+    "'t Hooft",
+    "'quoted'",
+    "scene_0012",
+    "astronaut",
+    "x, 1",
+    "80s poster",
+    "größe",
+    "写真",
+    "🙂",
+]
+
+anything = st.text(
+    st.characters(exclude_categories=["Cs"]) | st.sampled_from("'=+-@\t\r\n,;\"\x00\x1b\u202e\ufeff 0e.aA")
+)
+
+
+def one_row(text: str, separator: str = ",") -> str:
+    """A sheet with a person's ``text`` in it, as a spreadsheet that knows nothing of our marks saves it."""
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\r\n").writerows(
+        [["sample", "t", "text", "annotator"], ["x", "1", text, "ann"]]
+    )
+    return out.getvalue()
+
+
+# Cells
+
+
+@given(anything)
+def test_every_text_comes_back_from_its_cell(text: str) -> None:
+    assert from_cell(to_cell(text)) == text
+
+
+@given(anything)
+def test_no_cell_is_a_formula(text: str) -> None:
+    cell = to_cell(text)
+    assert for_csv(cell).startswith("'") == cell.startswith("'"), "for_csv sees a formula in it"
+
+
+@pytest.mark.parametrize("text", [*FORMULAS, *MISREAD])
+def test_what_a_spreadsheet_would_misread_is_marked_as_text(text: str) -> None:
+    assert to_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", HONEST)
+def test_honest_text_is_left_alone(text: str) -> None:
+    assert to_cell(text) == from_cell(text) == text
+
+
+def test_a_mark_that_a_person_or_for_csv_has_set_is_taken_off() -> None:
+    assert from_cell("'=1") == from_cell(for_csv("=1")) == "=1"
+
+
+@pytest.mark.parametrize("text", ["1" * 50_000 + " x", "'" * 50_000 + "x", "a1" * 25_000])
+def test_a_long_text_takes_no_time(text: str) -> None:
+    started = time.perf_counter()
+    assert from_cell(to_cell(text)) == text
+    assert time.perf_counter() - started < 2
+
+
+# Reading
+
+
+@given(anything)
+def test_any_text_of_a_person_survives_reading_and_rewriting(text: str) -> None:
+    read = parse_sheet(one_row(text), "sheet.csv")
+    [entry] = read.entries
+    assert entry.text == cleaned(from_cell(text)).strip()
+    again = parse_sheet(sheet_text(read).removeprefix("\ufeff"), "sheet.csv")
+    assert again == read
+
+
+@given(st.lists(st.lists(anything, min_size=3, max_size=3), max_size=5), st.sampled_from(",;\t"))
+def test_any_sheet_survives_writing_and_reading(cells: list[list[str]], separator: str) -> None:
+    rows = [["s", "1", *map(cleaned, row)] for row in cells]
+    sheet = Sheet(["sample", "t", "text", "annotator", "my notes"], rows, [], separator)
+    assert parse_sheet(sheet_text(sheet).removeprefix("\ufeff"), "sheet.csv")[:2] == sheet[:2]
+
+
+@given(anything)
+def test_any_file_is_a_sheet_or_a_sentence(text: str) -> None:
+    for content in (text, HEAD + text):
+        with contextlib.suppress(ConfigError):
+            assert len(parse_sheet(content, "sheet.csv").head) >= 4
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_sheets_are_read_as_spreadsheets_save_them(
+    tmp_path: Path, separator: str, line_end: str, encoding: str
+) -> None:
+    text = 'A "größe", a; b,\tc\nand a second line'
+    quoted = '"' + text.replace('"', '""').replace("\n", line_end) + '"'
+    lines = [['"annotator"', "Role", " Text ", "SAMPLE", "t"], ["ann", "", quoted, "x", "1"], ["", "", "", "", ""], []]
+    file = tmp_path / "sheet.csv"
+    file.write_bytes(line_end.join(separator.join(line) for line in lines).encode(encoding))
+    [entry] = read_sheet(file).entries
+    assert entry == (Subject("x", 1), "", "ann", text)
+
+
+def test_a_header_decides_whatever_the_texts_are_full_of() -> None:
+    text = "a;b;c;d;e;f;g\t\t\t\t" * 50
+    assert parse_sheet(one_row(text), "sheet.csv").entries[0].text == text.strip()
+
+
+def test_empty_cells_after_the_last_column_are_nothing() -> None:
+    [entry] = parse_sheet("sample,t,text,annotator,,\nx,1,text,ann,,,,\n", "sheet.csv").entries
+    assert entry.text == "text"
+    [short] = parse_sheet("sample,t,text,annotator\nx,1,text\n", "sheet.csv").entries
+    assert short.annotator == ""
+
+
+def test_control_characters_and_surrogates_are_no_part_of_a_text() -> None:
+    assert cleaned("a\x00b\x1b[31m\x9b\ud800\ufeff") == "ab[31m"
+    assert cleaned("one\r\ntwo\rthree\x0bfour\u2028five") == "one\ntwo\nthree\nfour\nfive"
+    assert cleaned("\u200fשלום\u200e\ttab") == "\u200fשלום\u200e\ttab"
+
+
+WRONG = {
+    "no column": ("", "the first line lacks 'sample'; it must name sample, t, text, annotator once each"),
+    "a column too few": ("sample,t,annotator\n", "lacks 'text'"),
+    "a column twice": ("sample,t,text,annotator,Text\n", "names 'text' 2 times"),
+    "other separators": ("sample|t|text|annotator\n", "lacks 'sample'"),
+    "a separator in a text": (HEAD + "x,1,a cat, a dog,ann\n", "line 2 has 5 cells and the first line 4; put a text"),
+    "a line end in a text": (HEAD + "x,1,a cat\nand a dog,ann\n", "line 3: t is 'ann'; it must be a whole number"),
+    "an open quote": (HEAD + 'x,1,one,\ny,1,"two,ann\nz,1,three,\n', "cannot be read as CSV from line 3 on"),
+    "a quote within": (HEAD + 'x,1,"STOP" it says,ann\n', "cannot be read as CSV from line 2 on"),
+    "no sample": (HEAD + "x,1,one,\n,1,two,\n", "line 3: the row names no sample"),
+    "t of words": (HEAD + "x,one,text,\n", "line 2: t is 'one'; it must be a whole number from 1 on"),
+    "t of zero": (HEAD + "x,0,text,\n", "t is '0'"),
+    "t below": (HEAD + "x,-1,text,\n", "t is '-1'"),
+    "t in parts": (HEAD + "x,1.5,text,\n", "t is '1.5'"),
+    "t of another script": (HEAD + "x,²,text,\n", "t is '²'"),
+    "t beyond": (HEAD + f"x,{'9' * 5000},text,\n", "t is '999"),
+    "too long": (HEAD + f"x,1,{'a' * (LONGEST_TEXT + 1)},\n", "the text has 100,001 characters; shorten it to 100,000"),
+    "much too long": (HEAD + f"x,1,{'a' * 200_000},\n", "cannot be read as CSV from line 2 on"),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_understood_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    file = tmp_path / "sheet.csv"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=re.escape(sentence)) as caught:
+        read_sheet(file)
+    assert str(caught.value).startswith(f"human: {file}")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_lines_are_counted_as_an_editor_counts_them() -> None:
+    with pytest.raises(ConfigError, match="line 5: t is 'two'"):
+        parse_sheet(HEAD + 'x,1,"three\nlines\nlong",\ny,two,text,\n', "sheet.csv")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_another_encoding_is_one_sentence(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "sheet.csv").write_text(HEAD + "x,1,größe,\n", encoding=encoding)
+    with pytest.raises(ConfigError, match=r"is not UTF-8; save it as 'CSV UTF-8'$"):
+        read_sheet(tmp_path / "sheet.csv")
+
+
+def test_a_folder_in_place_of_the_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "sheet.csv").mkdir()
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_sheet(tmp_path / "sheet.csv")
