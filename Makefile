@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run test test-core check lint ui bench requirements clean
+.PHONY: run test test-core install-all check lint ui bench requirements clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
@@ -19,6 +19,8 @@ test: $(VENV)/installed-all ## run all tests; installs every optional library, t
 
 test-core: $(VENV)/installed-dev ## run the tests that need no torch
 	pytest -n auto -m "not neural"
+
+install-all: $(VENV)/installed-all ## install every optional library
 
 check: lint ## what CI checks before it runs
 	$(MAKE) test

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from random import Random
 
+import openai  # noqa: F401
 from _report import write
 from PIL import Image
 
@@ -34,8 +35,8 @@ SAMPLES = 64
 ITERATIONS = 3
 CONCURRENCY = 32
 LATENCY = 1.0
-ALONE = 2
-"""Samples of the run with one call at a time; its time per call stands for all."""
+ALONE = 1
+"""Samples of the run with one call after another; its time per sample stands for all."""
 CARD = DatasetCard(
     name="noise", provider="image_folder", settings={}, source={}, samples=SAMPLES, categories={}, groups={}, digest="x"
 )

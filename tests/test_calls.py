@@ -106,11 +106,11 @@ def test_a_batch_is_stored_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 def failing_at(count: int, insert):  # type: ignore[no-untyped-def]
     seen = []
 
-    def wrapper(self, item, result):  # type: ignore[no-untyped-def]
+    def wrapper(self, item):  # type: ignore[no-untyped-def]
         seen.append(item)
         if len(seen) == count:
             raise sqlite3.OperationalError("database or disk is full")
-        insert(self, item, result)
+        insert(self, item)
 
     return wrapper
 

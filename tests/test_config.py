@@ -71,6 +71,14 @@ def named(section: str, name: Any) -> Change:
     return lambda params: params[section].update({name: next(iter(params[section].values()))})
 
 
+def both(one: Change, other: Change) -> Change:
+    def change(params: dict[str, Any]) -> None:
+        one(params)
+        other(params)
+
+    return change
+
+
 def drop(section: str, key: str) -> Change:
     return lambda params: params[section].pop(key)
 
@@ -111,7 +119,7 @@ def test_settings_are_frozen() -> None:
 
 MISTAKES: dict[str, tuple[Change, str, str]] = {
     # what → the change, and the place and the remedy that the line must name
-    "unknown dataset": (put("run.datasets", ["foto"]), "run.datasets", "valid: beans, my_images, photos"),
+    "unknown dataset": (put("run.datasets", ["foto"]), "run.datasets", "valid: beans, cub_200, mme, my_images, photos"),
     "unknown model": (put("run.models", ["regions_fin"]), "run.models", "did you mean 'regions_fine'?"),
     "unknown generator": (put("run.generators", ["paintr"]), "run.generators", "did you mean 'painter'?"),
     "unknown encoder": (put("run.encoders", ["layouts"]), "run.encoders", "did you mean 'layout'?"),
@@ -173,6 +181,11 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "size": (put("datasets.photos.size", 3), "datasets.photos", "must not be called 'size'"),
     "nfiles": (put("datasets.beans.nfiles", 3), "datasets.beans", "must not be called 'nfiles'"),
     "size further down": (put("datasets.beans.options", [{"a": {"size": 3}}]), "datasets.beans", "called 'size'"),
+    "encoder without an image tower": (
+        both(put("encoders.sbert", {"provider": "sentence", "path": "x"}), put("run.encoders", ["sbert"])),
+        "run.encoders: 'sbert' has no image tower",
+        "compares images",
+    ),
     "wrong detail": (put("models.regions_fine.detail", "finest"), "models.regions_fine: detail", "'fine'"),
     "canvas too small": (put("generators.painter.longest_side", 15), "generators.painter: longest_side", "(got 15)"),
     "empty batches": (put("encoders.layout.batch_size", 0), "encoders.layout: batch_size", "(got 0)"),

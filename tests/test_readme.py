@@ -1,6 +1,7 @@
 """What the README tells people to type, look at and copy exists and works."""
 
 import re
+import tomllib
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from typer.main import get_command
 
 from driftledger.cli import app
 from driftledger.config import Settings
+from driftledger.registry import EXTRAS, PROVIDERS
 from tests.conftest import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -45,6 +47,17 @@ def test_three_lines_of_params_select_ones_own_images() -> None:
     settings = Settings.model_validate(params)
     assert settings.run.datasets == ("my_images",)
     assert settings.dataset("my_images").provider == "image_folder"
+
+
+def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
+    providers = {name for section, table in PROVIDERS.items() if section != "datasets" for name in table}
+    named = {words[0] for words in TYPED}
+    assert providers - {"regions", "blind", "painter", "layout"} <= named
+    with (REPOSITORY / "pyproject.toml").open("rb") as file:
+        extras = set(tomllib.load(file)["project"]["optional-dependencies"])
+    promised = {extra for span in re.findall(r"(?:driftledger)?\[([a-z_]+)\]`", README) for extra in [span]}
+    assert {"torch", "openai", "diffusers", "fid"} <= promised <= extras
+    assert set(EXTRAS.values()) <= extras
 
 
 def test_ci_calls_the_test_command_of_the_readme() -> None:

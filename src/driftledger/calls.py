@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import get_ident
 from typing import Any, NamedTuple
 
 from driftledger.call_key import CallKey
@@ -156,6 +157,29 @@ class CallStore:
             marks = ",".join("?" * len(some))
             yield from self._db.execute(f"SELECT key, {columns} FROM calls WHERE key IN ({marks})", some)
 
+    def keep_image(self, item: Finished) -> Finished:
+        """Write a result's image, if it has one, as a file, in any thread; :meth:`put` does it where it is not done.
+
+        Raises:
+            StoreError: the disk is full or cannot be written.
+        """
+        if item.png is None:
+            return item
+        digest = sha256_bytes(item.png)
+        path = self._object(digest)
+        try:
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                partial = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}.partial")
+                with partial.open("wb") as file:
+                    file.write(item.png)
+                    file.flush()
+                    os.fsync(file.fileno())
+                partial.replace(path)
+        except OSError as error:
+            raise self._full(error) from None
+        return item._replace(png=None, result=replace(item.result, image=ImageFile(path, digest)))
+
     def put(self, finished: Iterable[Finished]) -> list[Result]:
         """Store a batch in one transaction and return its results with their images as files.
 
@@ -164,20 +188,22 @@ class CallStore:
         Raises:
             StoreError: the disk is full or cannot be written; what was stored before stays.
         """
-        batch = list(finished)
+        batch = [self.keep_image(item) for item in finished]
         try:
-            results = [self._with_image(item) for item in batch]
             with self._transaction():
-                for item, result in zip(batch, results, strict=True):
+                for item in batch:
                     self._count(item)
-                    if result.outcome is not Outcome.FAILED:
-                        self._insert(item, result)
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
-                "calls stored so far are not repeated"
-            ) from None
-        return results
+                    if item.result.outcome is not Outcome.FAILED:
+                        self._insert(item)
+        except sqlite3.Error as error:
+            raise self._full(error) from None
+        return [item.result for item in batch]
+
+    def _full(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
+            "calls stored so far are not repeated"
+        )
 
     def _count(self, item: Finished) -> None:
         if item.cost.attempts:
@@ -187,7 +213,7 @@ class CallStore:
                 (item.key.fingerprint, item.cost.attempts, item.cost.cost or 0.0),
             )
 
-    def _insert(self, item: Finished, result: Result) -> None:
+    def _insert(self, item: Finished) -> None:
         self._db.execute(
             "INSERT INTO calls "
             "(key, parts, role, dataset, sample, t, result, seconds, input_tokens, output_tokens, cost) "
@@ -197,25 +223,10 @@ class CallStore:
                 canonical_json(item.key.parts()),
                 item.key.role,
                 *item.context,
-                canonical_json(result.to_row()),
+                canonical_json(item.result.to_row()),
                 *item.cost[:4],
             ),
         )
-
-    def _with_image(self, item: Finished) -> Result:
-        if item.png is None:
-            return item.result
-        digest = sha256_bytes(item.png)
-        path = self._object(digest)
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-            with partial.open("wb") as file:
-                file.write(item.png)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        return replace(item.result, image=ImageFile(path, digest))
 
     def _load(self, text: str) -> Result | None:
         row = json.loads(text)

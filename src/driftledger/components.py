@@ -98,6 +98,11 @@ class Encoder(Component):
     frechet_name: ClassVar[str]
     """What the Fréchet distance on its image features is called; only Inception's may be ``fid``."""
 
+    @property
+    def sees(self) -> bool:
+        """Whether it has an image tower."""
+        return type(self).encode_images is not Encoder.encode_images
+
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         """Feature vectors of RGB images, n×d, finite, not all zero."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no image tower")

@@ -199,4 +199,7 @@ def parse_settings(raw: Any, where: str) -> Settings:
     for section in PROVIDERS:
         for name in getattr(settings.run, section):
             settings._build(section, name)
+    for name in settings.run.encoders:
+        if not settings.encoder(name).sees:
+            raise ConfigError(f"{where}: run.encoders: {name!r} has no image tower, and GenCeption compares images")
     return settings

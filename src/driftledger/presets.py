@@ -1,16 +1,25 @@
-"""Published protocols as selections: ``presets/<name>.yaml`` laid over ``params.yaml``, whose comments stay."""
+"""Published protocols as selections: ``presets/<name>.yaml`` laid over ``params.yaml``, which is otherwise untouched.
 
-import io
+A value is replaced where it stands in the text. A YAML library that writes the whole file anew keeps its comments, but
+not its layout, and one preset could then not undo another.
+"""
+
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
-from ruamel.yaml import YAML
 
 from driftledger.config import PARAMS, parse_settings
 from driftledger.errors import ConfigError, unknown_name
 from driftledger.records import write_text
+
+
+class _Change(NamedTuple):
+    start: int
+    end: int
+    value: str
+    said: str
 
 
 def preset_names(folder: Path) -> list[str]:
@@ -27,28 +36,50 @@ def apply_preset(root: Path, name: str) -> list[str]:
     folder, params = root / "presets", root / PARAMS
     if name not in preset_names(folder):
         raise ConfigError(unknown_name("preset", name, preset_names(folder)))
-    editor = YAML()
-    editor.preserve_quotes = True
-    editor.width = 120
+    preset = yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
     try:
-        content = editor.load(params.read_text(encoding="utf-8"))
+        text = params.read_bytes().decode()
+        changes = _changes(text, preset)
     except FileNotFoundError:
         raise ConfigError(f"{params} is missing; run this in the top folder of the project") from None
-    changes = list(_lay_over(content, yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8")), ""))
-    text = io.StringIO()
-    editor.dump(content, text)
-    parse_settings(yaml.safe_load(text.getvalue()), f"{PARAMS} with the preset {name}")
-    if changes:
-        write_text(params, text.getvalue())
-    return changes
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{params} is not YAML: {' '.join(str(error).split())}") from None
+    if not changes:
+        return []
+    for change in sorted(changes, reverse=True):
+        text = text[: change.start] + change.value + text[change.end :]
+    parse_settings(yaml.safe_load(text), f"{PARAMS} with the preset {name}")
+    if _changes(text, preset):  # an alias stands for text elsewhere
+        raise ConfigError(f"{params} is written in a way that presets cannot change; select by hand what {name} does")
+    write_text(params, text)
+    return [change.said for change in changes]
 
 
-def _lay_over(content: Any, preset: dict[str, Any], place: str) -> Iterator[str]:
+def _changes(text: str, preset: dict[str, Any]) -> list[_Change]:
+    return list(_below(text, yaml.compose(text, yaml.SafeLoader), yaml.safe_load(text), preset, ""))
+
+
+def _below(text: str, node: Any, old: Any, preset: dict[str, Any], place: str) -> Iterator[_Change]:
+    nodes = {key.value: value for key, value in node.value} if isinstance(old, dict) else {}
     for key, value in preset.items():
         where = f"{place}.{key}" if place else str(key)
-        old = content.get(key)
-        if isinstance(value, dict) and isinstance(old, dict):
-            yield from _lay_over(old, value, where)
-        elif old != value:
-            content[key] = value
-            yield f"{where}: {old} → {value}" if old is not None else f"{where}: {value}"
+        if key not in nodes:
+            raise ConfigError(f"{PARAMS} has no {where!r}, which the preset sets; add it there")
+        if isinstance(value, dict):
+            yield from _below(text, nodes[key], old[key], value, where)
+        elif old[key] != value:
+            said = f"{where}: {_flow(old[key])} → {_flow(value)}"
+            yield _Change(nodes[key].start_mark.index, _end(text, nodes[key]), _flow(value), said)
+
+
+def _end(text: str, node: Any) -> int:
+    """Where the node's own text ends; YAML's marks count the comments behind a block to it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(text, last[1] if isinstance(last, tuple) else last)
+    start: int = node.start_mark.index
+    return start + len(text[start : node.end_mark.index].rstrip())
+
+
+def _flow(value: Any) -> str:
+    return str(yaml.safe_dump([value], default_flow_style=True, width=2**31, allow_unicode=True)).strip()[1:-1]

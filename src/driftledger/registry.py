@@ -43,6 +43,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
 EXTRAS = {
     "datasets": "huggingface",
     "huggingface_hub": "huggingface",
+    "safetensors": "torch",
     "openai": "openai",
     "torch": "torch",
     "torchvision": "torch",

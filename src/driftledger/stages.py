@@ -7,6 +7,8 @@ from pathlib import Path
 
 from driftledger.benchmarks.genception import chain as chains
 from driftledger.benchmarks.genception import drift as drifts
+from driftledger.calls import CallStore
+from driftledger.components import Component
 from driftledger.datasets.build import build
 from driftledger.errors import StoreError
 from driftledger.layout import Combination, samples_file
@@ -21,6 +23,7 @@ from driftledger.records import (
     write_json,
     write_jsonl,
 )
+from driftledger.remote.component import RemoteComponent
 from driftledger.reports.chains_picture import draw_chains
 from driftledger.reports.leaderboard import write_leaderboard
 
@@ -54,9 +57,18 @@ def chain(project: Project, dataset: str, model: str, generator: str) -> None:
     protocol = project.chain_protocol(dataset, project.model(model), project.generator(generator))
     with project.only_one(target), project.store() as store:
         collected = chains.collect(protocol, read_samples(source), store, f"{dataset} · {model} · {generator}")
+        for component in (protocol.model, protocol.generator):
+            _say_spent(component, store)
         chains.check_failures(collected, project.settings.genception.min_coverage)
         with new_folder(target) as folder:
             chains.write_chains(folder, protocol, (model, generator), collected)
+
+
+def _say_spent(component: Component, store: CallStore) -> None:
+    if isinstance(component, RemoteComponent):
+        spent = store.spent(component.fingerprint)
+        cost = f", cost {spent.cost:.2f}" if component.prices else ""
+        print(f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True)
 
 
 def drift(project: Project, dataset: str, combination: Combination) -> None:

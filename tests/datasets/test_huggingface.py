@@ -245,6 +245,16 @@ def test_a_class_without_a_name_is_one_sentence(tmp_path: Path) -> None:
     assert [entry.category for entry in entries] == ["cat", "-1"]
 
 
+def test_of_rows_that_share_a_value_the_first_is_taken(tmp_path: Path) -> None:
+    """As MME has two questions about each image; equal images of different ids stay."""
+    images = [{"bytes": png(red), "path": None} for red in (10, 10, 20, 20, 10)]
+    folder = parquet(tmp_path / "mme", images, question_id=["a/1", "a/1", "a/2", "a/2", "b/1"])
+    _, entries = built(HuggingFace(path=str(folder), unique_column="question_id"), tmp_path)
+    assert [entry.id for entry in entries] == ["0", "2", "4"]
+    _, few = built(HuggingFace(path=str(folder), unique_column="question_id", limit=2), tmp_path)
+    assert [entry.id for entry in few] == ["0", "2"]
+
+
 def test_the_limit_takes_the_first_rows_and_renames_none(tmp_path: Path) -> None:
     folder = parquet(tmp_path / "pets", [{"bytes": png(red), "path": None} for red in range(12)])
     _, all_of_them = built(HuggingFace(path=str(folder)), tmp_path)

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
@@ -14,6 +15,7 @@ from driftledger.checkpoints.source import Source, find_source
 from driftledger.components import Component, Operational, library_versions
 from driftledger.errors import ConfigError, MissingExtraError, OutOfMemoryError
 from driftledger.registry import import_extra
+from driftledger.shown import for_line
 
 TRUST = "DRIFTLEDGER_TRUST_REMOTE_CODE"
 
@@ -27,6 +29,8 @@ class CheckpointComponent(Component):
     """
 
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
+    extra: ClassVar[str] = "torch"
+    """What of this package's extras installs them."""
 
     path: Operational[str] = Field(min_length=1)
     """A local folder, or an id on the hub; what is found there is in the identity."""
@@ -82,16 +86,24 @@ class CheckpointComponent(Component):
         )
 
     def identity(self) -> dict[str, Any]:
-        try:
-            versions = library_versions(*self.libraries)
-        except ModuleNotFoundError as error:
-            import_extra(str(error.name))  # which says in a sentence what to install
-            raise MissingExtraError(f"the library {error.name!r} is not installed") from None
         return {
             "weights": self.source.identity(),
             "device": self.torch_device.partition(":")[0],
-            "libraries": versions,
+            "libraries": self.versions_of(*self.libraries),
         }
+
+    def versions_of(self, *libraries: str) -> dict[str, str]:
+        """Distribution name → installed version.
+
+        Raises:
+            MissingExtraError: one is not installed.
+        """
+        try:
+            return library_versions(*libraries)
+        except PackageNotFoundError as error:
+            raise MissingExtraError(
+                f"the library {error.name!r} is not installed; run: pip install 'driftledger[{self.extra}]'"
+            ) from None
 
     @property
     def loaded(self) -> Any:
@@ -102,16 +114,21 @@ class CheckpointComponent(Component):
             OutOfMemoryError: it does not fit.
         """
         if self._loaded is None:
-            with memory_guard(self.path), self._trouble_in_one_sentence():
+            with self._trouble_in_one_sentence(), memory_guard(self.path):
+                if self.dtype == "float32":
+                    import_extra("torch").backends.cudnn.allow_tf32 = False  # which has the digits of float16
                 self._loaded = self.load(self.source)
         return self._loaded
 
     @contextmanager
     def _trouble_in_one_sentence(self) -> Iterator[None]:
+        """Let whatever the libraries say about files that are missing, broken or of another shape be a sentence."""
+        configuration = import_extra("huggingface_hub.errors").StrictDataclassError
+        weights = import_extra("safetensors").SafetensorError
         try:
             yield
-        except (OSError, ValueError, ImportError, KeyError) as error:
-            said = " ".join(str(error).split()) or type(error).__name__
+        except (OSError, ValueError, ImportError, KeyError, RuntimeError, configuration, weights) as error:
+            said = for_line(str(error)) or type(error).__name__
             raise ConfigError(f"{self.path!r:.200} cannot be loaded: {said:.400}") from None
 
     def release(self) -> None:
@@ -134,7 +151,7 @@ def memory_guard(what: str) -> Iterator[None]:
         full = error
     else:
         return
-    message = f"{what}: out of memory ({' '.join(str(full).split()):.200})"
+    message = f"{what}: out of memory ({for_line(str(full)):.200})"
     del full  # its traceback holds the tensors
     _free()
     raise OutOfMemoryError(message)

@@ -65,10 +65,10 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _commit_of(repository: str, revision: str) -> str:
-    hub = import_extra("huggingface_hub")
+    hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
     try:
         return str(hub.HfApi().model_info(repository, revision=revision).sha)
-    except (hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError) as error:
+    except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:
         cached = _cached_commit(hub, repository, revision)
         if cached is not None:
             return cached

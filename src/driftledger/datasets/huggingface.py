@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from driftledger.canonical import sha256_of
+from driftledger.canonical import canonical_json, sha256_of
 from driftledger.datasets.base import DatasetProvider, SourceItem, digest_files, read_file
 from driftledger.datasets.image_folder import printable
 from driftledger.errors import ConfigError, DataError, unknown_name
@@ -39,14 +39,16 @@ class HuggingFace(DatasetProvider):
     """Without it a sample's id is the number of its row."""
     category_column: str | None = None
     label_column: str | None = None
+    unique_column: str | None = None
+    """Of rows with the same value here only the first is taken, e.g. of MME's two questions about each image."""
     limit: int | None = Field(default=None, ge=1)
     """How many rows are taken, from the first on."""
 
     def items(self) -> Iterator[SourceItem]:
         rows = self._rows()
         digits = len(str(max(len(rows) - 1, 0)))  # of all rows, so that another limit does not rename samples
-        taken = rows if self.limit is None else rows.select(range(min(self.limit, len(rows))))
-        for number, row in enumerate(taken):
+        taken = self._first_rows(rows)[: self.limit]
+        for number, row in zip(taken, rows.select(taken), strict=True):
             place = f"row {number} of {self.split}"
             image = row[self.image_column] or {}
             file = self._file_name(image.get("path"))
@@ -60,6 +62,14 @@ class HuggingFace(DatasetProvider):
                 label=named(self.label_column),
                 source={"row": str(number)} | ({"file": file} if file else {}),
             )
+
+    def _first_rows(self, rows: Any) -> list[int]:
+        if self.unique_column is None:
+            return list(range(len(rows)))
+        first: dict[str, int] = {}
+        for number, value in enumerate(rows[self.unique_column]):
+            first.setdefault(canonical_json(value), number)
+        return list(first.values())
 
     def source_digest(self) -> str:
         folder = self._folder
@@ -119,7 +129,7 @@ class HuggingFace(DatasetProvider):
         return self._needed_columns(rows)
 
     def _needed_columns(self, rows: Any) -> Any:
-        columns = [self.image_column, self.id_column, self.category_column, self.label_column]
+        columns = [self.image_column, self.id_column, self.category_column, self.label_column, self.unique_column]
         for column in columns:
             if column is not None and column not in rows.features:
                 raise ConfigError(unknown_name(f"{self.path}: column", column, rows.features))
@@ -156,13 +166,13 @@ class HuggingFace(DatasetProvider):
         if folder is not None and ".." not in file.parts and file.is_relative_to(folder.resolve()):
             return True
         downloads = import_extra("datasets").config.DOWNLOADED_DATASETS_PATH
-        hub = import_extra("huggingface_hub").constants.HF_HUB_CACHE
+        hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE
         return any(file.resolve().is_relative_to(Path(cache).resolve()) for cache in (downloads, hub))
 
     @contextmanager
     def _trouble_in_one_sentence(self) -> Iterator[None]:
         datasets = import_extra("datasets")
-        http_error = import_extra("huggingface_hub").errors.HTTPError
+        http_error = import_extra("huggingface_hub.errors").HTTPError
         try:
             yield
         except (datasets.exceptions.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-"""The call store beside an event loop: one thread does its work, and what arrives together is written together."""
+"""The call store beside an event loop: one thread works on its rows, and what arrives together is written together."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,13 +26,17 @@ class Disk:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._store.spent, component)
 
     async def put(self, finished: Sequence[Finished]) -> list[Result]:
-        """As :meth:`CallStore.put`, in one transaction with whatever else is due."""
+        """As :meth:`CallStore.put`: images side by side, and rows in one transaction with whatever else is due."""
         loop = asyncio.get_running_loop()
-        futures = [loop.create_future() for _ in finished]
-        self._due += zip(finished, futures, strict=True)
+        kept = await asyncio.gather(*(self._kept(item) for item in finished))
+        futures = [loop.create_future() for _ in kept]
+        self._due += zip(kept, futures, strict=True)
         if self._writer is None:
             self._writer = asyncio.create_task(self._write())
         return list(await asyncio.gather(*futures))
+
+    async def _kept(self, item: Finished) -> Finished:
+        return item if item.png is None else await asyncio.to_thread(self._store.keep_image, item)
 
     async def _write(self) -> None:
         loop = asyncio.get_running_loop()

@@ -48,8 +48,9 @@ class Services:
         """Make one call; what cannot be had is a result whose outcome is ``failed``."""
         line, once = self._open[call.component.fingerprint]
         answered = await _answer(line, once, call)
+        answer = answered.answer or _failed(call, answered.error)
         # Encoding an image takes longer than handing it to a thread.
-        result, png = await asyncio.to_thread(result_of, answered.answer or _failed(call, answered.error))
+        result, png = result_of(answer) if isinstance(answer, Reply) else await asyncio.to_thread(result_of, answer)
         usage = answered.answer.usage if answered.answer else None
         tokens = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
         bill = answered.bill

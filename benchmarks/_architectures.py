@@ -1,0 +1,159 @@
+"""LLaVA-1.5-7B and Stable Diffusion 1.4 with random weights: speed hangs on shapes, not on what was learnt."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
+from transformers import (
+    CLIPTextConfig,
+    CLIPTextModel,
+    CLIPVisionConfig,
+    LlamaConfig,
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    LlavaProcessor,
+)
+from transformers.models.llava.image_processing_llava import LlavaImageProcessor
+
+from tests.checkpoints.text import CLIP_LENGTH, chat_tokenizer, clip_tokenizer
+
+PATCH = 14
+TEMPLATE = (
+    "{% for message in messages %}{{ message['role'] | upper }}: {% for part in message['content'] %}"
+    "{% if part['type'] == 'image' %}<image>\n{% else %}{{ part['text'] }}{% endif %}{% endfor %} {% endfor %}"
+    "ASSISTANT:"
+)
+
+
+class Width(NamedTuple):
+    """Of a transformer."""
+
+    hidden: int
+    inner: int
+    layers: int
+    heads: int
+
+    def config(self) -> dict[str, int]:
+        return {
+            "hidden_size": self.hidden,
+            "intermediate_size": self.inner,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads,
+        }
+
+
+class Scale(NamedTuple):
+    """How large the two are."""
+
+    vision: Width
+    language: Width
+    vocabulary: int
+    image_side: int
+    text: Width
+    unet: tuple[int, ...]
+    decoder: tuple[int, ...]
+    drawn_side: int
+
+
+FULL = Scale(
+    vision=Width(1024, 4096, 24, 16),
+    language=Width(4096, 11008, 32, 32),
+    vocabulary=32064,
+    image_side=336,
+    text=Width(768, 3072, 12, 12),
+    unet=(320, 640, 1280, 1280),
+    decoder=(128, 256, 512, 512),
+    drawn_side=512,
+)
+REDUCED = Scale(
+    vision=Width(128, 512, 4, 4),
+    language=Width(256, 688, 4, 4),
+    vocabulary=2048,
+    image_side=112,
+    text=Width(128, 512, 4, 4),
+    unet=(32, 64, 128, 128),
+    decoder=(32, 32, 64, 64),
+    drawn_side=128,
+)
+
+
+def build_llava(folder: Path, scale: Scale) -> int:
+    """Save the model and its processor; returns the number of its weights."""
+    tokenizer = chat_tokenizer("</s>", ["<image>", "<s>"])
+    vision = CLIPVisionConfig(**scale.vision.config(), image_size=scale.image_side, patch_size=PATCH)
+    language = LlamaConfig(**scale.language.config(), vocab_size=scale.vocabulary, max_position_embeddings=4096)
+    config = LlavaConfig(
+        vision_config=vision,
+        text_config=language,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_seq_length=(scale.image_side // PATCH) ** 2,
+    )
+    sides = {"height": scale.image_side, "width": scale.image_side}
+    processor = LlavaProcessor(
+        LlavaImageProcessor(size={"shortest_edge": scale.image_side}, crop_size=sides),
+        tokenizer,
+        patch_size=PATCH,
+        num_additional_image_tokens=1,
+        vision_feature_select_strategy="default",
+        chat_template=TEMPLATE,
+    )
+    with _fast_and_random():
+        model = LlavaForConditionalGeneration(config)
+    return _save(folder, model, processor)
+
+
+def build_stable_diffusion(folder: Path, scale: Scale) -> int:
+    """Save the pipeline; returns the number of its weights."""
+    cross = ("CrossAttnDownBlock2D",) * (len(scale.unet) - 1)
+    up = ("CrossAttnUpBlock2D",) * (len(scale.unet) - 1)
+    text = CLIPTextConfig(**scale.text.config(), max_position_embeddings=CLIP_LENGTH)
+    with _fast_and_random():
+        pipeline = StableDiffusionPipeline(
+            vae=AutoencoderKL(
+                block_out_channels=scale.decoder,
+                down_block_types=("DownEncoderBlock2D",) * len(scale.decoder),
+                up_block_types=("UpDecoderBlock2D",) * len(scale.decoder),
+                layers_per_block=2,
+                latent_channels=4,
+                sample_size=scale.drawn_side,
+            ),
+            text_encoder=CLIPTextModel(text),
+            tokenizer=clip_tokenizer(),
+            unet=UNet2DConditionModel(
+                sample_size=scale.drawn_side // 8,
+                block_out_channels=scale.unet,
+                down_block_types=(*cross, "DownBlock2D"),
+                up_block_types=("UpBlock2D", *up),
+                cross_attention_dim=scale.text.hidden,
+            ),
+            scheduler=DDIMScheduler(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear"),
+            safety_checker=None,
+            feature_extractor=None,
+            requires_safety_checker=False,
+        )
+    pipeline.save_pretrained(folder)
+    parts = [part for part in pipeline.components.values() if isinstance(part, torch.nn.Module)]
+    return sum(weight.numel() for part in parts for weight in part.parameters())
+
+
+@contextmanager
+def _fast_and_random() -> Iterator[None]:
+    """On the GPU where there is one, in bfloat16: 7 billion float32 weights would take 28 GB and minutes."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    before = torch.get_default_dtype()
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with torch.device(device):
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _save(folder: Path, model: Any, processor: Any) -> int:
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return sum(weight.numel() for weight in model.parameters())

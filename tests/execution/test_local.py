@@ -1,0 +1,143 @@
+"""What happens when memory runs out."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from PIL import Image
+
+from driftledger.call_result import Context, Result
+from driftledger.calls import CallStore
+from driftledger.canonical import sha256_file
+from driftledger.components import Generator, Model
+from driftledger.errors import OutOfMemoryError
+from driftledger.execution.run import run_protocols
+from driftledger.execution.steps import Ask, Draw, Steps
+from driftledger.progress import Progress
+from driftledger.types import Conversation, Generated, ImageFile, Reply
+from tests.conftest import draw
+
+MEMORY = {"most": 100}
+HELD: dict[str, int] = {}
+LOADS: list[str] = []
+BATCHES: list[tuple[str, int]] = []
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    yield
+    MEMORY["most"] = 100
+    for seen in (HELD, LOADS, BATCHES):
+        seen.clear()
+
+
+class Heavy:
+    """Weights of ``weight`` units stay until released; each item of a batch takes one more while it is worked on."""
+
+    weight: int
+    provider: ClassVar[str]
+
+    def work(self, items: int) -> None:
+        if self.provider not in HELD:
+            self.take(self.weight)
+            HELD[self.provider] = self.weight
+            LOADS.append(self.provider)
+        self.take(items)
+        BATCHES.append((self.provider, items))
+
+    def take(self, units: int) -> None:
+        if sum(HELD.values()) + units > MEMORY["most"]:
+            raise OutOfMemoryError(f"{self.provider}: out of memory ({units} more units)")
+
+    def release(self) -> None:
+        HELD.pop(self.provider, None)
+
+
+class HeavyModel(Heavy, Model):
+    provider: ClassVar[str] = "heavy_model"
+    version: ClassVar[str] = "1"
+    weight: int = 50
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        self.work(len(conversations))
+        images = [conversation.last_image for conversation in conversations]
+        return [Reply(image.sha256[:8]) for image in images if image is not None]
+
+
+class HeavyGenerator(Heavy, Generator):
+    provider: ClassVar[str] = "heavy_generator"
+    version: ClassVar[str] = "1"
+    weight: int = 40
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        self.work(len(prompts))
+        return [Generated(Image.new("RGB", (8, 8), f"#{prompt[:6]}")) for prompt in prompts]
+
+
+def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> Steps[list[Result]]:
+    results: list[Result] = []
+    for t in (1, 2):
+        context = Context("d", f"s{number}", t)
+        results.append((yield Ask(model, "describe", Conversation.ask("What?", image), context)))
+        results.append((yield Draw(generator, results[-1].text or "", number, context)))
+        assert results[-1].image is not None
+        image = results[-1].image
+    return results
+
+
+def run(model: Model, generator: Generator, folder: Path, name: str) -> list[list[Result]]:
+    paths = [draw(folder / f"{number}.png", number) for number in range(8)]
+    images = [ImageFile(path, sha256_file(path)) for path in paths]
+    with CallStore(folder / name) as store, Progress("test", total=32) as progress:
+        protocols = [chain(model, generator, image, number) for number, image in enumerate(images)]
+        return run_protocols(protocols, store, progress, most_calls=4)
+
+
+def test_with_room_for_both_each_is_loaded_once(tmp_path: Path) -> None:
+    results = run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "store")
+    assert LOADS == ["heavy_model", "heavy_generator"]
+    assert {size for _, size in BATCHES} == {4}
+    assert all(result.note is None for chain in results for result in chain)
+
+
+def test_without_room_for_both_each_is_loaded_once_per_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "roomy")
+    forget()
+    MEMORY["most"] = 60
+    found = run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "crowded")
+    assert LOADS == ["heavy_model", "heavy_generator"] * 2
+    assert {size for _, size in BATCHES} == {4}
+    assert [[result.text for result in chain] for chain in found] == [
+        [result.text for result in chain] for chain in expected
+    ]
+    assert "heavy_generator now has the memory to itself" in capsys.readouterr().err
+
+
+def forget() -> None:
+    for seen in (HELD, LOADS, BATCHES):
+        seen.clear()
+
+
+def test_a_batch_that_does_not_fit_is_halved_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    MEMORY["most"] = 53
+    results = run(HeavyModel(batch_size=8), HeavyGenerator(batch_size=8), tmp_path, "store")
+    assert [size for name, size in BATCHES if name == "heavy_model"] == [2] * 8
+    assert [size for name, size in BATCHES if name == "heavy_generator"] == [8] * 2
+    assert {result.note for chain in results for result in chain[::2]} == {
+        "made in a batch of 2 instead of 8: out of memory"
+    }
+    assert {result.note for chain in results for result in chain[1::2]} == {None}
+    said = capsys.readouterr().err
+    assert "going on with batches of 4 instead of 8 for heavy_model" in said
+    assert said.count("going on with batches of 2") == 1  # and not tried anew in each batch
+
+
+def test_what_does_not_fit_at_all_is_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
+    MEMORY["most"] = 55
+    with pytest.raises(OutOfMemoryError, match="not even one call to heavy_generator fits: take a smaller checkpoint"):
+        run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4, weight=55), tmp_path, "store")
+    forget()
+    MEMORY["most"] = 200
+    run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4, weight=55), tmp_path, "store")
+    assert [name for name, _ in BATCHES] == ["heavy_generator"] * 2 + ["heavy_model"] * 2 + ["heavy_generator"] * 2
