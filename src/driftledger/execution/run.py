@@ -2,10 +2,10 @@
 
 import asyncio
 import sys
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from driftledger.call_result import Result
 from driftledger.calls import CallStore
@@ -46,9 +46,11 @@ class _Run(Generic[R]):
         self._services = Services()
         self._local = LocalCalls()
         self._local_thread = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
-        self._waiting: dict[int, Call] = {}
+        self._due: deque[tuple[int, Call]] = deque()  # to services
+        self._waiting: dict[int, Call] = {}  # for their batch
         self._under_way: dict[asyncio.Task[list[Result]], list[int]] = {}
-        self._asked: dict[str, asyncio.Task[list[Result]]] = {}  # calls to services under way, by digest
+        self._over: asyncio.Queue[asyncio.Task[list[Result]]] = asyncio.Queue()
+        self._asked: dict[str, asyncio.Task[list[Result]]] = {}  # of services, by digest
         self._batch: asyncio.Task[list[Result]] | None = None
         self._at_work: str | None = None  # fingerprint of the local component that was used last
         self._returned: dict[int, R] = {}
@@ -67,11 +69,11 @@ class _Run(Generic[R]):
         for index in range(len(self._protocols)):
             self._advance(index, None)
         try:
-            while self._waiting or self._under_way:
+            while self._due or self._waiting or self._under_way:
                 await self._start_what_is_due()
-                done, _ = await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    self._take(task)
+                self._take(await self._over.get())
+                while not self._over.empty():
+                    self._take(self._over.get_nowait())
         except BaseException as error:
             await self._let_finish(error)
             raise
@@ -87,8 +89,12 @@ class _Run(Generic[R]):
     def _advance(self, index: int, result: Result | None) -> None:
         protocol = self._protocols[index]
         try:
-            self._waiting[index] = next(protocol) if result is None else protocol.send(result)
+            call = next(protocol) if result is None else protocol.send(result)
             self._made[index] += 1
+            if is_remote(call):
+                self._due.append((index, call))
+            else:
+                self._waiting[index] = call
         except StopIteration as stop:
             self._returned[index] = stop.value
             self._progress.skip(self._most_calls - self._made[index])
@@ -98,29 +104,33 @@ class _Run(Generic[R]):
         if task is self._batch:
             self._batch = None
         else:
-            self._asked = {digest: other for digest, other in self._asked.items() if other is not task}
+            del self._asked[task.get_name()]
             results = results * len(indices)
         for index, result in zip(indices, results, strict=True):
             self._advance(index, result)
         self._progress.update(len(indices))
 
     async def _start_what_is_due(self) -> None:
-        for index in [index for index, call in self._waiting.items() if is_remote(call)]:
-            await self._start_call(index)
+        while self._due:
+            await self._start_call(*self._due.popleft())
         if self._batch is None and (block := self._next_block()):
             calls = [self._waiting.pop(index) for index in block]
             self._at_work = calls[0].component.fingerprint
-            self._batch = asyncio.create_task(self._perform(calls))
+            self._batch = self._start(self._perform(calls), "batch")
             self._under_way[self._batch] = block
 
-    async def _start_call(self, index: int) -> None:
-        call = self._waiting.pop(index)
+    async def _start_call(self, index: int, call: Call) -> None:
         digest = call.key.digest
         if digest not in self._asked:
             await self._services.open_for(call, self._disk.spent)
-            self._asked[digest] = asyncio.create_task(self._call(call, digest))
-            self._under_way[self._asked[digest]] = []
+            self._asked[digest] = self._start(self._call(call, digest), digest)
         self._under_way[self._asked[digest]].append(index)
+
+    def _start(self, work: Coroutine[Any, Any, list[Result]], name: str) -> asyncio.Task[list[Result]]:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(self._over.put_nowait)
+        self._under_way[task] = []
+        return task
 
     async def _call(self, call: Call, digest: str) -> list[Result]:
         stored = await self._disk.get([digest])
