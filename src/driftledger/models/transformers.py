@@ -106,8 +106,10 @@ class Transformers(CheckpointComponent, Model):
         )
         wrong = {*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])}
         if wrong:
-            listed = first_few(sorted(wrong), 3)
-            raise ValueError(f"weights are missing or of another shape than its configuration says ({listed})")
+            raise ValueError(
+                "weights are missing or of another shape than its configuration says "
+                f"({first_few(sorted(wrong), 3)}); fetch it again, or mend path"
+            )
         return model
 
     def _quantization_config(self) -> Any:

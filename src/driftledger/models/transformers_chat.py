@@ -160,6 +160,7 @@ class Chat:
         )
 
     def _try_image_settings(self) -> None:
+        """So that the setting is blamed, and not the checkpoint."""
         refusals = (TypeError, ValueError, import_extra("huggingface_hub.errors").StrictDataclassError)
         try:
             self.processor.image_processor(Image.new("RGB", (64, 64)), return_tensors="pt", **self.image_settings)
