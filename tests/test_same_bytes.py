@@ -18,6 +18,7 @@ DEFAULT_RUN = """
 from itertools import pairwise
 from pathlib import Path
 from driftledger import stages
+from driftledger.project import Project
 
 project = Project(Path.cwd())
 run = project.settings.run
