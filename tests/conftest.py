@@ -90,9 +90,10 @@ class Checkout:
 
 
 def shapes_only(params: dict[str, Any]) -> None:
-    """The smallest selection: drawn images, two iterations, one model."""
+    """The smallest selection: drawn images, two iterations, one model, no questions."""
     params["run"]["datasets"] = ["my_images"]
     params["run"]["models"] = ["regions_medium"]
+    params["run"]["question_sets"] = []
     params["genception"]["iterations"] = 2
     params["genception"]["bootstrap"]["resamples"] = 200
 

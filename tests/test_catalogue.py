@@ -111,7 +111,8 @@ def test_entries_are_checked_without_their_libraries_and_without_a_network() -> 
 
 def test_the_embedded_components_stay_selected() -> None:
     chosen = [build(section, name) for section in PROVIDERS for name in getattr(SETTINGS.run, section)]
-    assert {one.provider for one in chosen} == {"photos", "regions", "blind", "painter", "layout"}
+    controls = {"blind", "always_refuse", "random_choice"}
+    assert {one.provider for one in chosen} == {"photos", "regions", "painter", "layout", "scenes"} | controls
 
 
 def test_only_listed_entries_run_foreign_code() -> None:

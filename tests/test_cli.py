@@ -12,7 +12,7 @@ import pytest
 from driftledger import cli, questions, stages
 from driftledger.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.layout import Combination, Layout
-from driftledger.ledger.evidence import Evidence, read_evidence
+from driftledger.ledger.evidence import Evidence, Selected, read_evidence
 from tests.conftest import REPOSITORY
 from tests.ledgers import COMBINATION, write_ledger
 
@@ -21,6 +21,10 @@ COMMANDS = {
     "dataset": ["shapes"],
     "chain": ["shapes", "seer", "brush"],
     "drift": ["shapes", "seer", "brush", "eye"],
+    "question_set": ["exam"],
+    "answer": ["exam", "seer"],
+    "grade": ["exam", "seer"],
+    "score": ["exam", "seer"],
     "report": [],
     "track": [],
 }
@@ -68,7 +72,7 @@ def test_arguments_go_to_the_stage_of_that_name(
 
 def evidence(folder: Path) -> Evidence:
     write_ledger(folder)
-    return read_evidence(Layout(folder), ["shapes"], COMBINATION)
+    return read_evidence(Layout(folder), Selected(["shapes"]), COMBINATION)
 
 
 def test_audit_prints_a_tree_or_json(

@@ -101,7 +101,7 @@ def test_the_prompts_are_the_papers() -> None:
 def test_the_repositorys_own_settings_load_and_build() -> None:
     settings = load_settings(REPOSITORY / "params.yaml")
     assert settings.genception.iterations == 5
-    assert settings.model("regions_fine") == Regions(detail="fine")
+    assert settings.model("regions_fine") == Regions(detail="fine", knowledge=True, refuses=True)
     assert settings.generator("painter") == Painter(longest_side=256)
     assert settings.encoder("layout") == Layout()
     assert settings.dataset("photos").groups["textual"] == ["text"]

@@ -14,16 +14,19 @@ SOURCE = REPOSITORY / "src" / "driftledger"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("types", "errors", "canonical", "shown", "images", "vocabulary", "progress", "layout"),
-    ("call_key", "call_result", "seeds", "strict", "metrics"),
+    ("call_key", "call_result", "seeds", "strict", "metrics", "parsing"),
     ("components", "registry", "calls"),
     ("remote", "checkpoints"),
     ("records",),
-    ("datasets", "models", "generators", "encoders"),
+    ("question_records",),
+    ("datasets",),
+    ("question_sets",),
+    ("models", "generators", "encoders"),
     ("config", "execution"),
     ("presets",),
     ("benchmarks",),
     ("ledger", "reports"),
-    ("tracking", "project"),
+    ("project", "tracking"),
     ("stages", "questions"),
     ("cli",),
 )

@@ -19,8 +19,8 @@ TYPED = [line.split("#")[0].split() for kind, block in CODE if kind == "console"
 TYPED += [span.split() for span in re.findall(r"`([^`\n]+)`", README)]
 
 
-def block(kind: str) -> str:
-    return next(text for found, text in CODE if found == kind)
+def blocks(kind: str) -> list[str]:
+    return [text for found, text in CODE if found == kind]
 
 
 @pytest.mark.parametrize("target", sorted({words[1] for words in TYPED if words[0] == "make" and len(words) > 1}))
@@ -42,17 +42,21 @@ def test_every_link_inside_the_repository_leads_somewhere() -> None:
 
 def test_three_lines_of_params_select_ones_own_images() -> None:
     params: dict[str, Any] = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
-    for section, changes in yaml.safe_load(block("yaml")).items():
-        params[section] |= changes
+    for block in blocks("yaml"):
+        for section, changes in yaml.safe_load(block).items():
+            params[section] |= changes
     settings = Settings.model_validate(params)
     assert settings.run.datasets == ("my_images",)
     assert settings.dataset("my_images").provider == "image_folder"
+    assert settings.question_set("mine").provider == "table"
 
 
 def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
-    providers = {name for section, table in PROVIDERS.items() if section != "datasets" for name in table}
+    providers = {
+        name for section, table in PROVIDERS.items() if section not in ("datasets", "question_sets") for name in table
+    }
     named = {words[0] for words in TYPED}
-    assert providers - {"regions", "blind", "painter", "layout"} <= named
+    assert providers - {"regions", "blind", "always_refuse", "random_choice", "rubric", "painter", "layout"} <= named
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
         extras = set(tomllib.load(file)["project"]["optional-dependencies"])
     promised = {extra for span in re.findall(r"(?:driftledger)?\[([a-z_]+)\]`", README) for extra in [span]}

@@ -59,6 +59,30 @@ def drift(dataset: Name, model: Name, generator: Name, encoder: Name) -> None:
     stages.drift(_project(), dataset, Combination(model, generator, encoder))
 
 
+@app.command(name="question_set")
+def question_set(question_set: Name) -> None:
+    """DVC stage: read, check and store a question set."""
+    stages.question_set(_project(), question_set)
+
+
+@app.command()
+def answer(question_set: Name, model: Name) -> None:
+    """DVC stage: put the questions to a model."""
+    stages.answer(_project(), question_set, model)
+
+
+@app.command()
+def grade(question_set: Name, model: Name) -> None:
+    """DVC stage: read what was chosen, or have the judge grade it."""
+    stages.grade(_project(), question_set, model)
+
+
+@app.command()
+def score(question_set: Name, model: Name) -> None:
+    """DVC stage: score a model's answers."""
+    stages.score(_project(), question_set, model)
+
+
 @app.command()
 def report() -> None:
     """DVC stage: write the leaderboard."""
@@ -92,6 +116,12 @@ def plan(
 
     planned = {name: calls.to_dict() for name, calls in questions.plan(_project()).items()}
     typer.echo(json.dumps(planned, indent=2) if as_json else plan_table(planned))
+
+
+@app.command()
+def diff(revision: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")]) -> None:
+    """Which answers are read otherwise than at that revision? Tells what a change of the parser or judge moved."""
+    typer.echo(for_terminal(questions.diff(_project(), revision)))
 
 
 @app.command()

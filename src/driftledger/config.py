@@ -18,6 +18,7 @@ from pydantic import (
 from driftledger.components import Component, Encoder, Generator, Model
 from driftledger.datasets.base import DatasetProvider
 from driftledger.errors import ConfigError, unknown_name
+from driftledger.question_sets.base import QuestionProvider
 from driftledger.registry import PROVIDERS, provider_class
 from driftledger.strict import Strict, explain
 
@@ -34,7 +35,8 @@ def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Selection = Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(_no_duplicates)]
+AnySelection = Annotated[tuple[Name, ...], AfterValidator(_no_duplicates)]
+Selection = Annotated[AnySelection, Field(min_length=1)]
 
 
 class Run(Strict):
@@ -44,6 +46,10 @@ class Run(Strict):
     models: Selection
     generators: Selection
     encoders: Selection
+    question_sets: AnySelection
+    """None, where only GenCeption is wanted."""
+    judge: Name
+    """The model that grades open answers."""
     seed: int = Field(ge=0, lt=2**32)
 
 
@@ -68,6 +74,42 @@ class GenCeption(Strict):
         if self.generate_prompt.count("{description}") != 1:
             raise ValueError("generate_prompt must hold the placeholder {description} exactly once")
         return self
+
+
+class Questions(Strict):
+    """Settings of the question benchmarks: MM-SAP, MM-Vet and MME."""
+
+    permutations: int = Field(ge=1, le=120)
+    choice_prompt: str
+    open_prompt: str
+    yes_no_prompt: str
+    grade_prompt: str
+    gradings: int = Field(ge=1, le=100)
+    count_free_refusals: bool
+    min_coverage: float = Field(ge=0.0, le=1.0)
+    bootstrap: Bootstrap
+
+    @model_validator(mode="after")
+    def _have_places(self) -> "Questions":
+        places = {
+            "choice_prompt": ("{question}", "{options}"),
+            "open_prompt": ("{question}",),
+            "yes_no_prompt": ("{question}",),
+            "grade_prompt": ("{question}", "{truth}", "{prediction}"),
+        }
+        for name, wanted in places.items():
+            for place in wanted:
+                if getattr(self, name).count(place) != 1:
+                    raise ValueError(f"{name} must hold the placeholder {place} exactly once")
+        return self
+
+    def prompt_for(self, protocol: str) -> str:
+        """The prompt of a benchmark's questions."""
+        return {"mm_sap": self.choice_prompt, "mm_vet": self.open_prompt, "mme": self.yes_no_prompt}[protocol]
+
+    def variants_of(self, protocol: str) -> int:
+        """How often each question is asked: once per permutation of its options, where it has any."""
+        return self.permutations if protocol == "mm_sap" else 1
 
 
 class Tracking(Strict):
@@ -111,20 +153,23 @@ class Settings(Strict):
 
     run: Run
     genception: GenCeption
+    questions: Questions
     tracking: Tracking
     datasets: Catalogue
     models: Catalogue
     generators: Catalogue
     encoders: Catalogue
+    question_sets: Catalogue
 
     @model_validator(mode="after")
     def _dvc_sees_every_key(self) -> "Settings":
-        for name, entry in self.datasets.items():
-            for key in _keys(entry.settings()):
-                if key in DVC_IGNORES:
-                    raise ValueError(
-                        f"datasets.{name}: a setting must not be called {key!r}: DVC would not see that it has changed"
-                    )
+        for section in ("datasets", "question_sets"):
+            for name, entry in getattr(self, section).items():
+                for key in _keys(entry.settings()):
+                    if key in DVC_IGNORES:
+                        raise ValueError(
+                            f"{section}.{name}: a setting must not be called {key!r}: DVC would not see its changes"
+                        )
         return self
 
     @model_validator(mode="after")
@@ -137,6 +182,8 @@ class Settings(Strict):
             for name in getattr(self.run, section):
                 if name not in catalogue:
                     raise ValueError(unknown_name(f"run.{section}:", name, catalogue))
+        if self.run.judge not in self.models:
+            raise ValueError(unknown_name("run.judge:", self.run.judge, self.models))
         return self
 
     def dataset(self, name: str) -> DatasetProvider:
@@ -159,14 +206,23 @@ class Settings(Strict):
         """The encoder behind a catalogue name; errors as in :meth:`dataset`."""
         return cast(Encoder, self._build("encoders", name))
 
-    def _build(self, section: str, name: str) -> Component | DatasetProvider:
+    @property
+    def needs_judge(self) -> bool:
+        """Whether a selected question set has open questions."""
+        return any(self.question_set(name).protocol == "mm_vet" for name in self.run.question_sets)
+
+    def question_set(self, name: str) -> QuestionProvider:
+        """The question set provider behind a catalogue name; errors as in :meth:`dataset`."""
+        return cast(QuestionProvider, self._build("question_sets", name))
+
+    def _build(self, section: str, name: str) -> Component | DatasetProvider | QuestionProvider:
         catalogue: Mapping[str, Entry] = getattr(self, section)
         if name not in catalogue:
             raise ConfigError(unknown_name(f"{PARAMS}: {section}:", name, catalogue))
         entry = catalogue[name]
         cls = provider_class(section, entry.provider)
         try:
-            return cast(Component | DatasetProvider, cls.model_validate(entry.settings()))
+            return cast(Component | DatasetProvider | QuestionProvider, cls.model_validate(entry.settings()))
         except ValidationError as error:
             raise ConfigError(explain(error, f"{PARAMS}: {section}.{name}")) from None
 

@@ -36,6 +36,19 @@ class Layout(NamedTuple):
     def chain(self, dataset: str, model: str, generator: str) -> Path:
         return self.root / "data" / "chains" / dataset / model / generator
 
+    def question_set(self, question_set: str) -> Path:
+        return self.root / "data" / "questions" / question_set
+
+    def answers(self, question_set: str, model: str) -> Path:
+        return self.root / "data" / "answers" / question_set / model
+
+    def grades(self, question_set: str, model: str) -> Path:
+        return self.root / "data" / "grades" / question_set / model
+
+    def question_scores(self, question_set: str, model: str) -> Path:
+        """The score file; what became of each question stands beside it, ending in ``.questions.jsonl``."""
+        return self.root / "reports" / "scores" / "questions" / question_set / f"{model}.json"
+
     def scores(self, benchmark: str, dataset: str, combination: Combination) -> Path:
         """The score file; its per-sample values stand beside it, ending in ``.samples.jsonl``."""
         model, generator, encoder = combination
@@ -55,6 +68,27 @@ class Layout(NamedTuple):
 def samples_file(score_file: Path) -> Path:
     """The per-sample values that belong to a score file."""
     return score_file.with_suffix(".samples.jsonl")
+
+
+def questions_file(score_file: Path) -> Path:
+    """What became of each question, beside a question score."""
+    return score_file.with_suffix(".questions.jsonl")
+
+
+def question_set_stage(question_set: str) -> str:
+    return f"question_set@{question_set}"
+
+
+def answer_stage(question_set: str, model: str) -> str:
+    return f"answer@{question_set}-{model}"
+
+
+def grade_stage(question_set: str, model: str) -> str:
+    return f"grade@{question_set}-{model}"
+
+
+def score_stage(question_set: str, model: str) -> str:
+    return f"score@{question_set}-{model}"
 
 
 def dataset_stage(dataset: str) -> str:

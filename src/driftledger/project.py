@@ -16,6 +16,7 @@ from driftledger.components import Component, Encoder, Generator, Model
 from driftledger.config import PARAMS, Settings, load_settings
 from driftledger.errors import StoreError
 from driftledger.layout import Combination, Layout, dataset_stage
+from driftledger.ledger.evidence import Selected
 from driftledger.records import DatasetCard, read_json, read_samples
 from driftledger.types import Sample
 
@@ -42,6 +43,11 @@ class Project:
         run = self.settings.run
         return [Combination(m, g, e) for m in run.models for g in run.generators for e in run.encoders]
 
+    @property
+    def selected(self) -> Selected:
+        """What every combination is evaluated on."""
+        return Selected(self.settings.run.datasets, self.settings.run.question_sets)
+
     def model(self, name: str) -> Model:
         """The model of that name, as ``resolve`` found it.
 
@@ -49,6 +55,10 @@ class Project:
             StoreError: it has changed since.
         """
         return self._as_resolved("models", name, self.settings.model(name))
+
+    def judge(self) -> Model:
+        """The judge, as ``resolve`` found it; errors as in :meth:`model`."""
+        return self._as_resolved("judge", "", self.settings.model(self.settings.run.judge))
 
     def generator(self, name: str) -> Generator:
         """The generator of that name, as ``resolve`` found it; errors as in :meth:`model`."""
@@ -87,7 +97,8 @@ class Project:
     def _as_resolved(self, section: str, name: str, component: C) -> C:
         """The component, unless a weight file or a branch has moved since DVC decided what to run."""
         noted = json.loads(self.layout.resolved.read_bytes()) if self.layout.resolved.is_file() else {}
-        expected = noted.get(section, {}).get(name, component.fingerprint)
+        found = noted.get(section, {})
+        expected = found.get(name, component.fingerprint) if isinstance(found, dict) else found
         if component.fingerprint != expected:
             raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
         return component

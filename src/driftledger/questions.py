@@ -9,6 +9,7 @@ from driftledger.errors import ConfigError
 from driftledger.execution.steps import Ask, Call, Draw
 from driftledger.execution.walk import stored_in, walk
 from driftledger.ledger.evidence import Evidence, read_evidence
+from driftledger.ledger.moved import as_lines, moved_since
 from driftledger.ledger.why import why as explain_call
 from driftledger.models.human import Human
 from driftledger.models.human_folder import Pending, write_sheet
@@ -20,7 +21,7 @@ def audit(project: Project, run: str) -> Evidence:
     """The evidence behind a run: by the name of a selected combination, or by what MLflow knows it by."""
     for combination in project.combinations:
         if run in (str(combination), "/".join(combination)):
-            return read_evidence(project.layout, project.settings.run.datasets, combination)
+            return read_evidence(project.layout, project.selected, combination)
     from driftledger.tracking.lookup import find_evidence  # MLflow takes a second to import
 
     return find_evidence(project.layout, project.settings.tracking, run)
@@ -30,6 +31,12 @@ def why(project: Project, key_or_sample: str) -> str:
     """Which part of a call's key differs from the nearest stored call."""
     with project.store() as store:
         return explain_call(store, key_or_sample)
+
+
+def diff(project: Project, revision: str) -> str:
+    """Which answers to the selected question sets are read or graded otherwise than at a Git revision."""
+    run = project.settings.run
+    return "\n".join(as_lines([*moved_since(project.layout, revision, run.question_sets, run.models)]))
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:

@@ -196,13 +196,18 @@ def read_json(path: Path, kind: type[R]) -> R:
     Raises:
         StoreError: it is missing, or is not a ``kind`` of a schema known here.
     """
-    return _parse(kind, _read(path), str(path))
+    return parse_json(_read(path), kind, str(path))
 
 
 def read_jsonl(path: Path, kind: type[R]) -> list[R]:
     """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`."""
-    lines = _read(path).removesuffix(b"\n").split(b"\n")  # not splitlines: a text may hold other line breaks
-    return [_parse(kind, line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if lines != [b""]]
+    return parse_jsonl(_read(path), kind, str(path))
+
+
+def parse_jsonl(data: bytes, kind: type[R], where: str) -> list[R]:
+    """What :func:`read_jsonl` finds in a file of these bytes, which errors call ``where``."""
+    lines = data.removesuffix(b"\n").split(b"\n")  # not splitlines: a text may hold other line breaks
+    return [parse_json(line, kind, f"{where}, line {number}") for number, line in enumerate(lines, 1) if lines != [b""]]
 
 
 def _read(path: Path) -> bytes:
@@ -212,7 +217,8 @@ def _read(path: Path) -> bytes:
         raise StoreError(f"{path} is missing; run 'dvc repro', or 'dvc pull' to fetch it") from None
 
 
-def _parse(kind: type[R], data: bytes, where: str) -> R:
+def parse_json(data: bytes, kind: type[R], where: str) -> R:
+    """What :func:`read_json` finds in a file of these bytes, which errors call ``where``."""
     unfit = f"{where} is not a {kind.__name__} of schema {kind.SCHEMA}"
     try:
         value = json.loads(data.decode())

@@ -20,6 +20,9 @@ PROVIDERS: dict[str, dict[str, str]] = {
     "models": {
         "regions": "driftledger.models.regions:Regions",
         "blind": "driftledger.models.blind:Blind",
+        "always_refuse": "driftledger.models.always_refuse:AlwaysRefuse",
+        "random_choice": "driftledger.models.random_choice:RandomChoice",
+        "rubric": "driftledger.models.rubric:Rubric",
         "human": "driftledger.models.human:Human",
         "openai": "driftledger.models.openai_chat:OpenAIChat",
         "transformers": "driftledger.models.transformers:Transformers",
@@ -37,6 +40,11 @@ PROVIDERS: dict[str, dict[str, str]] = {
         "open_clip": "driftledger.encoders.open_clip:OpenCLIP",
         "sentence": "driftledger.encoders.sentence:Sentence",
         "inception": "driftledger.encoders.inception:Inception",
+    },
+    "question_sets": {
+        "scenes": "driftledger.question_sets.scenes.provider:Scenes",
+        "table": "driftledger.question_sets.table:Table",
+        "huggingface": "driftledger.question_sets.huggingface:HuggingFaceQuestions",
     },
 }
 

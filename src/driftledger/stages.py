@@ -7,17 +7,23 @@ from pathlib import Path
 
 from driftledger.benchmarks.genception import chain as chains
 from driftledger.benchmarks.genception import drift as drifts
+from driftledger.benchmarks.questions import answers, grading, scoring
 from driftledger.calls import CallStore
+from driftledger.canonical import sha256_file
 from driftledger.components import Component
 from driftledger.datasets.build import build
 from driftledger.errors import StoreError
-from driftledger.layout import Combination, samples_file
+from driftledger.layout import Combination, questions_file, samples_file
 from driftledger.ledger.evidence import read_all_evidence
 from driftledger.project import Project
+from driftledger.question_records import AnswerRecord, AnswersCard, Calibration, QuestionScore
+from driftledger.question_sets.build import build as build_question_set
+from driftledger.question_sets.files import QuestionSetCard, read_questions
 from driftledger.records import (
     ScoreFile,
     new_folder,
     read_json,
+    read_jsonl,
     read_samples,
     write_bytes,
     write_json,
@@ -27,6 +33,9 @@ from driftledger.remote.component import RemoteComponent
 from driftledger.reports.chains_picture import draw_chains
 from driftledger.reports.leaderboard import write_leaderboard
 
+PICTURED = 4
+"""Models in the picture of chains, the first of the selection."""
+
 
 def resolve(project: Project) -> None:
     """Note what every selected name stands for now: a source's digest, a component's fingerprint.
@@ -35,13 +44,15 @@ def resolve(project: Project) -> None:
     of a component, and nothing else.
     """
     settings = project.settings
-    digests = {name: settings.dataset(name).source_digest() for name in settings.run.datasets}
-    prints = {
+    noted = {
+        "datasets": {name: settings.dataset(name).source_digest() for name in settings.run.datasets},
+        "question_sets": {name: settings.question_set(name).source_digest() for name in settings.run.question_sets},
+        "judge": settings.model(settings.run.judge).fingerprint if settings.needs_judge else "none",
         "models": {name: settings.model(name).fingerprint for name in settings.run.models},
         "generators": {name: settings.generator(name).fingerprint for name in settings.run.generators},
         "encoders": {name: settings.encoder(name).fingerprint for name in settings.run.encoders},
     }
-    write_json(project.layout.resolved, {"datasets": digests} | prints)
+    write_json(project.layout.resolved, noted)
 
 
 def dataset(project: Project, name: str) -> None:
@@ -88,14 +99,90 @@ def drift(project: Project, dataset: str, combination: Combination) -> None:
         write_json(target, score_file)
 
 
+def question_set(project: Project, name: str) -> None:
+    """Read, check and store one question set."""
+    target = project.layout.question_set(name)
+    with project.only_one(target):
+        build_question_set(name, project.settings.question_set(name), target)
+
+
+def answer(project: Project, question_set: str, model: str) -> None:
+    """Put every question of a set to one model."""
+    settings, layout = project.settings, project.layout
+    source, target = layout.question_set(question_set), layout.answers(question_set, model)
+    card = read_json(source / "question_set.json", QuestionSetCard)
+    protocol = answers.AnswerProtocol(
+        card=card,
+        folder=source,
+        model=project.model(model),
+        variants=settings.questions.variants_of(card.protocol),
+        prompt=settings.questions.prompt_for(card.protocol),
+        seed=settings.run.seed,
+    )
+    with project.only_one(target), project.store() as store:
+        collected = answers.collect(protocol, read_questions(source), store, f"{question_set} · {model}")
+        _say_spent(protocol.model, store)
+        answers.check_failures(collected, settings.questions.min_coverage)
+        with new_folder(target) as folder:
+            answers.write_answers(folder, protocol, model, collected)
+
+
+def grade(project: Project, question_set: str, model: str) -> None:
+    """Say what each answer of a model is worth."""
+    layout = project.layout
+    target, source = layout.grades(question_set, model), layout.answers(question_set, model)
+    questions = {question.id: question for question in read_questions(layout.question_set(question_set))}
+    card = read_json(source / "components.json", AnswersCard)
+    given = read_jsonl(source / "answers.jsonl", AnswerRecord)
+    with project.only_one(target), project.store() as store:
+        judging: tuple[str, grading.Judging] | None = None
+        calibration: list[Calibration] = []
+        if card.protocol == "mm_vet":
+            judging = _judging(project, question_set)
+            title = f"{question_set} · {model} · {judging[0]}"
+            grades, calibration = grading.judge(judging[1], questions, given, store, title)
+            _say_spent(judging[1].judge, store)
+        else:
+            grades = grading.read_choices(questions, given) if card.protocol == "mm_sap" else grading.read_yes_no(given)
+        grading.check_failures(grades, project.settings.questions.min_coverage)
+        with new_folder(target) as folder:
+            digest = sha256_file(source / "answers.jsonl")
+            grading.write_grades(folder, grades, calibration, (card, digest), judging)
+
+
+def _judging(project: Project, question_set: str) -> tuple[str, grading.Judging]:
+    settings, name = project.settings.questions, project.settings.run.judge
+    return name, grading.Judging(question_set, project.judge(), settings.grade_prompt, settings.gradings)
+
+
+def score(project: Project, question_set: str, model: str) -> None:
+    """Score one model's answers."""
+    layout, settings = project.layout, project.settings
+    target = layout.question_scores(question_set, model)
+    with project.only_one(target):
+        score_file, rows = scoring.score(
+            layout.question_set(question_set),
+            layout.answers(question_set, model),
+            layout.grades(question_set, model),
+            settings.questions,
+            settings.run.seed,
+        )
+        write_jsonl(questions_file(target), rows)
+        write_json(target, score_file)
+
+
 def report(project: Project) -> None:
     """Write the leaderboard of what is selected, and a picture of one sample's chains."""
     target = project.layout.leaderboard
     with project.only_one(target):
         scores = [_current(project, read_json(path, ScoreFile)) for path in selected_score_files(project)]
-        write_leaderboard(target, scores, project.settings.genception.iterations)
         run = project.settings.run
-        picture = draw_chains(project.layout, run.datasets[0], run.models, run.generators[0], run.encoders[0])
+        answered = [project.layout.question_scores(each, model) for each in run.question_sets for model in run.models]
+        asked = [read_json(path, QuestionScore) for path in answered]
+        write_leaderboard(target, scores, project.settings.genception.iterations, asked)
+        picture = draw_chains(
+            project.layout, run.datasets[0], run.models[:PICTURED], run.generators[0], run.encoders[0]
+        )
         write_bytes(project.layout.chains_picture, picture)
 
 
@@ -117,5 +204,5 @@ def track(project: Project) -> str:
     """Show what is selected in MLflow, and say in a line what that took."""
     from driftledger.tracking import project as tracking  # MLflow takes a second to import
 
-    evidence = read_all_evidence(project.layout, project.settings.run.datasets, project.combinations)
+    evidence = read_all_evidence(project.layout, project.selected, project.combinations)
     return tracking.show(project.layout, evidence, project.settings.tracking)

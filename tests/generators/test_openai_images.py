@@ -1,6 +1,5 @@
 """The image provider, through the real client and over a real socket."""
 
-import asyncio
 import base64
 import json
 from collections.abc import Iterator
@@ -11,28 +10,21 @@ from typing import Any
 import pytest
 from PIL import Image
 from pydantic import ValidationError
-from tenacity import wait_none
 
 from driftledger.errors import ServiceError
 from driftledger.generators import openai_images
 from driftledger.generators.openai_images import OpenAIImages
 from driftledger.registry import provider_class
-from driftledger.remote import patience
 from driftledger.remote.limits import Limits
 from driftledger.remote.patience import TransientError
 from driftledger.types import Generated, Outcome, Usage
 from tests.canned_server import Canned
-from tests.openai_server import Faults, OpenAIServer, draw
+from tests.openai_server import Faults, OpenAIServer, asking, draw
+from tests.openai_server.asking import KEY
 
 pytest.importorskip("openai")
 
-KEY = "sk-secret-0123456789abcdef"
-
-
-@pytest.fixture(autouse=True)
-def key_and_no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_BACKOFF", wait_none())
-    monkeypatch.setenv("TEST_KEY", KEY)
+key_and_no_backoff = pytest.fixture(autouse=True)(asking.key_and_no_backoff)
 
 
 def generator(base_url: str, **settings: Any) -> OpenAIImages:
@@ -40,13 +32,7 @@ def generator(base_url: str, **settings: Any) -> OpenAIImages:
 
 
 def attempt(images: OpenAIImages, prompt: str = "a red boat", seed: int = 5) -> Generated:
-    """One attempt, without what a line does about its failure."""
-
-    async def once() -> Generated:
-        async with images.connect() as drawn:
-            return await drawn(prompt, seed)
-
-    return asyncio.run(once())
+    return asking.attempt(images, prompt, seed)
 
 
 def png(image: Image.Image, kind: str = "PNG") -> bytes:

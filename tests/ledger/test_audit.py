@@ -8,7 +8,7 @@ import pytest
 from driftledger.layout import Layout
 from driftledger.ledger.audit import as_text
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.evidence import Evidence, read_evidence
+from driftledger.ledger.evidence import Evidence, Selected, read_evidence
 from driftledger.records import ScoreFile
 from tests.ledgers import COMBINATION, component, score_file, with_chain, write_ledger
 
@@ -19,7 +19,7 @@ HOSTILE = (
 
 def evidence_of(root: Path, score: ScoreFile | None = None) -> Evidence:
     write_ledger(root, score)
-    return read_evidence(Layout(root), ["shapes"], COMBINATION)
+    return read_evidence(Layout(root), Selected(["shapes"]), COMBINATION)
 
 
 def test_every_link_from_the_score_to_the_commit_is_there(tmp_path: Path) -> None:

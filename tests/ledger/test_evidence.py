@@ -12,7 +12,7 @@ from driftledger.errors import LedgerError
 from driftledger.layout import Layout, drift_stage
 from driftledger.ledger import code
 from driftledger.ledger.code import code_version, dirty_patch, packages
-from driftledger.ledger.evidence import Evidence, read_evidence
+from driftledger.ledger.evidence import Evidence, Selected, read_evidence
 from tests.ledgers import COMBINATION, lock_of, locked, score_file, write_ledger, write_lock
 
 DATASET, CHAIN, DRIFT = "dataset@shapes", "chain@shapes-seer-brush", "drift@shapes-seer-brush-eye"
@@ -29,7 +29,7 @@ def no_git_but_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(root: Path) -> Evidence:
-    return read_evidence(Layout(root), ["shapes"], COMBINATION)
+    return read_evidence(Layout(root), Selected(["shapes"]), COMBINATION)
 
 
 def git(root: Path, *arguments: str) -> str:

@@ -8,28 +8,21 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tenacity import wait_none
 
 from driftledger.canonical import sha256_file
 from driftledger.errors import ConfigError, ServiceError
 from driftledger.models.openai_chat import OpenAIChat
 from driftledger.registry import provider_class
-from driftledger.remote import patience
 from driftledger.remote.limits import Limits, Prices
 from driftledger.remote.patience import TransientError
 from driftledger.types import Conversation, ImageFile, Outcome, Reply, Subject, Turn, Usage
 from tests.conftest import draw
-from tests.openai_server import ChatAnswer, Faults, OpenAIServer
+from tests.openai_server import ChatAnswer, Faults, OpenAIServer, asking
+from tests.openai_server.asking import KEY, attempt
 
 pytest.importorskip("openai")
 
-KEY = "sk-secret-0123456789abcdef"
-
-
-@pytest.fixture(autouse=True)
-def key_and_no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_BACKOFF", wait_none())
-    monkeypatch.setenv("TEST_KEY", KEY)
+key_and_no_backoff = pytest.fixture(autouse=True)(asking.key_and_no_backoff)
 
 
 @pytest.fixture
@@ -40,16 +33,6 @@ def image(tmp_path: Path) -> ImageFile:
 
 def model(server: OpenAIServer, **settings: Any) -> OpenAIChat:
     return OpenAIChat(**{"model": "vision-1", "base_url": server.base_url, "api_key_env": "TEST_KEY"} | settings)
-
-
-def attempt(chat: OpenAIChat, conversation: Conversation) -> Reply:
-    """One attempt, without what a line does about its failure."""
-
-    async def once() -> Reply:
-        async with chat.connect() as reply:
-            return await reply(conversation)
-
-    return asyncio.run(once())
 
 
 def answered(image: ImageFile, answer: ChatAnswer, **settings: Any) -> Reply:

@@ -1,5 +1,6 @@
-"""Requests to the server: by the real client, and by hand."""
+"""Requests to the server: by a provider, by the real client, and by hand."""
 
+import asyncio
 import base64
 import json
 import socket
@@ -7,11 +8,31 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+from tenacity import wait_none
+
 from .images import draw
 from .requests import CHAT
 from .server import OpenAIServer
 
+KEY = "sk-secret-0123456789abcdef"
 PICTURE = draw("a picture", (40, 30))
+
+
+def key_and_no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put :data:`KEY` into ``TEST_KEY``, and let nobody wait before the next attempt."""
+    monkeypatch.setattr("driftledger.remote.patience._BACKOFF", wait_none())
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+def attempt(component: Any, *call: Any) -> Any:
+    """One attempt of a provider at a call, without what a line does about its failure."""
+
+    async def once() -> Any:
+        async with component.connect() as connected:
+            return await connected(*call)
+
+    return asyncio.run(once())
 
 
 def client(server: OpenAIServer, **settings: Any) -> Any:

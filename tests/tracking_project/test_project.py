@@ -21,7 +21,7 @@ from driftledger.calls import CallStore, Finished
 from driftledger.config import Tracking
 from driftledger.layout import Layout
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.evidence import Evidence, read_evidence
+from driftledger.ledger.evidence import Evidence, Selected, read_evidence
 from driftledger.records import ChainRecord, ScoreFile, read_jsonl
 from driftledger.tracking.content import Metric, RunContent
 from driftledger.tracking.project import key_of, run_content, tracking_uri
@@ -34,7 +34,7 @@ HOSTILE = "=cmd()|'<img src=x>\x1b[31m\u202e\n,;\"@"
 
 
 def evidence_of(root: Path, score: ScoreFile | None = None, code: CodeVersion = CLEAN) -> Evidence:
-    return read_evidence(Layout(root), ["shapes"], COMBINATION).model_copy(update={"code": code})
+    return read_evidence(Layout(root), Selected(["shapes"]), COMBINATION).model_copy(update={"code": code})
 
 
 def content(root: Path, score: ScoreFile | None = None, code: CodeVersion = CLEAN, **ledger: str) -> RunContent:
@@ -176,9 +176,10 @@ def test_the_content_is_in_the_same_order_in_every_process(tmp_path: Path) -> No
     write_ledger(tmp_path)
     code = (
         "import sys; from pathlib import Path; from driftledger.layout import Layout\n"
-        "from driftledger.ledger.evidence import read_evidence; from driftledger.tracking.project import run_content\n"
+        "from driftledger.ledger.evidence import Selected, read_evidence\n"
+        "from driftledger.tracking.project import run_content\n"
         "from tests.ledgers import COMBINATION; layout = Layout(Path(sys.argv[1]))\n"
-        "run = run_content(layout, read_evidence(layout, ['shapes'], COMBINATION))\n"
+        "run = run_content(layout, read_evidence(layout, Selected(['shapes']), COMBINATION))\n"
         "print([(m.key, m.step) for m in run.every_metric()], list(run.params), list(run.tags), list(run.artifacts))"
     )
     said = {

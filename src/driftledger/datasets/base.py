@@ -16,6 +16,8 @@ from driftledger.canonical import sha256_file, sha256_of
 from driftledger.errors import DataError
 from driftledger.strict import Strict
 
+MAX_PIXELS = 50_000_000
+"""What images may have where the settings say nothing else."""
 PILLOW_LIMIT = 2 * 89_478_485
 """Above this many pixels Pillow itself refuses an image, whatever we allow."""
 
@@ -39,7 +41,7 @@ class DatasetProvider(Strict, ABC):
 
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     """Group name → categories whose means are averaged in it, e.g. the paper's visual and textual."""
-    max_pixels: int = Field(default=50_000_000, ge=1, le=PILLOW_LIMIT)
+    max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused unread, as a decompression bomb."""
 
     @abstractmethod

@@ -16,7 +16,8 @@ from driftledger.errors import DataError, unknown_name
 from driftledger.images import png_bytes
 from driftledger.records import DatasetCard, SampleEntry, new_folder, write_json, write_jsonl
 
-_SAFE_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+SAFE_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+"""An id that is a file name on every disk."""
 
 
 def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
@@ -62,7 +63,7 @@ def _store(name: str, dataset: DatasetProvider, folder: Path) -> Iterable[Sample
 
 def _check_id(name: str, item: SourceItem, seen: dict[str, str]) -> None:
     """Check an id before it becomes a file name, and enter it into ``seen``: folded id → name of its source."""
-    if not _SAFE_ID.fullmatch(item.id):
+    if not SAFE_ID.fullmatch(item.id):
         raise DataError(
             f"{name}: {item.name} has the id {item.id!r:.200}, which is no safe file name; "
             "use up to 100 of A-Z a-z 0-9 _ - . and no leading dot"

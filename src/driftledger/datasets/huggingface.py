@@ -5,7 +5,7 @@ The library ``datasets`` finds and loads the rows; the images' bytes are taken u
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -45,19 +45,20 @@ class HuggingFace(DatasetProvider):
     """How many rows are taken, from the first on."""
 
     def items(self) -> Iterator[SourceItem]:
-        rows = self._rows()
+        columns = (self.id_column, self.category_column, self.label_column, self.unique_column)
+        rows = self.select(self.load(), [column for column in columns if column is not None])
         digits = len(str(max(len(rows) - 1, 0)))  # of all rows, so that another limit does not rename samples
         taken = self._first_rows(rows)[: self.limit]
         for number, row in zip(taken, rows.select(taken), strict=True):
             place = f"row {number} of {self.split}"
             image = row[self.image_column] or {}
-            file = self._file_name(image.get("path"))
+            file = self.file_name(image.get("path"))
             name = f"{place} ({file})" if file else place
-            named = partial(_text, row, rows.features, name)
+            named = partial(cell_text, row, rows.features, name)
             yield SourceItem(
                 id=f"{number:0{digits}}" if self.id_column is None else named(self.id_column) or "",
                 name=name,
-                read=partial(self._image_bytes, image, name),
+                read=partial(self.image_bytes, image, name),
                 category=named(self.category_column) or None,
                 label=named(self.label_column),
                 source={"row": str(number)} | ({"file": file} if file else {}),
@@ -112,7 +113,13 @@ class HuggingFace(DatasetProvider):
             info = import_extra("huggingface_hub").HfApi().dataset_info(self.path, revision=self.revision)
             return str(info.sha)
 
-    def _rows(self) -> Any:
+    def load(self) -> Any:
+        """All rows of the split, as the library has them.
+
+        Raises:
+            ConfigError: ``path`` and ``revision`` do not go together.
+            DataError: the library cannot load them.
+        """
         datasets = import_extra("datasets")
         folder = self._folder
         with self._trouble_in_one_sentence():
@@ -125,22 +132,25 @@ class HuggingFace(DatasetProvider):
                 builder = datasets.load_dataset_builder(str(folder.resolve()), self.name)
                 # Prepare anew: what the library has stored it recognises by the files' times, not by their content.
                 builder.download_and_prepare(download_mode="reuse_cache_if_exists")
-            rows = builder.as_dataset(split=self.split)
-        return self._needed_columns(rows)
+            return builder.as_dataset(split=self.split)
 
-    def _needed_columns(self, rows: Any) -> Any:
-        columns = [self.image_column, self.id_column, self.category_column, self.label_column, self.unique_column]
-        for column in columns:
-            if column is not None and column not in rows.features:
+    def select(self, rows: Any, columns: Iterable[str], setting: str = "image_column") -> Any:
+        """Of ``rows`` the column of images, undecoded, and these columns; ``setting`` is what names the images.
+
+        Raises:
+            ConfigError: there is no such column, or no image in the column of images.
+        """
+        needed = list(dict.fromkeys([self.image_column, *columns]))
+        for column in needed:
+            if column not in rows.features:
                 raise ConfigError(unknown_name(f"{self.path}: column", column, rows.features))
         image = import_extra("datasets").Image
         feature = rows.features[self.image_column]
         if not isinstance(feature, image) and getattr(feature, "dtype", None) not in ("binary", "large_binary"):
-            raise ConfigError(f"{self.path}: column {self.image_column!r} holds no images; set image_column")
-        needed = list(dict.fromkeys(column for column in columns if column is not None))
+            raise ConfigError(f"{self.path}: column {self.image_column!r} holds no images; set {setting}")
         return rows.select_columns(needed).cast_column(self.image_column, image(decode=False))
 
-    def _file_name(self, path: str | None) -> str | None:
+    def file_name(self, path: str | None) -> str | None:
         """The image's file name as it is recorded: below the local folder, or without folders."""
         if not path:
             return None
@@ -149,7 +159,12 @@ class HuggingFace(DatasetProvider):
             return printable(file.relative_to(folder.resolve()).as_posix())
         return printable(file.name)
 
-    def _image_bytes(self, image: dict[str, Any], name: str) -> bytes:
+    def image_bytes(self, image: dict[str, Any], name: str) -> bytes:
+        """The image file's bytes, from its cell in the row called ``name``; never of a file elsewhere on this disk.
+
+        Raises:
+            DataError: the row names such a file, or one that cannot be read.
+        """
         data: bytes | None = image.get("bytes")
         path: str | None = image.get("path")
         if data is not None or not path:
@@ -184,7 +199,7 @@ class HuggingFace(DatasetProvider):
             ) from None
 
 
-def _text(row: dict[str, Any], features: Any, name: str, column: str | None) -> str | None:
+def cell_text(row: dict[str, Any], features: Any, name: str, column: str | None) -> str | None:
     """A cell as text; a class label as its name."""
     value = None if column is None else row[column]
     if value is None:

@@ -12,7 +12,6 @@ from driftledger.encoders.towers import (
     forward_pass,
     quietly,
     well_formed,
-    whole,
 )
 from driftledger.registry import import_extra
 from driftledger.types import Float32, Reading
@@ -33,7 +32,7 @@ class CLIP(TransformersEncoder):
 
     def load(self, source: Source) -> Tower:
         tower = super().load(source)
-        with whole(self.path), quietly():
+        with quietly():
             tokenizer = import_extra("transformers").AutoTokenizer.from_pretrained(
                 source.location, split_special_tokens=True, padding_side="right", **self.hub_arguments
             )

@@ -1,5 +1,6 @@
 """The network behind the FID that papers report, as clean-fid runs it: features for distances one may call FID."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -11,7 +12,7 @@ from driftledger.checkpoints.component import CheckpointComponent
 from driftledger.checkpoints.hashes import remembered_sha256
 from driftledger.checkpoints.source import Source
 from driftledger.components import Encoder
-from driftledger.encoders.towers import Tower, as_features, forward_pass, local_folder, whole
+from driftledger.encoders.towers import Tower, as_features, forward_pass, local_folder
 from driftledger.errors import ConfigError
 from driftledger.registry import import_extra
 from driftledger.types import Float32
@@ -48,15 +49,15 @@ class Inception(CheckpointComponent, Encoder):
     def load(self, source: Source) -> Tower:
         torchscript = import_extra("cleanfid.inception_torchscript")
         resizing = import_extra("cleanfid.resize")
-        with whole(self.path):
-            file = self._file(local_folder(source, [FILE]))
-            if not self.allow_pickle and remembered_sha256(file) != PUBLISHED:
-                raise ConfigError(
-                    f"{FILE} in {self.path!r:.200} is not the published file, and can run code; download it from "
-                    f"{ADDRESS}, or set allow_pickle if you trust it"
-                )
+        file = self._file(local_folder(source, [FILE]))
+        if not self.allow_pickle and remembered_sha256(file) != PUBLISHED:
+            raise ConfigError(
+                f"{FILE} in {self.path!r:.200} is not the published file, and can run code; download it from "
+                f"{ADDRESS}, or set allow_pickle if you trust it"
+            )
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # torch: this format is deprecated
             network = torchscript.InceptionV3W(str(file.parent), download=False)
-            return Tower(network.to(self.torch_device).eval(), resizing.build_resizer("clean"))
+        return Tower(network.to(self.torch_device).eval(), resizing.build_resizer("clean"))
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         torch, tower = import_extra("torch"), self.loaded

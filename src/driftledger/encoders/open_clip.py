@@ -19,7 +19,6 @@ from driftledger.encoders.towers import (
     local_folder,
     quietly,
     well_formed,
-    whole,
 )
 from driftledger.errors import ConfigError
 from driftledger.registry import import_extra
@@ -70,7 +69,7 @@ class OpenCLIP(CheckpointComponent, Encoder):
 
     def load(self, source: Source) -> Tower:
         open_clip = import_extra("open_clip")
-        with whole(self.path), quietly():
+        with quietly():
             folder = local_folder(source, [*_SETTINGS, *self._weight_files])
             self._refuse_pickles(folder)
             file = str(folder / self.weights) if self.weights else None

@@ -9,13 +9,13 @@ from driftledger.checkpoints.component import CheckpointComponent
 from driftledger.checkpoints.source import Source
 from driftledger.components import Encoder
 from driftledger.encoders.towers import (
+    REPORTING,
     as_features,
     forward_pass,
     local_folder,
     quietly,
-    refuse_missing,
+    refuse_random,
     well_formed,
-    whole,
 )
 from driftledger.errors import ConfigError
 from driftledger.registry import import_extra
@@ -43,7 +43,7 @@ class Sentence(CheckpointComponent, Encoder):
         code = arguments.pop("trust_remote_code")
         del arguments["revision"]  # of the hub; what is loaded is a folder
         patterns = [*_FILES, *(["*.py"] if code else []), *([f"*{_PICKLED}"] if self.allow_pickle else [])]
-        with whole(self.path), quietly():
+        with quietly():
             folder = local_folder(source, patterns)
             self._check_files(folder)
             model = library.SentenceTransformer(
@@ -51,7 +51,7 @@ class Sentence(CheckpointComponent, Encoder):
                 device=self.torch_device,
                 trust_remote_code=code,
                 local_files_only=True,
-                model_kwargs=dict(arguments),
+                model_kwargs=arguments | {"ignore_mismatched_sizes": True},
                 processor_kwargs={"split_special_tokens": True},
             )
             _check_weights(model, folder, arguments)
@@ -100,6 +100,6 @@ def _check_weights(model: Any, folder: Path, arguments: dict[str, Any]) -> None:
         raise ValueError("its first module is no transformer with a tokenizer of transformers")
     first = json.loads((folder / "modules.json").read_text(encoding="utf-8"))[0]["path"]
     _, report = type(network).from_pretrained(
-        folder / first, config=network.config, device_map="meta", output_loading_info=True, **arguments
+        folder / first, config=network.config, device_map="meta", **REPORTING, **arguments
     )
-    refuse_missing({weight for weight in report["missing_keys"] if not weight.startswith("pooler.")})
+    refuse_random(report, unused="pooler")

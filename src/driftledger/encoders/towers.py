@@ -1,8 +1,7 @@
 """What encoders with torch weights share: checkpoints are taken whole or not at all, and features are finite."""
 
-import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -16,6 +15,9 @@ from driftledger.components import Encoder, library_versions
 from driftledger.errors import ConfigError, first_few
 from driftledger.registry import import_extra
 from driftledger.types import Float32, Reading
+
+REPORTING: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+"""With these, ``from_pretrained`` of transformers names in a report the weights that it fills with random numbers."""
 
 
 class Tower(NamedTuple):
@@ -44,15 +46,15 @@ class TransformersEncoder(CheckpointComponent, Encoder):
 
     def load(self, source: Source) -> Tower:
         transformers = import_extra("transformers")
-        with whole(self.path), quietly():
+        with quietly():
             config = transformers.AutoConfig.from_pretrained(source.location, **self.hub_arguments)
             if config.model_type not in self.model_types:
                 valid = " or ".join(self.model_types)
                 raise ValueError(f"it holds a {config.model_type!r} model, and {self.provider} reads {valid}")
             model, report = transformers.AutoModel.from_pretrained(
-                source.location, output_loading_info=True, **self.weight_arguments, **self.model_arguments
+                source.location, **REPORTING, **self.weight_arguments, **self.model_arguments
             )
-            refuse_missing(report["missing_keys"])
+            refuse_random(report)
             process = transformers.AutoImageProcessor.from_pretrained(
                 source.location, backend=self.image_backend, **self.hub_arguments
             )
@@ -108,25 +110,12 @@ def forward_pass(what: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def whole(what: str) -> Iterator[None]:
-    """Load weights: that they are broken or do not fit the model is a :class:`ValueError`, whatever a library raises.
-
-    That weights are missing, libraries only report: see :func:`refuse_missing`.
-    """
-    broken = import_extra("safetensors").SafetensorError
-    try:
-        with memory_guard(what), warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            yield
-    except (RuntimeError, broken) as error:
-        raise ValueError(str(error)) from None
-
-
-def refuse_missing(weights: set[str]) -> None:
-    """Raise a :class:`ValueError` that names the weights which a library would fill with random numbers."""
-    if weights:
-        raise ValueError(f"its files lack the weights {first_few(sorted(weights))}")
+def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
+    """Raise a :class:`ValueError` if a report of :data:`REPORTING` names weights, other than of the part ``unused``."""
+    random = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
+    lacking = sorted(name for name in random if name.partition(".")[0] != unused)
+    if lacking:
+        raise ValueError(f"its files lack the weights {first_few(lacking)}, or hold them in another shape")
 
 
 def local_folder(source: Source, patterns: Sequence[str]) -> Path:

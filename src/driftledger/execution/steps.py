@@ -1,7 +1,7 @@
 """What a protocol yields, and what it is sent for it."""
 
 from collections.abc import Generator as PythonGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from driftledger.call_key import CallKey
@@ -21,11 +21,14 @@ class Ask:
     role: str
     conversation: Conversation
     context: Context
+    repeat: int | None = None
+    """Which of several askings of the same: each is a call of its own."""
 
     @property
     def key(self) -> CallKey:
         component = self.component
-        return CallKey.of_conversation(component.fingerprint, self.role, self.conversation, component.spec)
+        key = CallKey.of_conversation(component.fingerprint, self.role, self.conversation, component.spec)
+        return key if self.repeat is None else replace(key, seed=self.repeat)
 
 
 @dataclass(frozen=True)

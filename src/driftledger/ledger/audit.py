@@ -1,14 +1,15 @@
 """Evidence as a tree that a person reads: from each score back to the bytes and versions behind it."""
 
 import io
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
 from driftledger.canonical import canonical_json
-from driftledger.ledger.evidence import Behind, Evidence
-from driftledger.ledger.lock import LockedFile
+from driftledger.ledger.evidence import Behind, BehindQuestions, Evidence
+from driftledger.ledger.lock import LockedFile, LockEntry
 from driftledger.records import ComponentCard
 from driftledger.shown import for_line
 
@@ -18,6 +19,8 @@ def as_text(evidence: Evidence) -> str:
     tree = Tree(_line(f"{evidence.name}, fingerprint {evidence.fingerprint}"))
     for behind in evidence.behind:
         _add_score(tree, behind)
+    for answered in evidence.questions:
+        _add_questions(tree, answered)
     code = evidence.code
     state = "with uncommitted changes" if code.dirty else "clean"
     _add(tree, "code", f"git commit {code.commit} ({state})" if code.commit else "not under Git")
@@ -48,13 +51,39 @@ def _add_score(tree: Tree, behind: Behind) -> None:
     _add(descriptions, "prompt", chain.describe_prompt)
     data = _add_file(branch, "dataset", behind.dataset)
     _add(data, "digest", score.inputs.dataset_digest)
-    lock = _add(branch, "dvc.lock", ", ".join(behind.stages))
-    for name, entry in behind.stages.items():
+    _add_lock(branch, behind.stages)
+
+
+def _add_lock(branch: Tree, stages: Mapping[str, LockEntry]) -> None:
+    lock = _add(branch, "dvc.lock", ", ".join(stages))
+    for name, entry in stages.items():
         stage = _add(lock, name, entry.cmd if isinstance(entry.cmd, str) else "; ".join(entry.cmd))
         for dep in entry.deps:
             _add_file(stage, "read", dep)
         for out in entry.outs:
             _add_file(stage, "wrote", out)
+
+
+def _add_questions(tree: Tree, answered: BehindQuestions) -> None:
+    score, grades = answered.score, answered.score.inputs.grades
+    said = f"coverage {score.scored}/{score.total}"
+    branch = _add(tree, "score", f"{score.benchmark} on {score.question_set}: {said}")
+    for key, value in sorted(score.metrics.items()):
+        branch.add(_line(f"{key} = {value!r}"))
+    for flag in score.flags:
+        _add(branch, "to know", flag)
+    _add_file(branch, "score file", answered.score_file)
+    graded = _add_file(branch, "grades", answered.grades)
+    _add(graded, "parser", f"version {grades.parser}")
+    if grades.judge:
+        _add_component(graded, "judge", grades.judge)
+        _add(graded, "prompt", grades.grade_prompt or "")
+    given = _add_file(graded, "answers", answered.answers)
+    _add_component(given, "model", grades.answers.model)
+    _add(given, "prompt", grades.answers.prompt)
+    data = _add_file(given, "question set", answered.question_set)
+    _add(data, "digest", score.inputs.question_set_digest)
+    _add_lock(branch, answered.stages)
 
 
 def _headline(behind: Behind) -> str:

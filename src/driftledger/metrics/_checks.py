@@ -1,9 +1,15 @@
-"""The one check that every metric on feature matrices begins with."""
+"""What metrics check before they compute."""
 
-from typing import Any
+from collections.abc import Sized
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+Integers: TypeAlias = NDArray[np.integer[Any]]
+
+EXACT = 2**53
+"""Below it every integer is a float64, so that a quotient of two sums is rounded only once."""
 
 
 def check_features(name: str, features: NDArray[np.floating[Any]]) -> None:
@@ -19,3 +25,28 @@ def check_features(name: str, features: NDArray[np.floating[Any]]) -> None:
     broken = np.flatnonzero(~np.isfinite(features).all(axis=1))
     if broken.size:
         raise ValueError(f"{name} holds a value that is not finite in row {broken[0]}")
+
+
+def check_same_lengths(**columns: Sized) -> None:
+    if len({len(column) for column in columns.values()}) > 1:
+        lengths = ", ".join(f"{len(column)} of {name}" for name, column in columns.items())
+        raise ValueError(f"every entry needs one of each, but there are {lengths}")
+
+
+def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    """A vector of integers with at least one entry.
+
+    Raises:
+        ValueError: it is not; says ``name``.
+    """
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a vector, one entry per question, but has shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers, but holds {array.dtype}")
+    largest = max(abs(int(array.min())), abs(int(array.max())))
+    if largest > EXACT:
+        raise ValueError(f"{name} holds {largest}, which is too large to be exact as a float64")
+    return array.astype(np.int64)

@@ -4,16 +4,22 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from driftledger.components import Model
+from driftledger.models.answering.asked import asked
 from driftledger.types import Conversation, Reply
 
 SENTENCE = "This is a photograph."
 
 
 class Blind(Model):
-    """Says the same sentence to every conversation, without opening an image."""
+    """Chooses A, says yes, and else says the same sentence, without opening an image."""
 
     provider: ClassVar[str] = "blind"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [Reply(SENTENCE) for _ in conversations]
+        return [Reply(_said(conversation)) for conversation in conversations]
+
+
+def _said(conversation: Conversation) -> str:
+    question = asked(conversation)
+    return {"choice": "A", "yes_no": "yes"}.get(question.kind, SENTENCE) if question else SENTENCE

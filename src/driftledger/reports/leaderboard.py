@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.metrics.ranks import competition_ranks
+from driftledger.question_records import QuestionScore
 from driftledger.records import ScoreFile, write_text
+from driftledger.reports.questions import question_rows, question_tables
 from driftledger.shown import csv_text, for_csv, for_markdown
 
 
@@ -32,11 +34,14 @@ class Table(NamedTuple):
     rows: tuple[Row, ...]
 
 
-def write_leaderboard(target: Path, scores: Sequence[ScoreFile], iterations: int) -> None:
+def write_leaderboard(
+    target: Path, scores: Sequence[ScoreFile], iterations: int, questions: Sequence[QuestionScore] = ()
+) -> None:
     """Write ``target`` as ``.csv``, one row per value, and as ``.md``, one table per metric."""
     tables = [table for block in _blocks(scores) for table in _tables(block, iterations)]
-    write_text(target.with_suffix(".csv"), csv_text(_COLUMNS, _csv_rows(tables)))
-    write_text(target.with_suffix(".md"), _markdown(tables, scores))
+    rows = [*_csv_rows(tables), *question_rows(questions)]
+    write_text(target.with_suffix(".csv"), csv_text(_COLUMNS, rows))
+    write_text(target.with_suffix(".md"), "\n".join([*_markdown(tables, scores), *question_tables(questions)]))
 
 
 def _blocks(scores: Sequence[ScoreFile]) -> Iterator[list[ScoreFile]]:
@@ -102,7 +107,7 @@ def _csv_rows(tables: list[Table]) -> Iterator[tuple[object, ...]]:
                     yield (*fixed, row.kind, for_csv(row.group), for_csv(row.name), model, value, rank)
 
 
-def _markdown(tables: list[Table], scores: Sequence[ScoreFile]) -> str:
+def _markdown(tables: list[Table], scores: Sequence[ScoreFile]) -> list[str]:
     lines = ["# Leaderboard", ""]
     for (dataset, generator, encoder), some in groupby(tables, key=lambda table: table[:3]):
         lines += [f"## {dataset} · {generator} · {encoder}", ""]
@@ -114,7 +119,7 @@ def _markdown(tables: list[Table], scores: Sequence[ScoreFile]) -> str:
             if (score.dataset, score.generator, score.encoder) == (dataset, generator, encoder)
         ]
         lines += [_coverage(shown), "", *_flags(shown)]
-    return "\n".join(lines)
+    return lines
 
 
 def _markdown_table(table: Table) -> Iterator[str]:

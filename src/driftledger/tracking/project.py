@@ -15,6 +15,13 @@ from driftledger.reports.contact_sheet import contact_sheet
 from driftledger.shown import csv_text, for_csv, for_markdown
 from driftledger.tracking.content import ComponentVersion, DatasetInput, Metric, RunContent
 from driftledger.tracking.costs import call_costs
+from driftledger.tracking.questions import (
+    question_artifacts,
+    question_dataset,
+    question_metrics,
+    question_note,
+    question_tags,
+)
 from driftledger.tracking.store import push
 
 EVIDENCE = "evidence.json"
@@ -68,13 +75,22 @@ def run_content(layout: Layout, evidence: Evidence) -> RunContent:
         artifacts["dirty.patch"] = lambda: dirty_patch(layout.root).encode(errors="surrogateescape")
     for behind in evidence.behind:
         artifacts |= _artifacts(layout, evidence, behind)
+    for answered in evidence.questions:
+        tags |= question_tags(answered)
+        artifacts |= question_artifacts(layout, answered)
     return RunContent(
         name=evidence.name,
         fingerprint=evidence.fingerprint,
         params=params,
         tags=tags,
-        metrics=tuple(metric for behind in evidence.behind for metric in _metrics(behind)),
-        datasets=tuple(_dataset(behind) for behind in evidence.behind),
+        metrics=(
+            *(metric for behind in evidence.behind for metric in _metrics(behind)),
+            *(metric for answered in evidence.questions for metric in question_metrics(answered)),
+        ),
+        datasets=(
+            *(_dataset(behind) for behind in evidence.behind),
+            *(question_dataset(answered) for answered in evidence.questions),
+        ),
         generator=ComponentVersion(
             kind="generator",
             name=chain.generator.name,
@@ -95,6 +111,7 @@ def _flag_tags(evidence: Evidence) -> dict[str, str]:
             served.setdefault(role, set()).update(versions)
     tags = {f"{role}.served": ", ".join(sorted(versions)) for role, versions in served.items()}
     flags = {f"{behind.score.dataset}: {flag}" for behind in evidence.behind for flag in behind.score.flags}
+    flags |= {f"{each.score.question_set}: {flag}" for each in evidence.questions for flag in each.score.flags}
     flags |= {
         f"{len(each)} served versions of the {role} in this run" for role, each in served.items() if len(each) > 1
     }
@@ -110,6 +127,7 @@ def _note(evidence: Evidence) -> str:
         chains = f"{score.scored}/{score.total} chains"
         lines.append(f"- **{score.dataset}**: GC@{t} = {value:.3f} ({low:.3f} to {high:.3f}), {chains}")
         lines += [f"  - {for_markdown(flag)}" for flag in score.flags]
+    lines += [question_note(answered) for answered in evidence.questions]
     return "\n".join([*lines, "", f"Where it comes from: `driftledger audit {'/'.join(evidence.combination)}`"])
 
 

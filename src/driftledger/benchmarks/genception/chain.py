@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from driftledger.benchmarks.failures import refuse_failures
 from driftledger.call_result import Context, Result
 from driftledger.calls import CallStore
 from driftledger.components import Generator, Model
-from driftledger.errors import CoverageError, first_few
 from driftledger.execution.run import run_protocols
 from driftledger.execution.steps import Ask, Draw, Steps
 from driftledger.progress import Progress
@@ -99,23 +99,12 @@ def collect(protocol: ChainProtocol, samples: Sequence[Sample], store: CallStore
 
 
 def check_failures(chains: Sequence[Sequence[Iteration]], min_coverage: float) -> None:
-    """Refuse chains of which too many were ended by a failed call: the next run can try those calls again.
-
-    A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.
-
-    Raises:
-        CoverageError: naming the samples and what went wrong.
-    """
-    failed = [chain[-1].record for chain in chains if chain[-1].record.outcome is Outcome.FAILED]
-    if failed and 1 - len(failed) / len(chains) < min_coverage:
-        listed = first_few(
-            [f"{record.sample} at t={record.t}: {record.error or 'no reason given'}" for record in failed]
-        )
-        raise CoverageError(
-            f"{len(failed)} of {len(chains)} chains were ended by a failed call, and genception.min_coverage in "
-            f"params.yaml asks for {min_coverage:.0%} ({listed}); run 'dvc repro' to try these again: "
-            "finished calls are stored"
-        )
+    """Refuse chains of which too many were ended by a failed call; errors as in :func:`refuse_failures`."""
+    ends = [chain[-1].record for chain in chains]
+    failed = [
+        f"{end.sample} at t={end.t}: {end.error or 'no reason given'}" for end in ends if end.outcome is Outcome.FAILED
+    ]
+    refuse_failures(failed, len(chains), min_coverage, "chains", "genception.min_coverage")
 
 
 def write_chains(folder: Path, protocol: ChainProtocol, names: tuple[str, str], chains: list[list[Iteration]]) -> None:

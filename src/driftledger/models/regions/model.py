@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from PIL import Image
+
 from driftledger.components import Model, library_versions
+from driftledger.models.answering import Asked, answer, asked
+from driftledger.models.answering.look import look
+from driftledger.models.answering.sight import Sight
 from driftledger.models.regions.say import Wording, say
 from driftledger.models.regions.see import see
 from driftledger.types import Conversation, Reply
@@ -28,34 +33,57 @@ class _Dials(NamedTuple):
     """What a level of detail stands for."""
 
     regions: int
+    things: int
+    """How many things it notices when it is asked about them."""
     wording: Wording
 
 
 _DIALS: dict[Detail, _Dials] = {
-    "coarse": _Dials(6, Wording(BASIC_COLOURS, COARSE_SIZES, COARSE_STRETCHES, tuple(COARSE_PLACES), measures=False)),
-    "medium": _Dials(18, Wording(COMMON_COLOURS, tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=False)),
-    "fine": _Dials(40, Wording(tuple(COLOURS), tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=True)),
+    "coarse": _Dials(
+        6, 2, Wording(BASIC_COLOURS, COARSE_SIZES, COARSE_STRETCHES, tuple(COARSE_PLACES), measures=False)
+    ),
+    "medium": _Dials(
+        18, 4, Wording(COMMON_COLOURS, tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=False)
+    ),
+    "fine": _Dials(
+        40, 40, Wording(tuple(COLOURS), tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=True)
+    ),
 }
 
 
 class Regions(Model):
-    """Describes the image shown last by its coloured regions; whatever the question, that is its answer."""
+    """Describes the image shown last by its coloured regions, or answers what it is asked about it.
+
+    To an open question that it finds no answer to it gives its description.
+    """
 
     provider: ClassVar[str] = "regions"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     detail: Detail
     """How much it tells: how many regions, and in how precise words."""
+    knowledge: bool = False
+    """Whether it knows letters, figures beyond circle and square, and what flags, signs and symbols are called."""
+    refuses: bool = False
+    """Whether it declines what it finds no answer to; else it takes the first option that is no refusal."""
 
     def identity(self) -> dict[str, Any]:
         return library_versions("pillow", "scikit-image")
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [Reply(self._describe(conversation)) for conversation in conversations]
+        return [Reply(self._say(conversation)) for conversation in conversations]
 
-    def _describe(self, conversation: Conversation) -> str:
+    def _say(self, conversation: Conversation) -> str:
         shown = conversation.last_image
         if shown is None:
             return NO_IMAGE
+        image, question = shown.open(), asked(conversation)
+        return (self._answer(image, question) if question else None) or self._describe(image)
+
+    def _answer(self, image: Image.Image, question: Asked) -> str | None:
+        sight = Sight(look(image), self.knowledge, _DIALS[self.detail].things)
+        return answer(question, sight, refuses=self.refuses)
+
+    def _describe(self, image: Image.Image) -> str:
         dials = _DIALS[self.detail]
-        return say(see(shown.open(), dials.regions), dials.wording)
+        return say(see(image, dials.regions), dials.wording)

@@ -1,0 +1,116 @@
+"""The scoring half: from what each answer is worth to the numbers of its benchmark."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from driftledger.benchmarks.questions import mm_sap, mm_vet, mme
+from driftledger.benchmarks.questions.measured import Measured, outcomes_of
+from driftledger.canonical import sha256_file
+from driftledger.config import Questions
+from driftledger.errors import CoverageError, first_few
+from driftledger.question_records import (
+    AnswerRecord,
+    Calibration,
+    GradeRecord,
+    GradesCard,
+    QuestionInputs,
+    QuestionOutcome,
+    QuestionScore,
+)
+from driftledger.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
+from driftledger.records import read_json, read_jsonl
+
+
+def score(
+    question_set: Path, answers: Path, grades: Path, settings: Questions, seed: int
+) -> tuple[QuestionScore, list[QuestionOutcome]]:
+    """Score one model's graded answers to one question set; the three are folders.
+
+    Raises:
+        CoverageError: of fewer than ``min_coverage`` of the answers could be said what they are worth.
+    """
+    card = read_json(question_set / "question_set.json", QuestionSetCard)
+    graded = read_json(grades / "components.json", GradesCard)
+    given = read_jsonl(answers / "answers.jsonl", AnswerRecord)
+    found = read_jsonl(grades / "grades.jsonl", GradeRecord)
+    calibration = read_jsonl(grades / "calibration.jsonl", Calibration) if graded.judge else []
+    _check_coverage(found, settings)
+    measured = _measure(card, read_questions(question_set), given, found, settings, seed)
+    served = _served(given, found)
+    score_file = QuestionScore(
+        benchmark=card.protocol,
+        question_set=card.name,
+        model=graded.answers.model.name,
+        metrics=measured.metrics,
+        groups=measured.groups,
+        positions=measured.positions,
+        outcomes=outcomes_of(found),
+        scored=measured.scored,
+        total=measured.total,
+        coverage=measured.scored / measured.total,
+        absent=measured.absent,
+        served=served,
+        flags=[*_changed(served), *mm_vet.judge_flags(calibration)],
+        calibration=calibration,
+        inputs=QuestionInputs(
+            question_set_digest=card.digest,
+            answers_sha256=sha256_file(answers / "answers.jsonl"),
+            grades_sha256=sha256_file(grades / "grades.jsonl"),
+            grades=graded,
+            settings={
+                "bootstrap": settings.bootstrap.model_dump(),
+                "count_free_refusals": settings.count_free_refusals,
+                "seed": seed,
+            },
+        ),
+    )
+    return score_file, measured.rows
+
+
+def _measure(
+    card: QuestionSetCard,
+    questions: Sequence[QuestionEntry],
+    answers: Sequence[AnswerRecord],
+    grades: Sequence[GradeRecord],
+    settings: Questions,
+    seed: int,
+) -> Measured:
+    if card.protocol == "mm_sap":
+        return mm_sap.measure(questions, answers, grades, settings, seed)
+    if card.protocol == "mm_vet":
+        return mm_vet.measure(questions, grades, settings, seed)
+    return mme.measure(questions, grades)
+
+
+def _check_coverage(grades: Sequence[GradeRecord], settings: Questions) -> None:
+    unread = [g for g in grades if g.choice is None and g.answer is None and g.tenths is None and not _refused(g)]
+    coverage = 1 - len(unread) / len(grades)
+    if coverage < settings.min_coverage or len(unread) == len(grades):
+        listed = first_few([f"{grade.question}: {grade.outcome}, {grade.how}" for grade in unread])
+        raise CoverageError(
+            f"only {len(grades) - len(unread)} of {len(grades)} answers could be read, and questions.min_coverage in "
+            f"params.yaml asks for {settings.min_coverage:.0%} ({listed}); lower it to score without these"
+        )
+
+
+def _refused(grade: GradeRecord) -> bool:
+    return grade.outcome.value == "refused"
+
+
+def _served(answers: Sequence[AnswerRecord], grades: Sequence[GradeRecord]) -> dict[str, dict[str, int]]:
+    versions = {
+        "model": Counter(" ".join(filter(None, (a.served_model, a.system_fingerprint))) for a in answers),
+        "judge": Counter(grade.served_judge or "" for grade in grades),
+    }
+    named = {role: {name: count for name, count in sorted(found.items()) if name} for role, found in versions.items()}
+    return {role: found for role, found in named.items() if found}
+
+
+def _changed(served: dict[str, dict[str, int]]) -> list[str]:
+    return [
+        f"{len(found)} served versions of the {role} are behind this score: "
+        + ", ".join(f"{name} ({count} calls)" for name, count in found.items())
+        for role, found in served.items()
+        if len(found) > 1
+    ]

@@ -1,0 +1,146 @@
+"""MM-Vet's measures: mean grades of open answers per capability, per combination of capabilities, and in total.
+
+Source: Yu et al. 2023, "MM-Vet: Evaluating Large Multimodal Models for Integrated Capabilities", section 3. A question
+counts in full for every capability that it needs, and for the one combination of all of them. A judge grades every
+answer several times; the mean and the deviation are those of the gradings' own scores, as in MM-Vet's scorer.
+
+A grade that could not be read is not 0: it is in no denominator, and lowers ``scored``.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftledger.metrics._checks import Integers, check_same_lengths
+from driftledger.metrics.clustered import spread
+
+CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
+"""In the order of the paper's tables."""
+
+Grades: TypeAlias = Integers | Sequence[Sequence[int | None]]
+"""n questions × k gradings, in tenths from 0 to 10; −1 or None where no grade could be read."""
+
+
+class Graded(NamedTuple):
+    """Scores from 0 to 100, higher is better; None if no grade could be read."""
+
+    mean: float | None
+    """The mean over gradings of 100 × the mean grade of a grading; never None from :func:`score`."""
+    std: float | None
+    """The standard deviation over gradings, divided by n as in the paper; None also if there is a single one."""
+    scored: int
+    """Grades that could be read."""
+    total: int
+    """Questions times gradings."""
+
+    @property
+    def coverage(self) -> float:
+        return self.scored / self.total
+
+
+def score(grades: Grades) -> Graded:
+    """The total: every question weighs the same. A grading of which nothing could be read is left out of the mean.
+
+    Raises:
+        ValueError: ``grades`` is empty, not a matrix or not of integers, holds a grade not within 0..10, or none that
+            could be read.
+
+    >>> score([[10, 10], [5, 4], [0, None]])  # gradings of 50 and 70
+    Graded(mean=60.0, std=10.0, scored=5, total=6)
+    """
+    measured = _measure(_tenths(grades))
+    if measured.mean is None:
+        raise ValueError(f"grades are all unread: with none of {measured.total} read there is no score")
+    return measured
+
+
+def by_capability(grades: Grades, capabilities: Sequence[Collection[str]]) -> dict[str, Graded]:
+    """The score over the questions that need a capability, for each one, in the order of the paper's tables.
+
+    ``capabilities`` holds the capabilities that each question needs; names other than the paper's come last.
+
+    Raises:
+        ValueError: ``grades`` is empty, not a matrix or not of integers, or holds a grade not within 0..10, the lengths
+            differ, or a question's capabilities are none, or one string instead of several, or hold a "+".
+
+    >>> by_capability([[10], [4], [7]], [{"ocr", "math"}, {"rec"}, {"rec", "ocr"}])["ocr"].mean
+    85.0
+    """
+    return _by(grades, capabilities, lambda needed: needed)
+
+
+def by_combination(grades: Grades, capabilities: Sequence[Collection[str]]) -> dict[str, Graded]:
+    """The score over the questions that need exactly these capabilities, for each combination, as "rec+know+gen".
+
+    Arguments and errors are as in :func:`by_capability`.
+
+    >>> list(by_combination([[10], [4], [7]], [{"math", "ocr"}, {"rec"}, {"ocr", "rec"}]))
+    ['rec', 'rec+ocr', 'ocr+math']
+    """
+    return _by(grades, capabilities, lambda needed: ["+".join(sorted(needed, key=_place))])
+
+
+def _by(
+    grades: Grades, capabilities: Sequence[Collection[str]], keys: Callable[[Collection[str]], Iterable[str]]
+) -> dict[str, Graded]:
+    tenths = _tenths(grades)
+    check_same_lengths(grades=tenths, capabilities=capabilities)
+    members: dict[str, list[int]] = {}
+    for index, needed in enumerate(capabilities):
+        for key in keys(_checked(index, needed)):
+            members.setdefault(key, []).append(index)
+    ordered = sorted(members, key=lambda key: [_place(name) for name in key.split("+")])
+    return {key: _measure(tenths[members[key]]) for key in ordered}
+
+
+def _place(name: str) -> tuple[int, str]:
+    return (CAPABILITIES.index(name) if name in CAPABILITIES else len(CAPABILITIES), name)
+
+
+def _checked(index: int, needed: Collection[str]) -> set[str]:
+    if isinstance(needed, str):
+        raise ValueError(
+            f"capabilities of question {index} are the string {needed!r}, but must be a collection of names"
+        )
+    if len(needed) == 0:
+        raise ValueError(f"capabilities of question {index} are empty, but every question needs at least one")
+    for name in needed:
+        if not name or "+" in name:
+            raise ValueError(f"capabilities of question {index} hold {name!r}, but a name is not empty and has no +")
+    return set(needed)
+
+
+def _measure(tenths: NDArray[np.int64]) -> Graded:
+    read = tenths >= 0
+    counts = read.sum(axis=0).tolist()
+    sums = np.where(read, tenths, 0).sum(axis=0).tolist()
+    gradings = [10 * above / below for above, below in zip(sums, counts, strict=True) if below]
+    if not gradings:
+        return Graded(None, None, 0, tenths.size)
+    mean, std, _ = spread(gradings)
+    return Graded(mean, std, sum(counts), tenths.size)
+
+
+def _tenths(grades: Grades) -> NDArray[np.int64]:
+    """The grades as a matrix with −1 where none could be read."""
+    if len(grades) == 0:
+        raise ValueError("grades are empty: there must be at least one question")
+    for index, row in enumerate(grades):
+        if np.ndim(row) != 1:
+            raise ValueError(f"grades must be questions × gradings, but hold {row!r} for question {index}")
+    rows = [[-1 if grade is None else grade for grade in row] for row in grades]
+    widths = {len(row) for row in rows}
+    if len(widths) > 1:
+        raise ValueError(f"grades must have as many gradings for every question, but have {sorted(widths)}")
+    matrix = np.array(rows)
+    if matrix.size == 0:
+        raise ValueError(f"grades are empty: their shape is {matrix.shape}")
+    if matrix.dtype.kind not in "iu":
+        raise ValueError(f"grades must be integers, in tenths, but are {matrix.dtype}")
+    wrong = (matrix < -1) | (matrix > 10)
+    if wrong.any():
+        question = int(np.flatnonzero(wrong.any(axis=1))[0])
+        raise ValueError(f"grades hold {matrix[wrong][0]} for question {question}, which is not within 0..10, nor −1")
+    return matrix.astype(np.int64)

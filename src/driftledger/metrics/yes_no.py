@@ -1,0 +1,175 @@
+"""MME's measures: two questions about each image, of which a model must get both right to be believed.
+
+Source: Fu et al. 2023, "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Language Models", section 2.2.
+Who always says yes is right about every second question and about no image.
+
+A reply in which neither yes nor no could be read is by default in no denominator and lowers ``scored``; an image then
+counts where both replies about it were read. MME's own scorer takes such a reply for a wrong one: ``unread_is_wrong``.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftledger.metrics._checks import check_same_lengths
+
+BEST = 200
+"""The score of a category in which every answer is right."""
+
+
+class YesNo(NamedTuple):
+    """Higher is better; None where the denominator is 0."""
+
+    accuracy: float | None
+    """Right answers among the questions, in [0, 1]; never None from :func:`score`."""
+    accuracy_plus: float | None
+    """Images with two right answers among the images, in [0, 1]."""
+    score: float | None
+    """100·(accuracy + accuracy_plus), in [0, 200]; None if one of them is."""
+    scored: int
+    """Questions whose answer could be read."""
+    total: int
+    """Questions asked."""
+    scored_images: int
+    """Images both of whose answers could be read."""
+
+    @property
+    def coverage(self) -> float:
+        return self.scored / self.total
+
+
+class Total(NamedTuple):
+    """Categories taken together; None if one of them, named in ``missing``, has no score."""
+
+    score: float | None
+    """The sum over categories, in [0, ``best``]: MME's perception (2000), cognition (800), or both."""
+    mean: float | None
+    """The mean over categories, in [0, 200], as in GenCeption's table 2."""
+    best: int
+    missing: tuple[str, ...]
+
+
+def score(
+    answers: Sequence[bool | None], truth: Sequence[bool], images: Sequence[str], *, unread_is_wrong: bool = False
+) -> YesNo:
+    """The measures over one category.
+
+    Per question, ``answers`` holds True for yes, False for no and None where neither could be read, ``truth`` what is
+    right, and ``images`` the image it is about. With ``unread_is_wrong`` the denominators are all questions and all
+    images, as in MME's own scorer; failed calls say nothing about the model, and should then not be among them.
+
+    Raises:
+        ValueError: there are no questions, the lengths differ, an answer is not one of those above, an image does not
+            have two questions, or no answer at all could be read and ``unread_is_wrong`` is not set.
+
+    >>> score([True, False, True, True], [True, False, True, False], ["cat.png", "cat.png", "dog.png", "dog.png"])
+    YesNo(accuracy=0.75, accuracy_plus=0.5, score=125.0, scored=4, total=4, scored_images=2)
+    """
+    _check(answers, truth, images)
+    measured = _measure(answers, truth, images, range(len(images)), unread_is_wrong)
+    if measured.accuracy is None:
+        raise ValueError(f"answers are all None: with none of {measured.total} read there is no score")
+    return measured
+
+
+def by_category(
+    answers: Sequence[bool | None],
+    truth: Sequence[bool],
+    images: Sequence[str],
+    categories: Sequence[str],
+    *,
+    unread_is_wrong: bool = False,
+) -> dict[str, YesNo]:
+    """The measures of each category, in the order of their names; an image's two questions share a category.
+
+    ``categories`` names the category of each question; the rest is as in :func:`score`. Two categories may use one name
+    for an image. A category in which nothing could be read has None for every measure.
+
+    Raises:
+        ValueError: as in :func:`score`, but for answers that are all unread.
+    """
+    _check(answers, truth, images)
+    check_same_lengths(answers=answers, categories=categories)
+    members: dict[str, list[int]] = {}
+    for index, name in enumerate(categories):
+        members.setdefault(name, []).append(index)
+    return {name: _measure(answers, truth, images, members[name], unread_is_wrong, name) for name in sorted(members)}
+
+
+def total(categories: Mapping[str, YesNo]) -> Total:
+    """Categories taken together, each weighing the same: give MME's 10 of perception, its 4 of cognition, or all.
+
+    Raises:
+        ValueError: there are no categories.
+
+    >>> existence, count = YesNo(1.0, 1.0, 200.0, 60, 60, 30), YesNo(0.75, 0.5, 125.0, 60, 60, 30)
+    >>> total({"existence": existence, "count": count})
+    Total(score=325.0, mean=162.5, best=400, missing=())
+    """
+    if len(categories) == 0:
+        raise ValueError("categories are empty: there must be at least one")
+    best = BEST * len(categories)
+    missing = tuple(sorted(name for name, one in categories.items() if one.score is None))
+    if missing:
+        return Total(None, None, best, missing)
+    summed = sum((Fraction(one.score) for one in categories.values() if one.score is not None), Fraction())
+    return Total(float(summed), float(summed / len(categories)), best, ())
+
+
+def _measure(
+    answers: Sequence[bool | None],
+    truth: Sequence[bool],
+    images: Sequence[str],
+    rows: Sequence[int],
+    unread_is_wrong: bool,
+    category: str | None = None,
+) -> YesNo:
+    pairs = _pairs(images, rows, category)
+    read = [row for row in rows if answers[row] is not None]
+    whole = [pair for pair in pairs if all(answers[row] is not None for row in pair)]
+    right = sum(bool(answers[row] == truth[row]) for row in read)
+    both_right = sum(all(answers[row] == truth[row] for row in pair) for pair in whole)
+    accuracy = _fraction(right, len(rows) if unread_is_wrong else len(read))
+    plus = _fraction(both_right, len(pairs) if unread_is_wrong else len(whole))
+    return YesNo(
+        None if accuracy is None else float(accuracy),
+        None if plus is None else float(plus),
+        None if accuracy is None or plus is None else float(100 * (accuracy + plus)),
+        len(read),
+        len(rows),
+        len(whole),
+    )
+
+
+def _fraction(above: int, below: int) -> Fraction | None:
+    return Fraction(above, below) if below else None
+
+
+def _pairs(images: Sequence[str], rows: Sequence[int], category: str | None) -> list[list[int]]:
+    """The two questions about each image."""
+    about: dict[str, list[int]] = {}
+    for row in rows:
+        about.setdefault(images[row], []).append(row)
+    for image, questions in about.items():
+        if len(questions) != 2:
+            where = "" if category is None else f" in category {category!r}"
+            asked = "1 question" if len(questions) == 1 else f"{len(questions)} questions"
+            raise ValueError(f"image {image!r}{where} has {asked}, but accuracy+ is about images with two")
+    return list(about.values())
+
+
+def _check(answers: Sequence[bool | None], truth: Sequence[bool], images: Sequence[str]) -> None:
+    if len(answers) == 0:
+        raise ValueError("answers are empty: there must be at least one question")
+    check_same_lengths(answers=answers, truth=truth, images=images)
+    for index, (answer, right) in enumerate(zip(answers, truth, strict=True)):
+        if not (answer is None or _is_bool(answer)):
+            raise ValueError(f"answers holds {answer!r} for question {index}, which is not True, False or None")
+        if not _is_bool(right):
+            raise ValueError(f"truth holds {right!r} for question {index}, which is not True or False")
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)

@@ -1,0 +1,61 @@
+"""What a conversation asks is read from its words alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftledger.models.answering.asked import Asked, asked
+from driftledger.types import Conversation, Turn
+from tests.conftest import REPOSITORY
+
+
+def ask(text: str) -> Asked | None:
+    return asked(Conversation((Turn("user", (text,)),)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Which?\nA. a cat\nB. a dog\nAnswer.", Asked("choice", "Which?", ("a cat", "a dog"))),
+        ("Which?\n\nA. one\nB. two\nC. A. three", Asked("choice", "Which?", ("one", "two", "A. three"))),
+        ("Is it red? Please answer yes or no.", Asked("yes_no", "Is it red?")),
+        ("Is it red?\nPlease answer Yes or No", Asked("yes_no", "Is it red?")),
+        ("What is it?\nAnswer in one word.", Asked("open", "What is it?")),
+        ("Which one? Name its colour.", Asked("open", "Which one? Name its colour.")),
+        ("What is it?\nA. no second option", Asked("open", "What is it?")),
+        ("Write a sentence about it.", Asked("open", "Write a sentence about it.")),
+        ("Describe the image.", None),
+        ("", None),
+    ],
+)
+def test_kinds(text, expected):
+    assert ask(text) == expected
+
+
+def test_the_prompts_of_genception_want_a_description():
+    import yaml
+
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    prompts = [params["genception"]["describe_prompt"]]
+    for path in (REPOSITORY / "presets").glob("*.yaml"):
+        preset = yaml.safe_load(path.read_text(encoding="utf-8"))
+        prompts += (
+            [preset["genception"]["describe_prompt"]] if "describe_prompt" in preset.get("genception", {}) else []
+        )
+    assert [ask(prompt) for prompt in prompts] == [None] * len(prompts)
+
+
+def test_refusals_among_the_options():
+    question = ask("Who?\nA. Anna\nB. The image does not show this.\nC. I cannot tell from this image.")
+    assert question is not None
+    assert question.refusals == [1, 2]
+
+
+def test_no_turn_asks_nothing():
+    assert asked(Conversation(())) is None
+
+
+@given(st.text())
+def test_any_text_can_be_read(text):
+    question = ask(text)
+    assert question is None or question.kind in ("choice", "yes_no", "open")

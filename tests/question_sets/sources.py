@@ -1,0 +1,78 @@
+"""Sources of questions for tests: rows that are right for each benchmark, and providers of given questions."""
+
+import io
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from PIL import Image
+
+from driftledger.question_sets.base import QuestionProvider, SourceQuestion
+
+REFUSAL = "Sorry, I can't tell from the image"
+SAP = {
+    "image": "a.png",
+    "question": "What colour is the truck?",
+    "options": ["red", "blue", REFUSAL, "green", "white"],
+    "answer": "blue",
+    "refusal": REFUSAL,
+    "subset": "basic",
+    "subtask": "colour",
+}
+BEYOND = SAP | {"question": "What is the driver called?", "answer": None, "subset": "beyond", "subtask": "name"}
+VET = {"image": "a.png", "question": "What is x?", "answer": "-1 <AND> -5", "capabilities": ["ocr", "math"]}
+MME = [
+    {"image": "a.png", "question": "Is there a dog?", "answer": "Yes", "category": "existence"},
+    {"image": "a.png", "question": "Is there a cat?", "answer": "No", "category": "existence"},
+]
+
+
+def png(red: int = 0, kind: str = "PNG") -> bytes:
+    """A small image file, different for every number."""
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 6), (red, 0, 0)).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def images(folder: Path, *names: str) -> Path:
+    """A folder with these images, all different."""
+    for red, name in enumerate(names or ("a.png",)):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(png(red))
+    return folder
+
+
+def jsonl(folder: Path, *rows: dict[str, Any], name: str = "questions.jsonl") -> Path:
+    """A JSONL file of rows beside the image ``a.png``."""
+    images(folder)
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder / name
+
+
+def source(row: dict[str, Any], number: int = 0, **changes: Any) -> SourceQuestion:
+    """The question that a row stands for, without any table between."""
+    fields = {"id": str(number), "name": f"row {number}", "read": partial(png, 0), "image_id": "a.png"}
+    fields |= {key: tuple(value) if isinstance(value, list) else value for key, value in row.items() if key != "image"}
+    return SourceQuestion(**(fields | changes))
+
+
+class Given(QuestionProvider):
+    """Questions as the test gives them."""
+
+    provider: ClassVar[str] = "given"
+    given: tuple[SourceQuestion, ...] = ()
+
+    def questions(self) -> Iterator[SourceQuestion]:
+        yield from self.given
+
+    def source_digest(self) -> str:
+        return "0"
+
+    def source(self) -> dict[str, str]:
+        return {"kind": "given"}
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        options["exclude"] = {*options.get("exclude", ()), "given"}
+        return super().model_dump(**options)

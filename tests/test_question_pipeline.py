@@ -1,0 +1,93 @@
+"""``dvc repro`` with question sets: what runs again, what does not, and what a change of reading moved."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Checkout
+
+pytestmark = pytest.mark.slow
+
+SETS = ["scenes_mm_sap", "scenes_mm_vet", "scenes_mme"]
+MODEL = "regions_medium"
+
+
+def stages_run(output: str) -> list[str]:
+    return re.findall(r"Running stage '([^']+)'", output)
+
+
+def with_questions(params: dict[str, Any]) -> None:
+    params["run"]["question_sets"] = SETS
+    params["genception"]["iterations"] = 1
+    params["questions"] |= {"permutations": 2, "gradings": 2}
+    params["questions"]["bootstrap"]["resamples"] = 200
+    for name in SETS:
+        params["question_sets"][name]["count"] = 26
+
+
+@pytest.fixture
+def asked(checkout: Checkout) -> Checkout:
+    checkout.params(with_questions)
+    checkout.commit("questions")
+    checkout.run("dvc", "repro")
+    checkout.commit("answers")
+    return checkout
+
+
+def metrics(root: Path, question_set: str) -> dict[str, float]:
+    path = root / f"reports/scores/questions/{question_set}/{MODEL}.json"
+    found: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))["metrics"]
+    return found
+
+
+def test_questions_from_the_set_to_the_table(asked: Checkout) -> None:
+    assert metrics(asked.root, "scenes_mm_sap")["known_knowns"] > 60
+    assert metrics(asked.root, "scenes_mm_vet")["total"] > 50
+    assert metrics(asked.root, "scenes_mme")["score"] > 150
+    board = (asked.root / "reports/leaderboard.md").read_text(encoding="utf-8")
+    assert all(f"on {name}" in board for name in SETS)
+    assert "position bias" in board
+    before = asked.outputs()
+    assert stages_run(asked.run("dvc", "repro").stdout) == ["resolve", "track"]
+    assert asked.outputs() == before
+    assert "mm_sap on scenes_mm_sap" in asked.run("driftledger", "audit", f"{MODEL}/painter/layout").stdout
+
+    asked.params(lambda params: params["questions"].update(count_free_refusals=False))
+    ran = stages_run(asked.run("dvc", "repro").stdout)
+    assert ran == ["resolve", *(f"score@{name}-{MODEL}" for name in SETS), "report", "track"] or set(ran) == {
+        "resolve",
+        *(f"score@{name}-{MODEL}" for name in SETS),
+        "track",
+    }
+
+    grades = asked.root / f"data/grades/scenes_mm_sap/{MODEL}/grades.jsonl"
+    first, *rest = grades.read_text(encoding="utf-8").splitlines()
+    changed = json.loads(first) | {"choice": None, "outcome": "unparsed", "how": "several"}
+    grades.unlink()  # it is a link into DVC's cache
+    grades.write_text("\n".join([json.dumps(changed), *rest]) + "\n", encoding="utf-8")
+    said = asked.run("driftledger", "diff", "HEAD").stdout.splitlines()
+    assert said[0].startswith(f"scenes_mm_sap · {MODEL}: 1 of ")
+    assert said[1].endswith("→ unparsed: nothing (several)")
+    unknown = asked.run("driftledger", "diff", "nowhere", check=False)
+    assert unknown.returncode == 2
+    assert "'nowhere' cannot be read" in unknown.stderr
+
+
+def test_a_set_that_cannot_be_scored_is_one_sentence_that_names_the_question(checkout: Checkout) -> None:
+    def bad(params: dict[str, Any]) -> None:
+        params["run"]["question_sets"] = ["mine"]
+        params["question_sets"]["mine"] = {"provider": "table", "protocol": "mm_sap", "path": "mine.jsonl"}
+
+    question = {"id": "q7", "image": "my_images/round/1.png", "question": "What?", "subset": "basic", "answer": "a"}
+    rows = [question | {"options": ["a", "b", "c", "d", "e"], "refusal": "I cannot tell"}]
+    (checkout.root / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    checkout.params(bad)
+    done = checkout.run("driftledger", "question_set", "mine", check=False)
+    assert done.returncode == 2
+    assert "line 1 of mine.jsonl" in done.stderr
+    assert "refusal" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (checkout.root / "data/questions/mine").exists()
