@@ -64,7 +64,9 @@ def _at(layout: Layout, revision: str) -> object:
     from dvc.scm import RevError, SCMError
 
     try:
-        return DVCFileSystem(str(layout.root), rev=revision)
+        then = DVCFileSystem(str(layout.root), rev=revision)
+        _ = then.repo  # which is when it looks for the revision
+        return then
     except (DvcException, RevError, SCMError) as error:
         raise LedgerError(
             f"the revision {revision!r:.100} cannot be read ({error!s:.200}); name a commit or tag"

@@ -18,6 +18,7 @@ _SEPARATOR = re.compile(r"[ \n)\]}>\"'$|.,:;-]{0,6}")
 _TEXT_CLOSED = re.compile(r"[ )\]}\"'|$]{0,4}(?:$|[\n.,;:!?<])")
 _STRICTLY_CLOSED = re.compile(rf"[)\]}}\"'.,;:!?]{{0,3}} ?(?:$|[\n<]|[(\"']?[A-Z](?!{WORD}))")
 _LISTING = (",", ";", "|")
+_LABEL = re.compile(r"(?:^|[\n.;!?] ?)\(?([A-Z])[.):](?= )")
 _MOST_JOINED = 32
 
 _ASKED = re.compile(r"[)\]\"']{0,2} ?\?")
@@ -51,6 +52,11 @@ class Said:
     def mentions(self) -> list[Mention]:
         """Where the options' texts stand."""
         return self.options.mentions(self.low)
+
+    @cached_property
+    def labels(self) -> set[str]:
+        """The letters with which a line or sentence begins, as in a list of the options."""
+        return set(_LABEL.findall(self.text))
 
     @cached_property
     def refused(self) -> list[int]:
@@ -124,8 +130,8 @@ class Said:
         if letter is None or (strictly and not _STRICTLY_CLOSED.match(self.text, letter.end())):
             return None
         plain_letter = letter[0].isupper() and (sure or not (bare or letter[0] in "AI"))
-        closed = CLOSED.match(self.low, letter.end()) or (not bare and WHERE.match(self.low, letter.end()))
-        linked = not (plain_letter or closed)
+        patterns = (CLOSED, WRONG) if bare else (CLOSED, WRONG, WHERE)
+        linked = not (plain_letter or any(pattern.match(self.low, letter.end()) for pattern in patterns))
         index = self.options.letter(letter[0])
         if (linked and not LINKED.match(self.low, letter.end())) or (index is None and letter[0] == "I"):
             return None
@@ -144,8 +150,8 @@ class Said:
             if other is None:
                 break
             if other.option != reading.option:
-                return replace(reading, option=None, how=SEVERAL, end=other.end)
-            reading = replace(reading, end=other.end, linked=other.linked)
+                reading = replace(reading, option=None, how=SEVERAL)
+            reading = replace(reading, end=other.end, linked=other.linked and reading.how != SEVERAL)
         return None if reading and reading.linked else reading
 
 

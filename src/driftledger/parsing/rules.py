@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from driftledger.parsing.options import Mention
 from driftledger.parsing.phrases import ANSWER, EXPLANATION, FINAL, HOWEVER, RIGHT, STATEMENT
-from driftledger.parsing.reading import SEVERAL, Reading, Said
+from driftledger.parsing.reading import CONTRADICTION, SEVERAL, Reading, Said
 from driftledger.parsing.text import WORD
 
 _LINE_CLOSED = re.compile(r"[ )\]}\"'|$.,:;!?<-]{0,8}$", re.MULTILINE)
@@ -17,17 +17,17 @@ _RIGHT = re.compile(
     rf"(?P<joined>(?<!{WORD})[a-z][)\]]?(?:,|/| or| and|和|或)(?: option)? ?\(?)?"
     rf"(?<!{WORD})(?<!['+.-])(?P<letter>[a-z])[)\]\"']{{0,2}} ?(?:{RIGHT})"
 )
-_LABEL = re.compile(r"(?:^|[\n.;!?] ?)\(?(?P<letter>[A-Z])[.):](?= )")
 _LABEL_BEFORE = re.compile(
     r"(?:^|[^\w.+-])(?P<letter>[B-Z](?= )|[A-Z](?=[)\].:,\"]| -)|[a-z](?=\)))"
     r"[)\].:,\"-]{0,2} ?-? ?[(\"']{0,2}(?:[Aa]n? |[Tt]he )?$"
 )
+_LABEL_AFTER = re.compile(r"[)\"']? ?[(\[](?:[Oo]ption )?(?P<letter>[A-Z])[)\]]")
 _SENTENCE_BEFORE = re.compile(r"(?:^|[\n.!?:])[ \"'(]{0,3}(?:an? |the )?$")
 _SENTENCE_AFTER = re.compile(r"[)\"'\]]{0,2}(?:$|\n|[.!](?=[ \n]|$))")
 _COPULA_BEFORE = re.compile(
     r"\b(?:is|are|was|were|looks|appears|seems|shows|says|reads) (?:to be |an? |the ){0,2}[\"'(]{0,2}$"
 )
-_VERB_AFTER = re.compile(r"[)\"'\]]{0,2}(?:$|[\n.,;:!]| (?:is|are|was|were|can be|appears|seems|because|since)\b)")
+_VERB_AFTER = re.compile(r"[)\"'\]]{0,2}(?:$|[\n.,;!]| (?:is|are|was|were|can be|appears|seems|because|since)\b)")
 _QUESTION = re.compile(r"[^.!?\n]{0,200}\?")
 _BEFORE_TEXT = re.compile(r"[ \"'(]{0,3}(?:an? |the )?")
 _NEAR, _BACK = 14, 160
@@ -35,18 +35,12 @@ _NEAR, _BACK = 14, 160
 
 def final(said: Said) -> Iterator[Reading]:
     """Behind *final answer*, in ``\\boxed{}``, in a field or a tag named answer."""
-    for match in FINAL.finditer(said.low):
-        reading = said.read(match.end())
-        if reading and not said.denied(reading, match.start()):
-            yield _named(reading, "final_answer")
+    yield from _behind(FINAL, said, "final_answer")
 
 
 def announced(said: Said) -> Iterator[Reading]:
     """Behind *the answer is* and its like; alone on a line; at the very start."""
-    for match in ANSWER.finditer(said.low):
-        reading = said.read(match.end())
-        if reading and not said.denied(reading, match.start()):
-            yield _named(reading, "answer_phrase")
+    yield from _behind(ANSWER, said, "answer_phrase")
     yield from _alone(said)
 
 
@@ -83,12 +77,16 @@ def texts(said: Said, refusal: int) -> Iterator[Reading]:
     placed = False
     for mention in said.mentions:
         anywhere = mention.option == refusal and " " in said.low[mention.start : mention.end]
-        well = anywhere or mention.start in leads or _is_placed(said, mention)
+        label = _LABEL_AFTER.match(said.text, mention.end)
+        well = bool(anywhere or label or mention.start in leads or _is_placed(said, mention))
         if mention.option in found and (placed or not well):
             continue
         reading = Reading(mention.option, "option_text", mention.start, mention.end, by_text=True)
         if said.denied(reading, mention.start) or _QUESTION.match(said.low, mention.end):
             continue
+        if label and said.options.letter(label["letter"]) != mention.option:
+            yield replace(reading, option=None, how=CONTRADICTION)
+            return
         if mention.option == refusal or _meant(said, mention.start):
             found.setdefault(mention.option, reading)
             placed = placed or well
@@ -111,6 +109,15 @@ def echo(said: Said) -> tuple[int, int] | None:
     return None
 
 
+def _behind(pattern: re.Pattern[str], said: Said, how: str) -> Iterator[Reading]:
+    for match in pattern.finditer(said.low):
+        reading = said.read(match.end())
+        if reading and not said.denied(reading, match.start()):
+            next_line = "\n" in said.low[match.end() : reading.start]
+            if not (next_line and not _LINE_CLOSED.match(said.low, reading.end) and _is_listed(said, reading)):
+                yield _named(reading, how)
+
+
 def _named(reading: Reading, how: str) -> Reading:
     return reading if reading.option is None else replace(reading, how=how)
 
@@ -129,13 +136,12 @@ def _alone(said: Said) -> Iterator[Reading]:
         alone = reading and reading.end <= end and _LINE_CLOSED.match(said.low, reading.end)
         if reading and (alone or start == 0) and not said.denied(reading, reading.start):
             found = True
-            yield reading if alone else _unless_listed(said, reading)
+            yield replace(reading, option=None, how=SEVERAL) if not alone and _is_listed(said, reading) else reading
 
 
-def _unless_listed(said: Said, reading: Reading) -> Reading:
+def _is_listed(said: Said, reading: Reading) -> bool:
     """``A: wrong. B: right.`` goes through the options and chooses none of them."""
-    listed = {ord(label["letter"]) - ord("A") for label in _LABEL.finditer(said.text)}
-    return reading if listed <= {reading.option} else replace(reading, option=None, how=SEVERAL)
+    return any(ord(letter) - ord("A") != reading.option for letter in said.labels)
 
 
 def _lines(said: Said) -> Iterator[tuple[int, int]]:

@@ -34,8 +34,8 @@ _SPELLING = {
 
 _FENCE = re.compile(r"(?m)^[ \t]{0,8}(?:```|~~~)[ \t]?[A-Za-z+-]{0,12}[ \t]{0,8}$")
 _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"</?(?:b|strong|i|em|u|span|mark|code|sub|sup|s|bos|eos|start_of_turn|end_of_turn)>", re.I), ""),
-    (re.compile(r"<br ?/?>|</?(?:p|div|li|ul|pre)>", re.I), "\n"),
+    (re.compile(r"</?(?:b|strong|i|em|u|span|mark|code|sub|sup|s|bos|eos|start_of_turn|end_of_turn)>"), ""),
+    (re.compile(r"<br ?/?>|</?(?:p|div|li|ul|pre)>"), "\n"),
     (re.compile(r"<[|｜][^|｜<>\n]{1,40}[|｜]>"), " "),  # <|im_end|>
     (re.compile(r"\\(?:text|mathrm|mathbf|mathit|mathsf|textbf|textit|textrm|rm|bf) ?\{"), "{"),
     (re.compile(r"\\[()\[\]]"), " "),
