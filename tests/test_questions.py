@@ -12,6 +12,7 @@ import yaml
 from driftledger import questions, stages
 from driftledger.errors import ConfigError, CoverageError, StoreError
 from driftledger.project import Project
+from driftledger.question_sets.files import read_questions
 from driftledger.records import ChainRecord, read_jsonl
 from driftledger.registry import PROVIDERS
 from tests.conftest import REPOSITORY, draw
@@ -25,7 +26,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     for number in range(3):
         draw(root / "my_images" / f"{number}.png", number, (20 + 10 * number, 30))
     params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
-    params["run"] |= {"datasets": ["my_images"], "models": ["anna"], "generators": ["size"]}
+    params["run"] |= {"datasets": ["my_images"], "models": ["anna"], "generators": ["size"], "question_sets": []}
     params["datasets"]["my_images"]["path"] = str(root / "my_images")
     params["models"]["anna"] = {"provider": "human", "path": str(root / "human")}
     params["models"]["typed"] = {"provider": "human", "path": str(root / "typed.csv")}
@@ -115,3 +116,31 @@ def test_a_plan_needs_the_dataset_and_neither_key_nor_network(project: Project) 
     assert planned["models.gpt_4o"]["most_cost"] > 0
     assert planned["models.regions_coarse"]["most_cost"] is None
     json.dumps(planned)
+
+
+def test_a_plan_counts_answers_and_their_gradings(project: Project) -> None:
+    path = project.root / "params.yaml"
+    params = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for name in ("scenes_mm_sap", "scenes_mm_vet"):
+        params["question_sets"][name]["count"] = 13
+    path.write_text(yaml.safe_dump(params), encoding="utf-8")
+    project = select(
+        project, models=["gpt_4o", "blind"], question_sets=["scenes_mm_sap", "scenes_mm_vet"], judge="gpt_4_1"
+    )
+    stages.dataset(project, "my_images")
+    with pytest.raises(StoreError, match="run 'dvc repro question_set@scenes_mm_sap', which asks no model"):
+        questions.plan(project)
+    for name in project.settings.run.question_sets:
+        stages.question_set(project, name)
+    sap, vet = (len(read_questions(project.layout.question_set(name))) for name in project.settings.run.question_sets)
+    before = {name: calls.to_dict() for name, calls in questions.plan(project).items()}
+    chains = 3 * 2
+    most = chains + 5 * sap + vet  # equal orders of the same options are one call
+    assert 0.9 * most < before["models.gpt_4o"]["to_make"] <= most
+    assert before["judge gpt_4_1"]["to_make"] == 2 * vet * 5
+    assert before["judge gpt_4_1"]["most_cost"] > 0
+    stages.answer(project, "scenes_mm_sap", "blind")
+    after = {name: calls.to_dict() for name, calls in questions.plan(project).items()}
+    stored = after["models.blind"]["stored"]
+    assert before["models.blind"]["to_make"] - after["models.blind"]["to_make"] == stored
+    assert 0.9 * 5 * sap < stored <= 5 * sap

@@ -11,12 +11,15 @@ from typing import TypeVar
 from filelock import FileLock, Timeout
 
 from driftledger.benchmarks.genception.chain import ChainProtocol
+from driftledger.benchmarks.questions.answers import AnswerProtocol
+from driftledger.benchmarks.questions.grading import Judging
 from driftledger.calls import CallStore
 from driftledger.components import Component, Encoder, Generator, Model
 from driftledger.config import PARAMS, Settings, load_settings
 from driftledger.errors import StoreError
-from driftledger.layout import Combination, Layout, dataset_stage
+from driftledger.layout import Combination, Layout, dataset_stage, question_set_stage
 from driftledger.ledger.evidence import Selected
+from driftledger.question_sets.files import CARD, QuestionSetCard
 from driftledger.records import DatasetCard, read_json, read_samples
 from driftledger.types import Sample
 
@@ -93,6 +96,33 @@ class Project:
             generate_prompt=settings.generate_prompt,
             run_seed=self.settings.run.seed,
         )
+
+    def answer_protocol(self, question_set: str, model: Model) -> AnswerProtocol:
+        """How a question set that is built is put to a model.
+
+        Raises:
+            StoreError: the question set's stage has not run.
+        """
+        folder, settings = self.layout.question_set(question_set), self.settings.questions
+        if not folder.is_dir():
+            raise StoreError(
+                f"question set {question_set} is not built yet; run 'dvc repro {question_set_stage(question_set)}', "
+                "which asks no model"
+            )
+        card = read_json(folder / CARD, QuestionSetCard)
+        return AnswerProtocol(
+            card=card,
+            folder=folder,
+            model=model,
+            variants=settings.variants_of(card.protocol),
+            prompt=settings.prompt_for(card.protocol),
+            seed=self.settings.run.seed,
+        )
+
+    def judging(self, question_set: str, judge: Model) -> Judging:
+        """How a judge grades the answers to a question set."""
+        settings = self.settings.questions
+        return Judging(question_set, judge, settings.grade_prompt, settings.gradings)
 
     def _as_resolved(self, section: str, name: str, component: C) -> C:
         """The component, unless a weight file or a branch has moved since DVC decided what to run."""

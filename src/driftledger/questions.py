@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from driftledger.benchmarks.genception.plan import Plan, PlannedCalls
+from driftledger.benchmarks.plan import Plan, PlannedCalls, expected_of
 from driftledger.call_result import Result
 from driftledger.calls import CallStore
+from driftledger.components import Model
 from driftledger.errors import ConfigError
 from driftledger.execution.steps import Ask, Call, Draw
 from driftledger.execution.walk import stored_in, walk
@@ -15,6 +16,8 @@ from driftledger.models.human import Human
 from driftledger.models.human_folder import Pending, write_sheet
 from driftledger.models.human_sheet import SHEET
 from driftledger.project import Project
+from driftledger.question_sets.files import read_questions
+from driftledger.types import Conversation, Turn
 
 
 def audit(project: Project, run: str) -> Evidence:
@@ -50,9 +53,31 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
             samples = project.built_samples(dataset)
             for model in models.values():
                 for generator in generators.values():
-                    plan.add(project.chain_protocol(dataset, model, generator), samples)
+                    plan.add_chains(project.chain_protocol(dataset, model, generator), samples)
+        for question_set in run.question_sets:
+            for model in models.values():
+                _plan_answers(project, plan, question_set, model)
         found = {f"models.{name}": plan.of(model) for name, model in models.items()}
-        return found | {f"generators.{name}": plan.of(generator) for name, generator in generators.items()}
+        found |= {f"generators.{name}": plan.of(generator) for name, generator in generators.items()}
+        return found | ({f"judge {run.judge}": plan.of(settings.model(run.judge))} if settings.needs_judge else {})
+
+
+def _plan_answers(project: Project, plan: Plan, question_set: str, model: Model) -> None:
+    """Count the answers, and their gradings where a judge has to grade them."""
+    protocol, judging = project.answer_protocol(question_set, model), None
+    if protocol.card.protocol == "mm_vet":
+        judging = project.judging(question_set, project.settings.model(project.settings.run.judge))
+    for question in read_questions(protocol.folder):
+        for variant in range(protocol.variants):
+            answer = plan.add_one(protocol.run(question, variant))
+            if judging is None:
+                continue
+            for repeat in range(judging.gradings):
+                if answer is not None:
+                    plan.add_one(judging.run(question, answer, repeat))
+                else:
+                    unknown = Conversation((Turn("user", (judging.prompt,)),))
+                    plan.of(judging.judge).add(1, expected_of(judging.judge, unknown))
 
 
 def human_sheet(project: Project, dataset: str, model: str, generator: str | None = None) -> str:

@@ -18,7 +18,7 @@ from driftledger.ledger.evidence import read_all_evidence
 from driftledger.project import Project
 from driftledger.question_records import AnswerRecord, AnswersCard, Calibration, QuestionScore
 from driftledger.question_sets.build import build as build_question_set
-from driftledger.question_sets.files import QuestionSetCard, read_questions
+from driftledger.question_sets.files import read_questions
 from driftledger.records import (
     ScoreFile,
     new_folder,
@@ -108,21 +108,12 @@ def question_set(project: Project, name: str) -> None:
 
 def answer(project: Project, question_set: str, model: str) -> None:
     """Put every question of a set to one model."""
-    settings, layout = project.settings, project.layout
-    source, target = layout.question_set(question_set), layout.answers(question_set, model)
-    card = read_json(source / "question_set.json", QuestionSetCard)
-    protocol = answers.AnswerProtocol(
-        card=card,
-        folder=source,
-        model=project.model(model),
-        variants=settings.questions.variants_of(card.protocol),
-        prompt=settings.questions.prompt_for(card.protocol),
-        seed=settings.run.seed,
-    )
+    target = project.layout.answers(question_set, model)
+    protocol = project.answer_protocol(question_set, project.model(model))
     with project.only_one(target), project.store() as store:
-        collected = answers.collect(protocol, read_questions(source), store, f"{question_set} · {model}")
+        collected = answers.collect(protocol, read_questions(protocol.folder), store, f"{question_set} · {model}")
         _say_spent(protocol.model, store)
-        answers.check_failures(collected, settings.questions.min_coverage)
+        answers.check_failures(collected, project.settings.questions.min_coverage)
         with new_folder(target) as folder:
             answers.write_answers(folder, protocol, model, collected)
 
@@ -138,7 +129,7 @@ def grade(project: Project, question_set: str, model: str) -> None:
         judging: tuple[str, grading.Judging] | None = None
         calibration: list[Calibration] = []
         if card.protocol == "mm_vet":
-            judging = _judging(project, question_set)
+            judging = project.settings.run.judge, project.judging(question_set, project.judge())
             title = f"{question_set} · {model} · {judging[0]}"
             grades, calibration = grading.judge(judging[1], questions, given, store, title)
             _say_spent(judging[1].judge, store)
@@ -148,11 +139,6 @@ def grade(project: Project, question_set: str, model: str) -> None:
         with new_folder(target) as folder:
             digest = sha256_file(source / "answers.jsonl")
             grading.write_grades(folder, grades, calibration, (card, digest), judging)
-
-
-def _judging(project: Project, question_set: str) -> tuple[str, grading.Judging]:
-    settings, name = project.settings.questions, project.settings.run.judge
-    return name, grading.Judging(question_set, project.judge(), settings.grade_prompt, settings.gradings)
 
 
 def score(project: Project, question_set: str, model: str) -> None:

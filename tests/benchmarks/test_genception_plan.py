@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.benchmarks.genception.chain import ChainProtocol, collect
-from driftledger.benchmarks.genception.plan import Plan
+from driftledger.benchmarks.plan import Plan
 from driftledger.calls import CallStore
 from driftledger.canonical import sha256_file
 from driftledger.errors import BudgetError
@@ -37,7 +37,7 @@ def test_before_the_first_call_everything_is_to_make(samples: list[Sample], tmp_
     model, generator = FarModel(prices=PAID), FarGenerator(prices=Prices(image=0.04))
     with CallStore(tmp_path / "store") as store:
         plan = Plan(store)
-        plan.add(protocol(model, generator), samples)
+        plan.add_chains(protocol(model, generator), samples)
     asked, drawn = plan.of(model).to_dict(), plan.of(generator).to_dict()
     assert (asked["stored"], asked["to_make"]) == (0, 15)
     assert (asked["most_input_tokens"], asked["most_output_tokens"]) == (1500, 750)
@@ -52,7 +52,7 @@ def test_a_run_that_stopped_needs_the_rest(samples: list[Sample], tmp_path: Path
         with pytest.raises(BudgetError):
             collect(protocol(model, SizeGenerator()), samples, store, "test")
         plan = Plan(store)
-        plan.add(protocol(model, SizeGenerator()), samples)
+        plan.add_chains(protocol(model, SizeGenerator()), samples)
     asked = plan.of(model).to_dict()
     assert (asked["stored"], asked["to_make"], asked["attempts_so_far"]) == (8, 7, 8)
     assert asked["spent"] == pytest.approx(0.8)
@@ -64,7 +64,7 @@ def test_after_the_run_nothing_is_to_make(samples: list[Sample], tmp_path: Path)
     with CallStore(tmp_path / "store") as store:
         collect(protocol(FarModel(), FarGenerator()), samples, store, "test")
         plan = Plan(store)
-        plan.add(protocol(FarModel(), FarGenerator()), samples)
+        plan.add_chains(protocol(FarModel(), FarGenerator()), samples)
     assert [(calls.stored, calls.to_make) for calls in plan.calls.values()] == [(15, 0), (15, 0)]
 
 
@@ -73,7 +73,7 @@ def test_a_call_that_two_chains_need_is_counted_once(samples: list[Sample], tmp_
     with CallStore(tmp_path / "store") as store:
         plan = Plan(store)
         for generator in (FarGenerator(), SizeGenerator()):
-            plan.add(protocol(FarModel(), generator), samples)
+            plan.add_chains(protocol(FarModel(), generator), samples)
     assert plan.of(FarModel()).to_make == 15 + 10
     assert plan.of(FarGenerator()).to_make == plan.of(SizeGenerator()).to_make == 15
 

@@ -125,8 +125,8 @@ HOWEVER = re.compile(
 """After a refusal, begins an answer all the same."""
 
 NEGATION = re.compile(
-    r"\b(?:not|never|neither|nor|no|without|hardly|unlikely|cannot|nicht|kein\w{0,2}|weder|pas|jamais|non|não|не|ни|nie"
-    r"|niet|geen)\b|n't\b|不|没有|並非|并非"
+    r"\b(?:not|never|neither|nor|no|without|hardly|unlikely|unable|cannot|nicht|kein\w{0,2}|weder|pas|jamais|non|não|не|ни"
+    r"|nie|niet|geen)\b|n't\b|不|没有|並非|并非"
 )
 """Before a statement, in its clause: it is denied."""
 

@@ -1,6 +1,7 @@
 """Reading one answer at one place: a letter, an option's text, or both beside each other."""
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -82,7 +83,13 @@ class Said:
             return True
         if (asked := _ASKED.match(self.low, reading.end)) and (start > 0 or asked.end() < len(self.low)):
             return True
-        return taken_back(self.low, start)
+        doubts = bisect_left(self._doubts, start)
+        return bool(doubts) and self._doubts[doubts - 1] >= start - _BACK and taken_back(self.low, start)
+
+    @cached_property
+    def _doubts(self) -> list[int]:
+        """Where words begin that may take back what follows: mostly nowhere, which spares most of the looking back."""
+        return sorted(match.start() for pattern in (NEGATION, UNREAL) for match in pattern.finditer(self.low))
 
     def closes(self, end: int) -> bool:
         """Whether a line, sentence or clause ends at ``end``."""

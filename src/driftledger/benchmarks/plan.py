@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from driftledger.benchmarks.genception.chain import ChainProtocol
 from driftledger.call_result import Result
 from driftledger.calls import CallStore, Spent
 from driftledger.components import Component
-from driftledger.execution.steps import Ask, Call
+from driftledger.execution.steps import Ask, Call, Steps
 from driftledger.execution.walk import stored_in, walk
 from driftledger.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.types import Conversation, Sample, Usage
+
+R = TypeVar("R")
 
 
 @dataclass
@@ -58,21 +60,30 @@ class PlannedCalls:
 
 @dataclass
 class Plan:
-    """The calls of several chains; one that two of them need is counted once."""
+    """The calls of several protocols; one that two of them need is counted once."""
 
     store: CallStore
     calls: dict[str, PlannedCalls] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
-    def add(self, protocol: ChainProtocol, samples: Sequence[Sample]) -> None:
+    def add_one(self, steps: Steps[R]) -> R | None:
+        """Count the calls of a protocol that makes one: what it returned if its call is stored, and None if not."""
+        walked = walk(steps, self._stored)
+        if walked.pending is not None and self._is_new(walked.pending):
+            asked = walked.pending.conversation if isinstance(walked.pending, Ask) else walked.pending.prompt
+            component = walked.pending.component
+            self.of(component).add(1, expected_of(component, asked))
+        return walked.returned
+
+    def add_chains(self, protocol: ChainProtocol, samples: Sequence[Sample]) -> None:
         """Count what ``protocol`` has and would ask for ``samples``."""
-        drawing = _expected(protocol.generator, protocol.generate_prompt)
+        drawing = expected_of(protocol.generator, protocol.generate_prompt)
         for sample in samples:
             walked = walk(protocol.run(sample), self._stored)
             if walked.pending is None:
                 continue
             shared = not self._is_new(walked.pending)
-            describing = _expected(protocol.model, Conversation.ask(protocol.describe_prompt, sample.image))
+            describing = expected_of(protocol.model, Conversation.ask(protocol.describe_prompt, sample.image))
             described, drawn = (walked.known + 1) // 2, walked.known // 2
             first_is_shared = shared and isinstance(walked.pending, Ask)
             self.of(protocol.model).add(protocol.iterations - described - first_is_shared, describing)
@@ -98,7 +109,7 @@ class Plan:
         return self.calls[component.fingerprint]
 
 
-def _expected(component: Component, asked: Conversation | str) -> Usage | None:
+def expected_of(component: Component, asked: Conversation | str) -> Usage | None:
     """The most that one call may consume; None where nobody counts."""
     if isinstance(component, RemoteModel) and isinstance(asked, Conversation):
         return component.expected(asked)
