@@ -1,6 +1,5 @@
 import json
 import re
-import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -66,12 +65,3 @@ def test_no_text_makes_it_raise_and_a_zero_was_said(text):
     assert (grade.tenths is not None) == (grade.outcome is Outcome.OK)
     if grade.tenths is not None and text.isascii():
         assert Decimal(grade.tenths) / 10 in {Decimal(n) for n in re.findall(r"[0-9]*\.[0-9]+|[0-9]+", text)}
-
-
-@pytest.mark.parametrize(
-    "unit", ["0", "1", "0.5 ", "0.", "1/", "0.5, ", "score ", "score: 0.5\n", "score: ", "0\n", "|", "(", "-", " "]
-)
-def test_hostile_replies_are_read_in_linear_time(unit):
-    started = time.process_time()
-    parse_grade(unit * (100_000 // len(unit)))
-    assert time.process_time() - started < 1

@@ -1,5 +1,4 @@
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -64,12 +63,3 @@ def test_no_text_makes_it_raise(text):
     read = parse_yes_no(text)
     assert (read.answer is not None) == (read.outcome is Outcome.OK)
     assert read == parse_yes_no(text)
-
-
-@pytest.mark.parametrize(
-    "unit", ["yes ", "no ", "yes\n", "no. ", "no, ", "answer ", "answer is ", "是", "不", " ", "(", "or ", "-"]
-)
-def test_hostile_replies_are_read_in_linear_time(unit):
-    started = time.process_time()
-    parse_yes_no(unit * (100_000 // len(unit)))
-    assert time.process_time() - started < 1

@@ -1,5 +1,4 @@
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -95,15 +94,3 @@ def test_no_text_makes_it_raise(text):
 )
 def test_an_answer_is_no_error(text):
     assert not is_error(text)
-
-
-@pytest.mark.parametrize(
-    "unit",
-    ["sorry ", "i cannot ", "kann ", "kann nicht ", "unable to ", "无法", "a.", "Error", "e", " ", "\n at a(", "{"],
-)
-def test_hostile_texts_take_linear_time(unit):
-    text = unit * (100_000 // len(unit))
-    started = time.process_time()
-    is_refusal(text)
-    is_error(text)
-    assert time.process_time() - started < 1
