@@ -62,15 +62,25 @@ def bootstrap_interval(
     >>> interval.low, interval.high
     (0.4, 0.8)
     """
-    if resamples < 1:
-        raise ValueError(f"resamples must be at least 1, but is {resamples}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, but is {confidence}")
+    check_bootstrap(resamples, confidence)
     groups = _by_category(values, categories)
     bits = np.random.PCG64(seed)
     means = np.stack([_resampled_means(group, resamples, bits) for group in groups], axis=1)
     statistics = sorted(math.fsum(row) / len(row) for row in means.tolist())
-    cut = int(resamples * (1 - Fraction(str(confidence))) / 2)  # as floats, 20 * (1 - 0.9) / 2 is below 1
+    return percentile_interval(statistics, confidence)
+
+
+def check_bootstrap(resamples: int, confidence: float) -> None:
+    """Raise a :class:`ValueError` for settings that no interval can be drawn with."""
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, but is {resamples}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, but is {confidence}")
+
+
+def percentile_interval(statistics: Sequence[float], confidence: float) -> Interval:
+    """What remains of n ascending statistics when ⌊n·(1 − confidence)/2⌋ of them are cut off at each end."""
+    cut = int(len(statistics) * (1 - Fraction(str(confidence))) / 2)  # as floats, 20 * (1 - 0.9) / 2 is below 1
     return Interval(statistics[cut], statistics[-1 - cut])
 
 
@@ -78,11 +88,11 @@ def _resampled_means(group: Float64, resamples: int, bits: np.random.PCG64) -> F
     """The means of ``resamples`` samples of n values, drawn with replacement from the n values of ``group``."""
     n = len(group)
     fixed, exponent = _fixed_point(group)
-    sums = [fixed[indices].sum(axis=1) for indices in _indices(n, resamples, bits)]
+    sums = [fixed[indices].sum(axis=1) for indices in draw_indices(n, resamples, bits)]
     return np.ldexp(np.concatenate(sums).astype(np.float64), -exponent) / n
 
 
-def _indices(n: int, rows: int, bits: np.random.PCG64) -> Iterator[NDArray[np.intp]]:
+def draw_indices(n: int, rows: int, bits: np.random.PCG64) -> Iterator[NDArray[np.intp]]:
     """``rows`` × n indices below n, some rows at a time.
 
     An index is the upper half of 32 random bits times n: off from uniform by less than n / 2³². Unlike

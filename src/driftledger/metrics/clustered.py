@@ -9,14 +9,13 @@ graded once more, is another matter: that is a standard deviation over the repea
 import math
 import statistics
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.metrics._checks import EXACT, Integers, check_integers, check_same_lengths
-from driftledger.metrics.bootstrap import Interval, _indices
+from driftledger.metrics.bootstrap import Interval, check_bootstrap, draw_indices, percentile_interval
 
 
 class Spread(NamedTuple):
@@ -84,19 +83,14 @@ def clustered_ratio_interval(
     >>> round(interval.low, 3), interval.high
     (0.333, 1.0)
     """
-    if resamples < 1:
-        raise ValueError(f"resamples must be at least 1, but is {resamples}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, but is {confidence}")
+    check_bootstrap(resamples, confidence)
     sums = _cluster_sums(check_integers("numerator", numerator), check_integers("denominator", denominator), clusters)
-    draws = _indices(sums.shape[1], resamples, np.random.PCG64(seed))
+    draws = draw_indices(sums.shape[1], resamples, np.random.PCG64(seed))
     above, below = np.concatenate([sums[:, indices].sum(axis=2) for indices in draws], axis=1)
     counts = below > 0
     if not counts.any():
         raise ValueError("the denominator is 0 in every resample, so that there is no ratio")
-    ratios = np.sort(above[counts] / below[counts])
-    cut = int(len(ratios) * (1 - Fraction(str(confidence))) / 2)  # by the decimals, as for every other interval
-    return Interval(float(ratios[cut]), float(ratios[-1 - cut]))
+    return percentile_interval(np.sort(above[counts] / below[counts]).tolist(), confidence)
 
 
 def _cluster_sums(

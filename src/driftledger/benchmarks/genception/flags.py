@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from driftledger.benchmarks.served import changed_versions, count_versions, version
 from driftledger.records import ChainRecord
 
 
@@ -11,32 +12,21 @@ def served_versions(records: Sequence[ChainRecord]) -> dict[str, dict[str, int]]
 
     A version is the served model's name and, where the service tells it, its system fingerprint.
     """
-    counts = {
-        "model": Counter(_version(record.served_model, record.system_fingerprint) for record in records),
-        "generator": Counter(
-            _version(record.served_generator, record.generator_system_fingerprint)
-            for record in records
-            if record.image is not None
-        ),
-    }
-    named = {role: {name: count for name, count in sorted(found.items()) if name} for role, found in counts.items()}
-    return {role: found for role, found in named.items() if found}
-
-
-def _version(name: str | None, fingerprint: str | None) -> str:
-    return " ".join(part for part in (name, fingerprint) if part)
+    return count_versions(
+        {
+            "model": (version(record.served_model, record.system_fingerprint) for record in records),
+            "generator": (
+                version(record.served_generator, record.generator_system_fingerprint)
+                for record in records
+                if record.image is not None
+            ),
+        }
+    )
 
 
 def flags(records: Sequence[ChainRecord]) -> list[str]:
     """One sentence each for versions that changed midway, descriptions cut off, and calls made in smaller batches."""
-    return [*_changed(records), *_cut(records), *_noted(records)]
-
-
-def _changed(records: Sequence[ChainRecord]) -> Iterator[str]:
-    for role, versions in served_versions(records).items():
-        if len(versions) > 1:
-            counted = ", ".join(f"{name} ({count} calls)" for name, count in versions.items())
-            yield f"{len(versions)} served versions of the {role} are behind this score: {counted}"
+    return [*changed_versions(served_versions(records)), *_cut(records), *_noted(records)]
 
 
 def _cut(records: Sequence[ChainRecord]) -> Iterator[str]:

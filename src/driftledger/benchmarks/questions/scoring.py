@@ -1,11 +1,11 @@
 """The scoring half: from what each answer is worth to the numbers of its benchmark."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from driftledger.benchmarks.questions import mm_sap, mm_vet, mme
 from driftledger.benchmarks.questions.measured import Measured, outcomes_of
+from driftledger.benchmarks.served import changed_versions, count_versions, version
 from driftledger.canonical import sha256_file
 from driftledger.config import Questions
 from driftledger.errors import CoverageError, first_few
@@ -37,7 +37,12 @@ def score(
     calibration = read_jsonl(grades / "calibration.jsonl", Calibration) if graded.judge else []
     _check_coverage(found, settings)
     measured = _measure(card, read_questions(question_set), given, found, settings, seed)
-    served = _served(given, found)
+    served = count_versions(
+        {
+            "model": (version(answer.served_model, answer.system_fingerprint) for answer in given),
+            "judge": (version(grade.served_judge, None) for grade in found),
+        }
+    )
     score_file = QuestionScore(
         benchmark=card.protocol,
         question_set=card.name,
@@ -51,7 +56,7 @@ def score(
         coverage=measured.scored / measured.total,
         absent=measured.absent,
         served=served,
-        flags=[*_changed(served), *mm_vet.judge_flags(calibration)],
+        flags=[*changed_versions(served), *mm_vet.judge_flags(calibration)],
         calibration=calibration,
         inputs=QuestionInputs(
             question_set_digest=card.digest,
@@ -96,21 +101,3 @@ def _check_coverage(grades: Sequence[GradeRecord], settings: Questions) -> None:
 
 def _refused(grade: GradeRecord) -> bool:
     return grade.outcome.value == "refused"
-
-
-def _served(answers: Sequence[AnswerRecord], grades: Sequence[GradeRecord]) -> dict[str, dict[str, int]]:
-    versions = {
-        "model": Counter(" ".join(filter(None, (a.served_model, a.system_fingerprint))) for a in answers),
-        "judge": Counter(grade.served_judge or "" for grade in grades),
-    }
-    named = {role: {name: count for name, count in sorted(found.items()) if name} for role, found in versions.items()}
-    return {role: found for role, found in named.items() if found}
-
-
-def _changed(served: dict[str, dict[str, int]]) -> list[str]:
-    return [
-        f"{len(found)} served versions of the {role} are behind this score: "
-        + ", ".join(f"{name} ({count} calls)" for name, count in found.items())
-        for role, found in served.items()
-        if len(found) > 1
-    ]
