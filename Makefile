@@ -35,6 +35,7 @@ ui: $(VENV)/installed ## open http://127.0.0.1:5000
 
 bench: $(VENV)/installed-all ## measure; results in reports/benchmarks/
 	python benchmarks/frechet.py
+	python benchmarks/retrieval.py
 	python benchmarks/chain_memory.py
 	python benchmarks/remote.py
 	python benchmarks/batches.py

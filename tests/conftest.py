@@ -90,8 +90,9 @@ class Checkout:
 
 
 def shapes_only(params: dict[str, Any]) -> None:
-    """The smallest selection: drawn images, two iterations, one model, no questions."""
-    params["run"]["datasets"] = ["my_images"]
+    """The smallest selection: drawn images, two iterations, one model, GenCeption alone."""
+    params["run"]["datasets"] = params["run"]["genception"] = ["my_images"]
+    params["run"]["trac"] = params["run"]["fidelity"] = []
     params["run"]["models"] = ["regions_medium"]
     params["run"]["question_sets"] = []
     params["genception"]["iterations"] = 2

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from driftledger.components import Component
-from driftledger.config import Settings, load_settings
+from driftledger.config import Run, Settings, load_settings
 from driftledger.errors import ConfigError
 from driftledger.presets import apply_preset, preset_names
 from driftledger.registry import PROVIDERS
@@ -39,12 +39,14 @@ SEVEN = ("gemini_1_5_pro", "claude_3_opus", "gpt_4o", "gpt_4v", "mplug_owl2", "l
 VISUAL = ("existence", "count", "position", "color", "posters", "celebrity", "scene", "landmark", "artwork")
 TEXTUAL = ("code_reasoning", "numerical_calculation", "text_translation", "OCR")
 
+FIVE = ("cub_200", "flowers_102", "stanford_cars", "stanford_dogs", "imagenet_10_5")
+
 # datasets, models, generators, encoders, T
 PUBLISHED: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], int]] = {
     "mmeception": (("mme",), SEVEN, ("dall_e_3",), ("vit", "inception"), 3),
     "mmeception_imagen": (("mme",), SEVEN, ("imagen",), ("vit",), 1),
     "genception_v1": (("mme",), SEVEN[3:], ("dall_e_3",), ("vit",), 5),
-    "trac": (("cub_200",), ("open_flamingo", "idefics", "minigpt_4"), ("sd_1_4",), ("clip",), 1),
+    "trac": (FIVE, ("open_flamingo", "idefics", "minigpt_4"), ("sd_1_4",), ("clip", "inception"), 1),
 }
 
 MODEL_TYPES = {
@@ -112,7 +114,8 @@ def test_entries_are_checked_without_their_libraries_and_without_a_network() -> 
 def test_the_embedded_components_stay_selected() -> None:
     chosen = [build(section, name) for section in PROVIDERS for name in getattr(SETTINGS.run, section)]
     controls = {"blind", "always_refuse", "random_choice"}
-    assert {one.provider for one in chosen} == {"photos", "regions", "painter", "layout", "scenes"} | controls
+    assert {one.provider for one in chosen} == {"photos", "digits", "regions", "painter", "layout", "scenes"} | controls
+    assert {build("encoders", name).provider for name in SETTINGS.run.text_encoders} == {"tfidf"}
 
 
 def test_only_listed_entries_run_foreign_code() -> None:
@@ -200,7 +203,7 @@ def test_a_preset_changes_its_selection_and_nothing_else(project: Path, name: st
     before = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))
     wanted = yaml.safe_load((project / "presets" / f"{name}.yaml").read_text(encoding="utf-8"))
     assert set(wanted) == {"run", "genception"}
-    assert set(wanted["run"]) == set(PROVIDERS)
+    assert set(wanted["run"]) == set(Run.model_fields) - {"judge", "seed"}
     assert set(wanted["genception"]) == {"iterations"}
     apply_preset(project, name)
     for section, values in wanted.items():
@@ -230,6 +233,28 @@ def test_default_undoes_a_preset_to_the_byte(project: Path, name: str) -> None:
     apply_preset(project, name)
     apply_preset(project, "default")
     assert (project / "params.yaml").read_bytes() == PARAMS.read_bytes()
+
+
+def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
+    apply_preset(project, "trac")
+    settings = load_settings(project / "params.yaml")
+    run = settings.run
+    assert (run.genception, run.trac, run.fidelity) == ((), FIVE, FIVE)
+    assert run.text_encoders == ("clip", "sentence", "tfidf")  # Table 5
+    asked = {name: settings.description(name) for name in run.descriptions}
+    assert {each.prompt for each in asked.values()} == {
+        "What are the main visual features for {category} in this image?"
+    }
+    assert settings.description(settings.fidelity.description).prompt == (
+        "What are the main elements in this image, and how do they interact or relate to each other?"
+    )
+    assert asked["features_by_length"].max_tokens == (30, 40, 50, 60, 70)  # Figure 8
+    examples = {name: each.demonstrations for name, each in asked.items() if each.demonstrations}  # Table 3
+    assert [each.choose for each in examples.values()] == ["random", "similar_image", "similar_text", "random"]
+    assert {each.shots for each in examples.values()} == {(1, 2, 3, 4)}
+    assert examples["features_given"].by == "gpt_4v"
+    categories = [build("datasets", name).general_category for name in FIVE]
+    assert categories == ["bird", "flower", "car", "dog", "object"]
 
 
 def test_open_models_need_no_service(project: Path) -> None:

@@ -21,6 +21,10 @@ COMMANDS = {
     "dataset": ["shapes"],
     "chain": ["shapes", "seer", "brush"],
     "drift": ["shapes", "seer", "brush", "eye"],
+    "describe": ["birds", "seer", "features"],
+    "trac": ["birds", "seer", "features", "words"],
+    "redraw": ["shapes", "seer", "brush"],
+    "fidelity": ["shapes", "seer", "brush", "eye"],
     "question_set": ["exam"],
     "answer": ["exam", "seer"],
     "grade": ["exam", "seer"],
@@ -65,7 +69,7 @@ def test_arguments_go_to_the_stage_of_that_name(
     monkeypatch.setattr(stages, name, lambda project, *given: seen.append((project.root, *given)) or "done")
     assert run(monkeypatch, name, *COMMANDS[name]) == 0
     given = COMMANDS[name]
-    expected = (given[0], Combination(*given[1:])) if name == "drift" else tuple(given)
+    expected = (given[0], Combination(*given[1:])) if name in ("drift", "fidelity") else tuple(given)
     assert seen == [(tmp_path, *expected)]
     assert capsys.readouterr().out == ("done\n" if name == "track" else "")
 

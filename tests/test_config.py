@@ -119,7 +119,53 @@ def test_settings_are_frozen() -> None:
 
 MISTAKES: dict[str, tuple[Change, str, str]] = {
     # what → the change, and the place and the remedy that the line must name
-    "unknown dataset": (put("run.datasets", ["foto"]), "run.datasets", "valid: beans, cub_200, mme, my_images, photos"),
+    "unknown dataset": (put("run.datasets", ["photos", "digits", "foto"]), "run.datasets", "did you mean 'photos'?"),
+    "dataset that is not built": (put("run.genception", ["beans"]), "run: genception", "not in datasets; add it there"),
+    "trac without a text encoder": (put("run.text_encoders", []), "run: trac needs text_encoders", "select some"),
+    "unknown text encoder": (put("run.text_encoders", ["tfid"]), "run.text_encoders", "did you mean 'tfidf'?"),
+    "text encoder without a text tower": (put("run.text_encoders", ["layout"]), "no text tower", "run.encoders"),
+    "unknown description": (put("run.descriptions", ["feature"]), "run.descriptions", "did you mean 'features'?"),
+    "a set named like a dataset": (
+        both(named("question_sets", "photos"), put("run.question_sets", ["photos"])),
+        "run: 'photos' is a dataset and a question set",
+        "rename one",
+    ),
+    "fidelity asks with examples": (
+        put("fidelity.description", "features_random"),
+        "fidelity.description: 'features_random' has demonstrations",
+        "name another",
+    ),
+    "fidelity asks unknown": (put("fidelity.description", "element"), "fidelity.description", "mean 'elements'?"),
+    "fidelity prompt without place": (put("fidelity.generate_prompt", "draw"), "fidelity", "exactly once"),
+    "examples without an encoder": (
+        put("descriptions.features.demonstrations", {"choose": "similar_text", "shots": [1]}),
+        "similar_text needs an encoder",
+        "name one",
+    ),
+    "random examples with an encoder": (
+        put("descriptions.features.demonstrations", {"choose": "random", "shots": [1], "encoder": "tfidf"}),
+        "random examples need no encoder",
+        "remove it",
+    ),
+    "similar images without an image tower": (
+        both(
+            put("run.descriptions", ["features_similar_image"]),
+            put("descriptions.features_similar_image.demonstrations.encoder", "tfidf"),
+        ),
+        "descriptions.features_similar_image: similar_image needs an encoder with an image tower",
+        "'tfidf' has none",
+    ),
+    "shots that fall": (
+        put("descriptions.features.demonstrations", {"choose": "random", "shots": [2, 1]}),
+        "descriptions.features.demonstrations",
+        "shots must rise",
+    ),
+    "a length twice": (put("descriptions.features.max_tokens", [30, 30]), "descriptions.features", "a length twice"),
+    "examples by nobody": (
+        put("descriptions.features_given.demonstrations.by", "gpt_4w"),
+        "descriptions.features_given: by",
+        "did you mean 'gpt_4v'?",
+    ),
     "unknown model": (put("run.models", ["regions_fin"]), "run.models", "did you mean 'regions_fine'?"),
     "unknown generator": (put("run.generators", ["paintr"]), "run.generators", "did you mean 'painter'?"),
     "unknown encoder": (put("run.encoders", ["layouts"]), "run.encoders", "did you mean 'layout'?"),
@@ -184,7 +230,7 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "encoder without an image tower": (
         both(put("encoders.sbert", {"provider": "sentence", "path": "x"}), put("run.encoders", ["sbert"])),
         "run.encoders: 'sbert' has no image tower",
-        "compares images",
+        "run.text_encoders",
     ),
     "wrong detail": (put("models.regions_fine.detail", "finest"), "models.regions_fine: detail", "'fine'"),
     "canvas too small": (put("generators.painter.longest_side", 15), "generators.painter: longest_side", "(got 15)"),

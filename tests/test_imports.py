@@ -14,11 +14,11 @@ SOURCE = REPOSITORY / "src" / "driftledger"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("types", "errors", "canonical", "shown", "images", "vocabulary", "progress", "layout"),
-    ("call_key", "call_result", "seeds", "strict", "metrics", "parsing"),
-    ("components", "registry", "calls"),
+    ("call_key", "call_result", "seeds", "strict", "metrics", "parsing", "sheets"),
+    ("components", "registry", "calls", "benchmark_settings"),
     ("remote", "checkpoints"),
     ("records",),
-    ("question_records",),
+    ("question_records", "description_records", "ratings"),
     ("datasets",),
     ("question_sets",),
     ("models", "generators", "encoders"),
@@ -27,7 +27,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("benchmarks",),
     ("ledger", "reports"),
     ("project", "tracking"),
-    ("stages", "questions"),
+    ("stages",),
+    ("questions",),
     ("cli",),
 )
 """From the bottom to the top. A module imports from lower layers and from its own folder, never from a neighbour."""

@@ -26,7 +26,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     for number in range(3):
         draw(root / "my_images" / f"{number}.png", number, (20 + 10 * number, 30))
     params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
-    params["run"] |= {"datasets": ["my_images"], "models": ["anna"], "generators": ["size"], "question_sets": []}
+    params["run"] |= {"datasets": ["my_images"], "genception": ["my_images"], "trac": [], "fidelity": []}
+    params["run"] |= {"models": ["anna"], "generators": ["size"], "question_sets": []}
     params["datasets"]["my_images"]["path"] = str(root / "my_images")
     params["models"]["anna"] = {"provider": "human", "path": str(root / "human")}
     params["models"]["typed"] = {"provider": "human", "path": str(root / "typed.csv")}

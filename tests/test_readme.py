@@ -40,15 +40,23 @@ def test_every_link_inside_the_repository_leads_somewhere() -> None:
     assert [link for link in links if not (REPOSITORY / link).is_file()] == []
 
 
-def test_three_lines_of_params_select_ones_own_images() -> None:
+def copied(block: str) -> Settings:
+    """The settings with a block of the README in them; a benchmark that it does not name goes over nothing."""
     params: dict[str, Any] = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
-    for block in blocks("yaml"):
-        for section, changes in yaml.safe_load(block).items():
-            params[section] |= changes
-    settings = Settings.model_validate(params)
-    assert settings.run.datasets == ("my_images",)
-    assert settings.dataset("my_images").provider == "image_folder"
-    assert settings.question_set("mine").provider == "table"
+    changes = yaml.safe_load(block)
+    if "datasets" in changes.get("run", {}):
+        params["run"] |= {"genception": [], "trac": [], "fidelity": []}
+    for section, values in changes.items():
+        params[section] |= values
+    return Settings.model_validate(params)
+
+
+def test_a_few_lines_of_params_select_ones_own() -> None:
+    images, labelled, questions = map(copied, blocks("yaml"))
+    assert (images.run.genception, images.run.fidelity) == (("my_images",), ("my_images",))
+    assert images.dataset("my_images").provider == "image_folder"
+    assert (labelled.run.trac, labelled.dataset("birds").general_category) == (("birds",), "bird")
+    assert questions.question_set("mine").provider == "table"
 
 
 def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
@@ -56,7 +64,10 @@ def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
         name for section, table in PROVIDERS.items() if section not in ("datasets", "question_sets") for name in table
     }
     named = {words[0] for words in TYPED}
-    assert providers - {"regions", "blind", "always_refuse", "random_choice", "rubric", "painter", "layout"} <= named
+    assert (
+        providers - {"regions", "blind", "always_refuse", "random_choice", "rubric", "painter", "layout", "tfidf"}
+        <= named
+    )
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
         extras = set(tomllib.load(file)["project"]["optional-dependencies"])
     promised = {extra for span in re.findall(r"(?:driftledger)?\[([a-z_]+)\]`", README) for extra in [span]}

@@ -26,7 +26,9 @@ class CallKey:
     ) -> "CallKey":
         """The key of asking a model."""
         turns, images = rendered(conversation)
-        return cls(fingerprint, role, turns, images, None, component)
+        limit = conversation.max_tokens
+        asked = turns if limit is None else {"turns": turns, "max_tokens": limit}
+        return cls(fingerprint, role, asked, images, None, component)
 
     @classmethod
     def of_prompt(cls, fingerprint: str, prompt: str, seed: int, component: Mapping[str, Any]) -> "CallKey":

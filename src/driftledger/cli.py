@@ -4,11 +4,12 @@ import errno
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
 
-from driftledger import questions, stages
+from driftledger import stages
 from driftledger.errors import DriftledgerError
 from driftledger.layout import Combination
 from driftledger.presets import apply_preset, preset_names
@@ -26,6 +27,9 @@ app.add_typer(calls, name="calls")
 human = typer.Typer(help="Let people describe images, as a row in every table.", no_args_is_help=True)
 app.add_typer(human, name="human")
 
+ratings = typer.Typer(help="Let people say how faithful descriptions are.", no_args_is_help=True)
+app.add_typer(ratings, name="ratings")
+
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
 Name = Annotated[str, typer.Argument(help="A catalogue name of params.yaml.")]
@@ -33,6 +37,13 @@ Name = Annotated[str, typer.Argument(help="A catalogue name of params.yaml.")]
 
 def _project() -> Project:
     return Project(Path.cwd())
+
+
+def _questions() -> ModuleType:
+    """What stages, each of which is a process that has to start, do not need."""
+    from driftledger import questions
+
+    return questions
 
 
 @app.command()
@@ -57,6 +68,30 @@ def chain(dataset: Name, model: Name, generator: Name) -> None:
 def drift(dataset: Name, model: Name, generator: Name, encoder: Name) -> None:
     """DVC stage: score chains with an encoder."""
     stages.drift(_project(), dataset, Combination(model, generator, encoder))
+
+
+@app.command()
+def describe(dataset: Name, model: Name, description: Name) -> None:
+    """DVC stage: collect descriptions of a labelled dataset."""
+    stages.describe(_project(), dataset, model, description)
+
+
+@app.command()
+def trac(dataset: Name, model: Name, description: Name, encoder: Name) -> None:
+    """DVC stage: score how distinctive descriptions are, with a text encoder."""
+    stages.trac(_project(), dataset, model, description, encoder)
+
+
+@app.command()
+def redraw(dataset: Name, model: Name, generator: Name) -> None:
+    """DVC stage: collect one description and one redrawing per image."""
+    stages.redraw(_project(), dataset, model, generator)
+
+
+@app.command()
+def fidelity(dataset: Name, model: Name, generator: Name, encoder: Name) -> None:
+    """DVC stage: score how faithful descriptions and redrawings are, with an encoder."""
+    stages.fidelity(_project(), dataset, Combination(model, generator, encoder))
 
 
 @app.command(name="question_set")
@@ -114,14 +149,14 @@ def plan(
     """What would the selected runs still ask of each component, and what may that cost? Nothing is asked."""
     from driftledger.reports.plan import plan_table  # rich is only needed here
 
-    planned = {name: calls.to_dict() for name, calls in questions.plan(_project()).items()}
+    planned = {name: calls.to_dict() for name, calls in _questions().plan(_project()).items()}
     typer.echo(json.dumps(planned, indent=2) if as_json else plan_table(planned))
 
 
 @app.command()
 def diff(revision: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")]) -> None:
     """Which answers are read otherwise than at that revision? Tells what a change of the parser or judge moved."""
-    typer.echo(for_terminal(questions.diff(_project(), revision)))
+    typer.echo(for_terminal(_questions().diff(_project(), revision)))
 
 
 @app.command()
@@ -132,7 +167,7 @@ def audit(
     """Where does a score come from? From the run back to images, generator version, dataset and commit."""
     from driftledger.ledger.audit import as_text  # rich is only needed here
 
-    evidence = questions.audit(_project(), run)
+    evidence = _questions().audit(_project(), run)
     typer.echo(evidence.model_dump_json(indent=2, by_alias=True) if as_json else as_text(evidence))
 
 
@@ -141,7 +176,7 @@ def why(
     call: Annotated[str, typer.Argument(metavar="KEY-OR-SAMPLE", help="The start of a call's key, or a sample's id.")],
 ) -> None:
     """Which part of a call's key differs from the nearest stored call?"""
-    typer.echo(for_terminal(questions.why(_project(), call)))
+    typer.echo(for_terminal(_questions().why(_project(), call)))
 
 
 @human.command()
@@ -151,7 +186,17 @@ def sheet(
     generator: Annotated[str | None, typer.Argument(help="Whose drawings are described from t = 2 on.")] = None,
 ) -> None:
     """Write the sheet to fill in, with the images beside it; what people wrote stays."""
-    typer.echo(for_terminal(questions.human_sheet(_project(), dataset, model, generator)))
+    typer.echo(for_terminal(_questions().human_sheet(_project(), dataset, model, generator)))
+
+
+@ratings.command(name="sheet")
+def ratings_sheet(
+    dataset: Name,
+    samples: Annotated[int, typer.Option(min=1, help="How many, the same of every model.")] = 20,
+    rater: Annotated[str | None, typer.Option(help="Whose sheet it is; several people can fill in one file.")] = None,
+) -> None:
+    """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays."""
+    typer.echo(for_terminal(_questions().ratings_sheet(_project(), dataset, samples, rater)))
 
 
 def main() -> None:

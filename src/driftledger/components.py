@@ -103,12 +103,21 @@ class Encoder(Component):
         """Whether it has an image tower."""
         return type(self).encode_images is not Encoder.encode_images
 
+    @property
+    def reads(self) -> bool:
+        """Whether it has a text tower; with an image tower beside it, both write into one space."""
+        return type(self).encode_texts is not Encoder.encode_texts
+
+    def fitted(self, texts: Sequence[str]) -> "Encoder":
+        """The encoder that reads texts as this corpus teaches it; itself, where nothing is learnt from a corpus."""
+        return self
+
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         """Feature vectors of RGB images, n×d, finite, not all zero."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no image tower")
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        """Feature vectors of texts, n×d, finite, not all zero."""
+        """Feature vectors of texts, n×d, finite; all zero only for a text of which nothing is known."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
 
     def read_texts(self, texts: Sequence[str]) -> list[Reading]:

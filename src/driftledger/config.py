@@ -10,11 +10,12 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    StringConstraints,
     ValidationError,
     model_validator,
 )
 
+from driftledger.benchmark_settings import Description, Fidelity, GenCeption, Name, Questions, Trac
+from driftledger.canonical import sha256_of
 from driftledger.components import Component, Encoder, Generator, Model
 from driftledger.datasets.base import DatasetProvider
 from driftledger.errors import ConfigError, unknown_name
@@ -23,9 +24,6 @@ from driftledger.registry import PROVIDERS, provider_class
 from driftledger.strict import Strict, explain
 
 PARAMS = "params.yaml"
-
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-"""A catalogue name. It becomes a folder, an MLflow metric and, joined to others by ``-``, a DVC stage."""
 
 
 def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -43,73 +41,36 @@ class Run(Strict):
     """Which catalogue entries are evaluated, in every combination."""
 
     datasets: Selection
+    """All that are built; each benchmark goes over its own of these."""
+    genception: AnySelection
+    trac: AnySelection
+    """Datasets with labels, a support set and a test set."""
+    fidelity: AnySelection
     models: Selection
     generators: Selection
     encoders: Selection
+    """They see images: of GenCeption and fidelity."""
+    text_encoders: AnySelection
+    """They read descriptions: of TRAC. The first is the one that its headline figures are of."""
+    descriptions: AnySelection
+    """How descriptions are asked for in TRAC. The first is the one that its headline figures are of."""
     question_sets: AnySelection
-    """None, where only GenCeption is wanted."""
     judge: Name
     """The model that grades open answers."""
     seed: int = Field(ge=0, lt=2**32)
 
-
-class Bootstrap(Strict):
-    """Percentile bootstrap over samples."""
-
-    resamples: int = Field(ge=100, le=1_000_000)
-    confidence: float = Field(gt=0.5, lt=1.0)
-
-
-class GenCeption(Strict):
-    """Settings of the GenCeption protocol."""
-
-    iterations: int = Field(ge=1, le=100)
-    describe_prompt: str = Field(min_length=1)
-    generate_prompt: str
-    min_coverage: float = Field(ge=0.0, le=1.0)
-    bootstrap: Bootstrap
-
     @model_validator(mode="after")
-    def _has_place(self) -> "GenCeption":
-        if self.generate_prompt.count("{description}") != 1:
-            raise ValueError("generate_prompt must hold the placeholder {description} exactly once")
+    def _are_built(self) -> "Run":
+        for benchmark in ("genception", "trac", "fidelity"):
+            for name in getattr(self, benchmark):
+                if name not in self.datasets:
+                    raise ValueError(f"{benchmark} goes over {name!r}, which is not in datasets; add it there")
+        both = sorted(set(self.datasets) & set(self.question_sets))
+        if both:
+            raise ValueError(f"{both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one")
+        if self.trac and not (self.text_encoders and self.descriptions):
+            raise ValueError("trac needs text_encoders and descriptions; select some, or no dataset for trac")
         return self
-
-
-class Questions(Strict):
-    """Settings of the question benchmarks: MM-SAP, MM-Vet and MME."""
-
-    permutations: int = Field(ge=1, le=120)
-    choice_prompt: str
-    open_prompt: str
-    yes_no_prompt: str
-    grade_prompt: str
-    gradings: int = Field(ge=1, le=100)
-    count_free_refusals: bool
-    min_coverage: float = Field(ge=0.0, le=1.0)
-    bootstrap: Bootstrap
-
-    @model_validator(mode="after")
-    def _have_places(self) -> "Questions":
-        places = {
-            "choice_prompt": ("{question}", "{options}"),
-            "open_prompt": ("{question}",),
-            "yes_no_prompt": ("{question}",),
-            "grade_prompt": ("{question}", "{truth}", "{prediction}"),
-        }
-        for name, wanted in places.items():
-            for place in wanted:
-                if getattr(self, name).count(place) != 1:
-                    raise ValueError(f"{name} must hold the placeholder {place} exactly once")
-        return self
-
-    def prompt_for(self, protocol: str) -> str:
-        """The prompt of a benchmark's questions."""
-        return {"mm_sap": self.choice_prompt, "mm_vet": self.open_prompt, "mme": self.yes_no_prompt}[protocol]
-
-    def variants_of(self, protocol: str) -> int:
-        """How often each question is asked: once per permutation of its options, where it has any."""
-        return self.permutations if protocol == "mm_sap" else 1
 
 
 class Tracking(Strict):
@@ -153,8 +114,11 @@ class Settings(Strict):
 
     run: Run
     genception: GenCeption
+    trac: Trac
+    fidelity: Fidelity
     questions: Questions
     tracking: Tracking
+    descriptions: dict[Name, Description]
     datasets: Catalogue
     models: Catalogue
     generators: Catalogue
@@ -182,8 +146,34 @@ class Settings(Strict):
             for name in getattr(self.run, section):
                 if name not in catalogue:
                     raise ValueError(unknown_name(f"run.{section}:", name, catalogue))
-        if self.run.judge not in self.models:
-            raise ValueError(unknown_name("run.judge:", self.run.judge, self.models))
+        self._check_known("run.judge", self.run.judge, self.models)
+        for name in self.run.text_encoders:
+            self._check_known("run.text_encoders", name, self.encoders)
+        for name in self.run.descriptions:
+            self._check_known("run.descriptions", name, self.descriptions)
+        for name, description in self.descriptions.items():
+            shown = description.demonstrations
+            if shown and shown.encoder:
+                self._check_known(f"descriptions.{name}: encoder", shown.encoder, self.encoders)
+            if shown and shown.by:
+                self._check_known(f"descriptions.{name}: by", shown.by, self.models)
+        return self
+
+    @staticmethod
+    def _check_known(where: str, name: str, catalogue: Mapping[str, object]) -> None:
+        if name not in catalogue:
+            raise ValueError(unknown_name(f"{where}:", name, catalogue))
+
+    @model_validator(mode="after")
+    def _fidelity_asks_plainly(self) -> "Settings":
+        name = self.fidelity.description
+        self._check_known("fidelity.description", name, self.descriptions)
+        description = self.descriptions[name]
+        if description.demonstrations or len(description.lengths) > 1:
+            raise ValueError(
+                f"fidelity.description: {name!r} has demonstrations or several lengths, and fidelity is about one "
+                "description per image; name another"
+            )
         return self
 
     def dataset(self, name: str) -> DatasetProvider:
@@ -205,6 +195,24 @@ class Settings(Strict):
     def encoder(self, name: str) -> Encoder:
         """The encoder behind a catalogue name; errors as in :meth:`dataset`."""
         return cast(Encoder, self._build("encoders", name))
+
+    def description(self, name: str) -> Description:
+        """How a catalogue name asks for a description.
+
+        Raises:
+            ConfigError: no such name.
+        """
+        if name not in self.descriptions:
+            raise ConfigError(unknown_name(f"{PARAMS}: descriptions:", name, self.descriptions))
+        return self.descriptions[name]
+
+    def examples_fingerprint(self, description: str) -> str:
+        """What stands behind a description's in-context examples: its encoder, and whoever describes them."""
+        shown = self.description(description).demonstrations
+        if shown is None:
+            return "none"
+        encoder = self.encoder(shown.encoder).fingerprint if shown.encoder else None
+        return sha256_of([encoder, self.model(shown.by).fingerprint if shown.by else None])
 
     @property
     def needs_judge(self) -> bool:
@@ -255,7 +263,25 @@ def parse_settings(raw: Any, where: str) -> Settings:
     for section in PROVIDERS:
         for name in getattr(settings.run, section):
             settings._build(section, name)
+    _check_towers(settings, where)
+    return settings
+
+
+def _check_towers(settings: Settings, where: str) -> None:
     for name in settings.run.encoders:
         if not settings.encoder(name).sees:
-            raise ConfigError(f"{where}: run.encoders: {name!r} has no image tower, and GenCeption compares images")
-    return settings
+            raise ConfigError(f"{where}: run.encoders: {name!r} has no image tower; name it in run.text_encoders")
+    for name in settings.run.text_encoders:
+        if not settings.encoder(name).reads:
+            raise ConfigError(f"{where}: run.text_encoders: {name!r} has no text tower; name it in run.encoders")
+    for name in settings.run.descriptions:
+        shown = settings.descriptions[name].demonstrations
+        if shown is None or shown.encoder is None:
+            continue
+        encoder = settings.encoder(shown.encoder)
+        if not (encoder.sees if shown.choose == "similar_image" else encoder.reads):
+            tower = "an image" if shown.choose == "similar_image" else "a text"
+            raise ConfigError(
+                f"{where}: descriptions.{name}: {shown.choose} needs an encoder with {tower} tower, and "
+                f"{shown.encoder!r} has none"
+            )

@@ -45,6 +45,16 @@ class Layout(NamedTuple):
     def grades(self, question_set: str, model: str) -> Path:
         return self.root / "data" / "grades" / question_set / model
 
+    def descriptions(self, dataset: str, model: str, description: str) -> Path:
+        return self.root / "data" / "descriptions" / dataset / model / description
+
+    def redraws(self, dataset: str, model: str, generator: str) -> Path:
+        return self.root / "data" / "redraws" / dataset / model / generator
+
+    def trac_scores(self, dataset: str, model: str, description: str, encoder: str) -> Path:
+        """The score file; what each test sample was taken for stands beside it, ending in ``.samples.jsonl``."""
+        return self.root / "reports" / "scores" / "trac" / dataset / model / description / f"{encoder}.json"
+
     def question_scores(self, question_set: str, model: str) -> Path:
         """The score file; what became of each question stands beside it, ending in ``.questions.jsonl``."""
         return self.root / "reports" / "scores" / "questions" / question_set / f"{model}.json"
@@ -58,6 +68,16 @@ class Layout(NamedTuple):
     def leaderboard(self) -> Path:
         """Without suffix: written as ``.csv`` and ``.md``."""
         return self.root / "reports" / "leaderboard"
+
+    @property
+    def lengths_picture(self) -> Path:
+        """TRAC's accuracy over the length of descriptions, a line per model."""
+        return self.root / "reports" / "lengths.png"
+
+    @property
+    def votes_picture(self) -> Path:
+        """TRAC's accuracy over the number of voters, a line per model."""
+        return self.root / "reports" / "votes.png"
 
     @property
     def chains_picture(self) -> Path:
@@ -97,6 +117,22 @@ def dataset_stage(dataset: str) -> str:
 
 def chain_stage(dataset: str, model: str, generator: str) -> str:
     return f"chain@{dataset}-{model}-{generator}"
+
+
+def describe_stage(dataset: str, model: str, description: str) -> str:
+    return f"describe@{dataset}-{model}-{description}"
+
+
+def trac_stage(dataset: str, model: str, description: str, encoder: str) -> str:
+    return f"trac@{dataset}-{model}-{description}-{encoder}"
+
+
+def redraw_stage(dataset: str, model: str, generator: str) -> str:
+    return f"redraw@{dataset}-{model}-{generator}"
+
+
+def fidelity_stage(dataset: str, combination: Combination) -> str:
+    return f"fidelity@{dataset}-{'-'.join(combination)}"
 
 
 def drift_stage(dataset: str, combination: Combination) -> str:

@@ -10,16 +10,12 @@ from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
-from driftledger.benchmarks.genception.chain import ChainProtocol
-from driftledger.benchmarks.questions.answers import AnswerProtocol
-from driftledger.benchmarks.questions.grading import Judging
 from driftledger.calls import CallStore
 from driftledger.components import Component, Encoder, Generator, Model
 from driftledger.config import PARAMS, Settings, load_settings
 from driftledger.errors import StoreError
-from driftledger.layout import Combination, Layout, dataset_stage, question_set_stage
+from driftledger.layout import Combination, Layout, dataset_stage
 from driftledger.ledger.evidence import Selected
-from driftledger.question_sets.files import CARD, QuestionSetCard
 from driftledger.records import DatasetCard, read_json, read_samples
 from driftledger.types import Sample
 
@@ -49,7 +45,15 @@ class Project:
     @property
     def selected(self) -> Selected:
         """What every combination is evaluated on."""
-        return Selected(self.settings.run.datasets, self.settings.run.question_sets)
+        run = self.settings.run
+        return Selected(
+            genception=run.genception,
+            trac=run.trac,
+            descriptions=run.descriptions,
+            text_encoders=run.text_encoders,
+            fidelity=run.fidelity,
+            question_sets=run.question_sets,
+        )
 
     def model(self, name: str) -> Model:
         """The model of that name, as ``resolve`` found it.
@@ -84,54 +88,26 @@ class Project:
             )
         return read_samples(folder)
 
-    def chain_protocol(self, dataset: str, model: Model, generator: Generator) -> ChainProtocol:
-        """How a chain of this model and generator goes over a dataset that is built."""
-        settings = self.settings.genception
-        return ChainProtocol(
-            dataset=read_json(self.layout.dataset(dataset) / "dataset.json", DatasetCard),
-            model=model,
-            generator=generator,
-            iterations=settings.iterations,
-            describe_prompt=settings.describe_prompt,
-            generate_prompt=settings.generate_prompt,
-            run_seed=self.settings.run.seed,
-        )
-
-    def answer_protocol(self, question_set: str, model: Model) -> AnswerProtocol:
-        """How a question set that is built is put to a model.
-
-        Raises:
-            StoreError: the question set's stage has not run.
-        """
-        folder, settings = self.layout.question_set(question_set), self.settings.questions
-        if not folder.is_dir():
-            raise StoreError(
-                f"question set {question_set} is not built yet; run 'dvc repro {question_set_stage(question_set)}', "
-                "which asks no model"
-            )
-        card = read_json(folder / CARD, QuestionSetCard)
-        return AnswerProtocol(
-            card=card,
-            folder=folder,
-            model=model,
-            variants=settings.variants_of(card.protocol),
-            prompt=settings.prompt_for(card.protocol),
-            seed=self.settings.run.seed,
-        )
-
-    def judging(self, question_set: str, judge: Model) -> Judging:
-        """How a judge grades the answers to a question set."""
-        settings = self.settings.questions
-        return Judging(question_set, judge, settings.grade_prompt, settings.gradings)
+    def dataset_card(self, dataset: str) -> DatasetCard:
+        """What a dataset that is built says about itself."""
+        return read_json(self.layout.dataset(dataset) / "dataset.json", DatasetCard)
 
     def _as_resolved(self, section: str, name: str, component: C) -> C:
         """The component, unless a weight file or a branch has moved since DVC decided what to run."""
+        self.check_resolved(section, name, component.fingerprint)
+        return component
+
+    def check_resolved(self, section: str, name: str, fingerprint: str) -> None:
+        """Refuse what is not what ``resolve`` noted under this name.
+
+        Raises:
+            StoreError: it has changed since.
+        """
         noted = json.loads(self.layout.resolved.read_bytes()) if self.layout.resolved.is_file() else {}
         found = noted.get(section, {})
-        expected = found.get(name, component.fingerprint) if isinstance(found, dict) else found
-        if component.fingerprint != expected:
+        expected = found.get(name, fingerprint) if isinstance(found, dict) else found
+        if fingerprint != expected:
             raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
-        return component
 
     def store(self) -> CallStore:
         return CallStore(self.layout.state)

@@ -1,10 +1,13 @@
 """What a user asks of a project, beside running its stages. Nothing here calls a service or changes an output."""
 
 from collections.abc import Callable
+from itertools import product
 
+from driftledger.benchmarks.fidelity.redraw import to_redraw
 from driftledger.benchmarks.plan import Plan, PlannedCalls, expected_of
 from driftledger.call_result import Result
 from driftledger.calls import CallStore
+from driftledger.canonical import sha256_of
 from driftledger.components import Model
 from driftledger.errors import ConfigError
 from driftledger.execution.steps import Ask, Call, Draw
@@ -17,6 +20,13 @@ from driftledger.models.human_folder import Pending, write_sheet
 from driftledger.models.human_sheet import SHEET
 from driftledger.project import Project
 from driftledger.question_sets.files import read_questions
+from driftledger.ratings import RUBRIC, ToRate
+from driftledger.ratings import write_sheet as write_ratings_sheet
+from driftledger.records import ChainRecord, read_jsonl
+from driftledger.stages.distinctiveness import describe_protocol
+from driftledger.stages.faithfulness import redraw_protocol
+from driftledger.stages.genception import chain_protocol
+from driftledger.stages.questions import answer_protocol, judging_of
 from driftledger.types import Conversation, Turn
 
 
@@ -49,11 +59,15 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
     generators = {name: settings.generator(name) for name in run.generators}
     with project.store() as store:
         plan = Plan(store)
-        for dataset in run.datasets:
+        for dataset, model, generator in product(run.genception, models.values(), generators.values()):
             samples = project.built_samples(dataset)
-            for model in models.values():
-                for generator in generators.values():
-                    plan.add_chains(project.chain_protocol(dataset, model, generator), samples)
+            plan.add_chains(chain_protocol(project, dataset, model, generator), samples)
+        for dataset, model, description in product(run.trac, models.values(), run.descriptions):
+            samples = project.built_samples(dataset)
+            plan.add_descriptions(describe_protocol(project, dataset, model, description), samples)
+        for dataset, model, generator in product(run.fidelity, models.values(), generators.values()):
+            samples = to_redraw(project.built_samples(dataset))
+            plan.add_chains(redraw_protocol(project, dataset, model, generator), samples)
         for question_set in run.question_sets:
             for model in models.values():
                 _plan_answers(project, plan, question_set, model)
@@ -64,9 +78,9 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
 
 def _plan_answers(project: Project, plan: Plan, question_set: str, model: Model) -> None:
     """Count the answers, and their gradings where a judge has to grade them."""
-    protocol, judging = project.answer_protocol(question_set, model), None
+    protocol, judging = answer_protocol(project, question_set, model), None
     if protocol.card.protocol == "mm_vet":
-        judging = project.judging(question_set, project.settings.model(project.settings.run.judge))
+        judging = judging_of(project, question_set, project.settings.model(project.settings.run.judge))
     for question in read_questions(protocol.folder):
         for variant in range(protocol.variants):
             answer = plan.add_one(protocol.run(question, variant))
@@ -95,7 +109,7 @@ def human_sheet(project: Project, dataset: str, model: str, generator: str | Non
         )
     drawing = project.settings.generator(generator or project.settings.run.generators[0])
     samples = project.built_samples(dataset)
-    protocol = project.chain_protocol(dataset, person, drawing)
+    protocol = chain_protocol(project, dataset, person, drawing)
     with project.store() as store:
         ends = [walk(protocol.run(sample), _told_by(person, store)).pending for sample in samples]
     pending = [_waiting(end) for end in ends if isinstance(end, Ask)]
@@ -123,3 +137,26 @@ def _waiting(asked: Ask) -> Pending:
     if subject is None or image is None:
         raise ValueError("a conversation without a subject or an image cannot be put into a sheet")
     return Pending(subject, image)
+
+
+def ratings_sheet(project: Project, dataset: str, samples: int, rater: str | None) -> str:
+    """Write the sheet in which the selected models' descriptions of some samples are rated, and say how.
+
+    Raises:
+        ConfigError: ``fidelity.ratings`` names no file.
+        StoreError: the images have not been described yet.
+    """
+    sheet, run = project.settings.fidelity.ratings, project.settings.run
+    if sheet is None:
+        raise ConfigError("fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv")
+    rows = []
+    for model in run.models:
+        folder = project.layout.redraws(dataset, model, run.generators[0])
+        records = read_jsonl(folder / "records.jsonl", ChainRecord)
+        chosen = sorted(records, key=lambda record: sha256_of([run.seed, "rating", record.sample]))[:samples]
+        rows += [ToRate(dataset, record.sample, model, record.description) for record in chosen if record.description]
+    summary = write_ratings_sheet(project.root / sheet, rows, rater)
+    images = project.layout.dataset(dataset).relative_to(project.root) / "images"
+    meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
+    said = f"{sheet}: {summary.to_rate} descriptions to rate, {summary.rated} rated"
+    return f"{said}; the images are {images}/<sample>.png\n{meaning}"

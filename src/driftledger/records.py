@@ -13,7 +13,7 @@ from driftledger.canonical import canonical_json, pretty_json
 from driftledger.components import Component
 from driftledger.errors import StoreError
 from driftledger.strict import explain
-from driftledger.types import ImageFile, Outcome, Reading, Sample
+from driftledger.types import ImageFile, Outcome, Reading, Sample, Split
 
 
 class Record(BaseModel):
@@ -31,6 +31,9 @@ class Record(BaseModel):
 
 R = TypeVar("R", bound=Record)
 
+ONE_CATEGORY = "all"
+"""The one category of a dataset that has none."""
+
 
 class SampleEntry(Record):
     """A line of ``samples.jsonl``: one image of a dataset."""
@@ -39,6 +42,7 @@ class SampleEntry(Record):
     file: str
     category: str | None = None
     label: str | None = None
+    split: Split | None = None
     sha256: str
     width: int
     height: int
@@ -58,8 +62,16 @@ class DatasetCard(Record):
     samples: int
     categories: dict[str, int]
     groups: dict[str, list[str]]
+    general_category: str | None = None
+    """What all classes are, e.g. bird: ``{category}`` in a prompt."""
+    labels: dict[str, dict[Split, int]] = Field(default_factory=dict)
+    """Label → split → how many samples; empty unless the dataset has a support and a test set."""
+    label_names: dict[str, list[str]] = Field(default_factory=dict)
+    """Label → what else a description may call the class."""
+    leaks: dict[str, str] = Field(default_factory=dict)
+    """Id of a test sample → id of the support sample that is the same image, pixel for pixel."""
     digest: str
-    """SHA-256 over every sample's id, category, label and image hash."""
+    """SHA-256 over every sample's id, category, label, split and image hash."""
 
 
 class ChainRecord(Record):
@@ -109,6 +121,8 @@ class ChainCard(Record):
     generator: ComponentCard
     iterations: int
     describe_prompt: str
+    max_tokens: int | None = None
+    """How long a description may be; None is the model's own limit."""
     generate_prompt: str
     seed: int
 
@@ -248,6 +262,6 @@ def new_folder(target: Path) -> Iterator[Path]:
 def read_samples(folder: Path) -> list[Sample]:
     """The samples of a dataset folder, in the order of its manifest."""
     return [
-        Sample(entry.id, ImageFile(folder / entry.file, entry.sha256), entry.category, entry.label)
+        Sample(entry.id, ImageFile(folder / entry.file, entry.sha256), entry.category, entry.label, entry.split)
         for entry in read_jsonl(folder / "samples.jsonl", SampleEntry)
     ]

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 PROVIDERS: dict[str, dict[str, str]] = {
     "datasets": {
         "photos": "driftledger.datasets.photos:Photos",
+        "digits": "driftledger.datasets.digits:Digits",
+        "beetles": "driftledger.datasets.beetles.provider:Beetles",
         "image_folder": "driftledger.datasets.image_folder:ImageFolder",
         "huggingface": "driftledger.datasets.huggingface:HuggingFace",
     },
@@ -34,6 +36,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
     },
     "encoders": {
         "layout": "driftledger.encoders.layout:Layout",
+        "tfidf": "driftledger.encoders.tfidf:TfIdf",
         "vit": "driftledger.encoders.vit:ViT",
         "dinov2": "driftledger.encoders.dinov2:DINOv2",
         "clip": "driftledger.encoders.clip:CLIP",

@@ -12,6 +12,9 @@ from PIL import Image
 Float32: TypeAlias = NDArray[np.float32]
 Float64: TypeAlias = NDArray[np.float64]
 
+Split = Literal["support", "test"]
+"""Which half of a labelled dataset: the support set is retrieved from, the test set is what is asked about."""
+
 
 class Outcome(StrEnum):
     """What became of a component call. Every record has exactly one."""
@@ -50,6 +53,7 @@ class Sample:
     image: ImageFile
     category: str | None = None
     label: str | None = None
+    split: Split | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,15 @@ class Conversation:
     turns: tuple[Turn, ...]
     subject: Subject | None = field(default=None, compare=False)
     """For a person with a sheet of answers. No part of what is asked: a model must not know it."""
+    max_tokens: int | None = None
+    """The most tokens of a reply, in the model's own count; a model's own limit, where lower, holds too."""
 
     @classmethod
-    def ask(cls, text: str, image: ImageFile, subject: Subject | None = None) -> "Conversation":
+    def ask(
+        cls, text: str, image: ImageFile, subject: Subject | None = None, max_tokens: int | None = None
+    ) -> "Conversation":
         """One user turn that shows ``image`` and says ``text``."""
-        return cls((Turn("user", (image, text)),), subject)
+        return cls((Turn("user", (image, text)),), subject, max_tokens)
 
     @property
     def last_image(self) -> ImageFile | None:

@@ -89,7 +89,8 @@ def test_too_many_failed_calls_fail_the_stage_and_are_tried_again(
     monkeypatch.setitem(PROVIDERS["models"], "echo", "tests.fakes:EchoModel")
     monkeypatch.setitem(PROVIDERS["generators"], "size", "tests.fakes:SizeGenerator")
     params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
-    params["run"] |= {"datasets": ["my_images"], "models": ["echo"], "generators": ["size"]}
+    params["run"] |= {"datasets": ["my_images"], "genception": ["my_images"], "trac": [], "fidelity": []}
+    params["run"] |= {"models": ["echo"], "generators": ["size"]}
     params["datasets"]["my_images"]["path"] = str(samples[0].image.path.parent)
     params["models"]["echo"] = {"provider": "echo", "fails": 31}
     params["generators"]["size"] = {"provider": "size"}
@@ -139,9 +140,9 @@ def test_few_failed_calls_are_kept_as_outcomes() -> None:
         return [Iteration(ChainRecord(sample="s", t=1, outcome=outcome, parent_sha256="p", seed=1), None)]
 
     one_in_ten = [chain(Outcome.FAILED), *(chain(Outcome.REFUSED) for _ in range(9))]
-    check_failures(one_in_ten, 0.9)
+    check_failures(one_in_ten, 0.9, "genception")
     with pytest.raises(CoverageError):
-        check_failures(one_in_ten, 0.95)
+        check_failures(one_in_ten, 0.95, "genception")
 
 
 def test_a_description_cannot_reach_into_the_prompt(samples: list[Sample], tmp_path: Path) -> None:

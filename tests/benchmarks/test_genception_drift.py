@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from driftledger.benchmark_settings import Bootstrap, GenCeption
 from driftledger.benchmarks.genception.drift import score
 from driftledger.canonical import sha256_bytes
 from driftledger.components import Encoder
-from driftledger.config import Bootstrap, GenCeption
 from driftledger.errors import CoverageError
 from driftledger.images import png_bytes
 from driftledger.layout import Combination

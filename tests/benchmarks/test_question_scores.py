@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import pytest
 
+from driftledger.benchmark_settings import Bootstrap, Questions
 from driftledger.benchmarks.questions import answers, grading, scoring
 from driftledger.benchmarks.questions.calibration import CALIBRATION
 from driftledger.calls import CallStore
 from driftledger.canonical import sha256_file
 from driftledger.components import Model
-from driftledger.config import Bootstrap, Questions
 from driftledger.errors import CoverageError
 from driftledger.question_records import AnswersCard, QuestionScore
 from driftledger.question_sets.files import QuestionEntry, QuestionSetCard, read_questions

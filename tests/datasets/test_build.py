@@ -79,8 +79,16 @@ def test_a_dataset_folder(tmp_path: Path) -> None:
     assert card.samples == 3
     assert card.categories == {"even": 1, "odd": 1}
     assert card.groups == {"visual": ["odd"]}
-    assert card.digest == sha256_of([[entry.id, entry.category, entry.label, entry.sha256] for entry in entries])
-    assert card.settings == {"groups": {"visual": ["odd"]}, "max_pixels": 50_000_000}
+    assert card.digest == sha256_of(
+        [[entry.id, entry.category, entry.label, entry.split, entry.sha256] for entry in entries]
+    )
+    assert card.settings == {
+        "general_category": None,
+        "groups": {"visual": ["odd"]},
+        "label_names": {},
+        "max_pixels": 50_000_000,
+    }
+    assert (card.labels, card.leaks) == ({}, {})
     assert [sample.image.open().getpixel((0, 0)) for sample in read_samples(tmp_path / "mine")] == [
         (1, 0, 0),
         (2, 0, 0),

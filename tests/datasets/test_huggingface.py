@@ -16,24 +16,12 @@ from driftledger.records import DatasetCard, SampleEntry, read_jsonl, read_sampl
 from tests.conftest import draw
 
 datasets = pytest.importorskip("datasets")
-huggingface_hub = pytest.importorskip("huggingface_hub")
+pytest.importorskip("huggingface_hub")
+
+pytestmark = pytest.mark.usefixtures("cache")
 
 HUB_ID = "owner/pets"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The library's own folders, which it has fixed when it was imported, without a network."""
-    folder = tmp_path / "cache"
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", folder)
-    monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", folder / "modules")
-    monkeypatch.setattr(datasets.config, "DOWNLOADED_DATASETS_PATH", folder / "downloads")
-    monkeypatch.setattr(datasets.config, "EXTRACTED_DATASETS_PATH", folder / "downloads" / "extracted")
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    return folder
 
 
 def png(red: int) -> bytes:

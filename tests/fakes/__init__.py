@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from driftledger.components import Encoder, Generator, Model
-from driftledger.types import Conversation, Float32, Generated, Outcome, Reply
+from driftledger.types import Conversation, Float32, Generated, Outcome, Reading, Reply
 
 SEEN: list[list[str]] = []
 """One entry per batch that a fake model was given: the sizes of its images."""
@@ -62,3 +62,46 @@ class TableEncoder(Encoder):
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         return np.array([image.getpixel((0, 0))[:2] for image in images], dtype=np.float32)
+
+
+class LetterEncoder(TableEncoder):
+    """With a text tower: how often each letter occurs; it reads the first two words alone, it says."""
+
+    provider: ClassVar[str] = "letters"
+    wide: int = 26
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        letters = "abcdefghijklmnopqrstuvwxyz"[: self.wide]
+        return np.array([[text.count(letter) for letter in letters] for text in texts], dtype=np.float32)
+
+    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
+        return [Reading(len(text.split()), min(2, len(text.split()))) for text in texts]
+
+
+HEARD: list[Conversation] = []
+"""Every conversation that a :class:`ColourModel` was given."""
+
+
+class ColourModel(Model):
+    """Says the first pixel's red and green as words, ``red7 green3``; refuses where blue is 1, fails where it is 2."""
+
+    provider: ClassVar[str] = "colour"
+    version: ClassVar[str] = "1"
+    prefix: str = ""
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        HEARD.extend(conversations)
+        return [self._reply(conversation) for conversation in conversations]
+
+    def _reply(self, conversation: Conversation) -> Reply:
+        shown = conversation.last_image
+        if shown is None:
+            return Reply("nothing")
+        red, green, blue = shown.open().getpixel((0, 0))  # type: ignore[misc]
+        if blue == 1:
+            return Reply("No.", Outcome.REFUSED)
+        if blue == 2:
+            return Reply("", Outcome.FAILED, error="TimeoutError: no answer")
+        words = f"{self.prefix} red{red} green{green} {'pixel ' * 5}".split()
+        said = words if conversation.max_tokens is None else words[: conversation.max_tokens]
+        return Reply(" ".join(said), Outcome.OK if said == words else Outcome.TRUNCATED, served_model="colour-2026")

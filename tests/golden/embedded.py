@@ -18,6 +18,7 @@ from PIL import Image, ImageDraw
 from driftledger.canonical import pretty_json, sha256_bytes, sha256_of
 from driftledger.components import Component
 from driftledger.encoders.layout import Layout
+from driftledger.encoders.tfidf import TfIdf
 from driftledger.generators.painter import Painter
 from driftledger.models.blind import Blind
 from driftledger.models.regions import Regions
@@ -80,11 +81,22 @@ def _layout() -> dict[str, str]:
     return {"pictures": sha256_bytes(features.astype("<f4").tobytes())}
 
 
+def _tfidf() -> dict[str, str]:
+    """With so few features that a choice among equally frequent words has to be made."""
+    corpus = [text for told in descriptions().values() for text in told.values()]
+    made = {
+        f"runs of {ngrams}": TfIdf(ngrams=ngrams, max_features=100).fitted(corpus).encode_texts([*corpus, ""])
+        for ngrams in (1, 2)
+    }
+    return {name: sha256_bytes(features.astype("<f4").tobytes()) for name, features in made.items()}
+
+
 MADE_BY: dict[type[Component], Callable[[], dict[str, str]]] = {
     Regions: _regions,
     Blind: _blind,
     Painter: _painter,
     Layout: _layout,
+    TfIdf: _tfidf,
 }
 
 

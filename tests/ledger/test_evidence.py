@@ -57,8 +57,10 @@ def test_evidence_leads_to_files_stages_and_score(tmp_path: Path) -> None:
     assert (evidence.name, evidence.combination) == ("seer · brush · eye", COMBINATION)
     assert behind.score == score_file()
     assert behind.score_file.path == "reports/scores/genception/shapes/seer/brush/eye.json"
-    assert (behind.images.path, behind.images.md5) == ("data/chains/shapes/seer/brush", "2" * 32 + ".dir")
-    assert (behind.dataset.path, behind.dataset.md5) == ("data/datasets/shapes", "1" * 32 + ".dir")
+    assert list(behind.collected) == ["chain"]
+    chain = behind.collected["chain"]
+    assert (chain.path, chain.md5) == ("data/chains/shapes/seer/brush", "2" * 32 + ".dir")
+    assert (behind.data.path, behind.data.md5) == ("data/datasets/shapes", "1" * 32 + ".dir")
     assert list(behind.stages) == [DATASET, CHAIN, DRIFT]
     assert len(evidence.fingerprint) == 64
     assert read(tmp_path) == evidence

@@ -345,3 +345,33 @@ def test_a_missing_key_is_one_sentence_and_only_when_it_is_needed(
         "openai gpt-4o-2024-08-06: the environment variable OPENAI_API_KEY is not set; put the key for "
         "api.openai.com there, or set api_key_env to null for a server that needs none"
     )
+
+
+@pytest.mark.parametrize(("asked", "sent"), [(None, 50), (20, 20), (50, 50), (80, 50)])
+def test_a_conversation_may_allow_fewer_tokens(image: ImageFile, asked: int | None, sent: int) -> None:
+    conversation = Conversation.ask("Describe.", image, max_tokens=asked)
+    thinking = ChatAnswer("", finish_reason="length")
+    with OpenAIServer(reply=lambda _: thinking) as server:
+        one = model(server, max_tokens=50)
+        reply = attempt(one, conversation)
+        [request] = server.requests
+    assert request.body["max_tokens"] == sent
+    assert reply.error == f"max_tokens = {sent} were used up before the answer began"
+    assert one.expected(conversation).output_tokens == sent
+
+
+def test_examples_are_earlier_turns(tmp_path: Path) -> None:
+    images = [ImageFile(path, sha256_file(path)) for path in (draw(tmp_path / f"{n}.png", n) for n in range(3))]
+    turns: list[Turn] = []
+    for shown, said in zip(images, ("a cat", "a dog", None), strict=True):
+        turns += [Turn("user", (shown, "Describe.")), *([Turn("assistant", (said,))] if said else [])]
+    with OpenAIServer() as server:
+        attempt(model(server), Conversation(tuple(turns)))
+        [request] = server.requests
+    messages = request.body["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user", "assistant", "user"]
+    assert [message["content"] for message in messages[1::2]] == ["a cat", "a dog"]
+    for message, shown in zip(messages[::2], images, strict=True):
+        picture, text = message["content"]
+        content = base64.b64encode(shown.path.read_bytes()).decode()
+        assert (picture["image_url"]["url"], text["text"]) == (f"data:image/png;base64,{content}", "Describe.")

@@ -1,5 +1,7 @@
 """The describer: says what is there, in words that suit its detail, about anything it is shown."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import skimage.data
@@ -10,6 +12,8 @@ from driftledger.encoders.layout import Layout
 from driftledger.generators.painter import Painter
 from driftledger.models.blind import Blind
 from driftledger.models.regions import Regions
+from driftledger.models.regions import model as regions
+from driftledger.models.regions.see import see
 from driftledger.registry import provider_class
 from driftledger.types import Conversation, ImageFile, Outcome, Turn
 
@@ -161,3 +165,46 @@ def test_more_detail_keeps_more_of_real_photographs(ask):
     models = [Blind(), *(Regions(detail=detail) for detail in DETAILS)]
     scores = np.array([np.mean([gc(ask, model, image) for image in images], axis=0) for model in models])
     assert (np.diff(scores, axis=0) > 0.1).all(), scores
+
+
+def test_of_several_images_the_last_is_described(tmp_path):
+    shown = []
+    for name, image in (("one", red_circle_on_blue()), ("two", Image.new("RGB", (90, 60), "green"))):
+        image.save(tmp_path / f"{name}.png")
+        shown.append(ImageFile(tmp_path / f"{name}.png", "the same"))
+    example, asked = shown
+    turns = (Turn("user", (example, "Describe it.")), Turn("assistant", ("A red boat.",)))
+    plain = Conversation.ask("Describe it.", asked)
+    alone, taught, other = Regions(detail="fine").respond(
+        [plain, Conversation((*turns, *plain.turns)), Conversation.ask("Describe it.", example)]
+    )
+    assert alone == taught
+    assert "green" in alone.text
+    assert "red circle" in other.text
+
+
+def test_the_limit_counts_words(tmp_path):
+    red_circle_on_blue().save(tmp_path / "shown.png")
+    ask = partial(Conversation.ask, "Describe it.", ImageFile(tmp_path / "shown.png", ""))
+    whole, *cut = Regions(detail="fine").respond([ask(max_tokens=most) for most in (None, 1, 5, 10_000)])
+    assert [reply.outcome for reply in cut] == [Outcome.TRUNCATED, Outcome.TRUNCATED, Outcome.OK]
+    assert [reply.text.split() for reply in cut] == [whole.text.split()[:most] for most in (1, 5, 10_000)]
+
+
+def test_an_image_is_looked_at_once_for_all_lengths_and_again_when_it_is_another(tmp_path, monkeypatch):
+    looked = []
+    monkeypatch.setattr(regions, "see", lambda image, most: looked.append(image.size) or see(image, most))
+    path = tmp_path / "shown.png"
+
+    def told(detail: str = "fine") -> str:
+        asked = [Conversation.ask("Describe it.", ImageFile(path, ""), max_tokens=most) for most in (None, 5, 20)]
+        return Regions(detail=detail).respond(asked)[0].text
+
+    red_circle_on_blue().save(path)
+    first = told()
+    assert (told(), len(looked)) == (first, 1)
+    assert told("coarse") != first
+    assert len(looked) == 2
+    Image.new("RGB", (90, 60), "green").save(path)
+    assert "green" in told()
+    assert looked == [(200, 200), (200, 200), (90, 60)]

@@ -182,3 +182,51 @@ def test_settings_of_the_image_processor(built: dict[str, Path], asked: list[Con
         assert fewer.usage.input_tokens < more.usage.input_tokens
     for wrong in ({"do_image_splittin": False}, {"size": "large"}):
         assert "image_processor" in refused(built["smolvlm"], asked[0], image_processor=wrong)
+
+
+def few_shot(images: list[ImageFile]) -> Conversation:
+    first, second, last = images[:3]
+    return says(
+        *(("user", (first, "word")), ("assistant", "a cat"), ("user", (second, "word")), ("assistant", "a dog")),
+        ("user", (last, "last")),
+    )
+
+
+def test_examples_are_earlier_turns_each_with_its_image(checkpoint: Path, images: list[ImageFile]):
+    one = model(checkpoint)
+    prompt = one.loaded.chat.prompt(few_shot(images))
+    assert prompt.images == tuple(images[:3])
+    placeholder = one.loaded.chat.processor.image_token
+    marks = (placeholder, "word", "a cat", placeholder, "word", "a dog", placeholder, "last")
+    place = 0
+    for mark in marks:
+        place = prompt.text.index(mark, place) + len(mark)
+    assert prompt.text.count(placeholder) == 3
+    [reply], [other] = one.respond([few_shot(images)]), one.respond([few_shot([images[1], images[0], images[2]])])
+    assert reply.outcome.goes_on
+    assert reply.text != other.text
+
+
+BEFORE = "{% for message in messages %}{% for part in message['content'] %}{% if part['type'] == 'image'"
+AFTER = "<image>{% endif %}{% if part['type'] != 'image' %}{{ part['text'] }}{% endif %}{% endfor %} {% endfor %}"
+ONE_IMAGE = {
+    "the first": BEFORE + " and message == messages[0] %}" + AFTER,
+    "the last": BEFORE + " and message == messages[-1] %}" + AFTER,
+    "any": "{% if 'image' in messages | string %}<image>{% endif %}" + BEFORE + " and false %}" + AFTER,
+    "one or none": BEFORE + " %}{% if messages[1:] %}{{ raise_exception('one image only') }}{% endif %}" + AFTER,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("the first", "leaves out image 2 of 3"),
+        ("the last", "leaves out image 1 of 3"),
+        ("any", "leaves out image 1 of 3"),
+        ("one or none", "one image only"),
+    ],
+)
+def test_a_template_that_takes_one_image_says_so(llava: Path, images: list[ImageFile], kind: str, why: str):
+    write_template(llava, ONE_IMAGE[kind])
+    assert why in refused(llava, few_shot(images))
+    assert model(llava).respond([Conversation.ask("Describe it.", images[0])])[0].outcome.goes_on

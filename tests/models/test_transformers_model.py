@@ -146,3 +146,26 @@ def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(
     with pytest.raises(OutOfMemoryError, match=r"llava: out of memory \(CUDA out of memory"):
         one.respond(asked)
     assert one.respond(asked[:2]) + one.respond(asked[2:]) == model(llava).respond(asked)
+
+
+def limited(conversation: Conversation, most: int | None) -> Conversation:
+    return Conversation(conversation.turns, max_tokens=most)
+
+
+def test_a_conversation_may_allow_fewer_tokens(checkpoint: Path, asked: list[Conversation]):
+    one = model(checkpoint)
+    limits = (3, None, 40, 3)
+    together = one.respond([limited(each, most) for each, most in zip(asked, limits, strict=True)])
+    for reply, conversation, most in zip(together, asked, (3, 16, 16, 3), strict=True):
+        assert [reply] == model(checkpoint, max_new_tokens=most).respond([conversation])
+        assert reply.usage is not None
+        assert reply.usage.output_tokens <= most
+    assert together[0].outcome is Outcome.TRUNCATED
+
+
+def test_what_fits_the_context_hangs_on_the_conversations_limit(llava: Path, images: list[ImageFile]):
+    one = model(llava, max_new_tokens=4000)
+    long = Conversation.ask("red " * 1000, images[0])
+    whole, short = one.respond([long, limited(long, 2)])
+    assert "up to 4000 to answer (max_new_tokens)" in failure(whole)
+    assert short.outcome is Outcome.TRUNCATED

@@ -17,7 +17,16 @@ HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 TABLE = """\
 # Leaderboard
 
-## shapes · brush · eye
+## At a glance
+
+| | GC@2 |
+|---|---:|
+| best | **0.733** |
+| worst | 0.633 |
+
+Higher is better. GC@2: shapes · brush · eye.
+
+## genception on shapes · brush · eye
 
 **GC@2, cosine**, higher is better.
 
@@ -200,7 +209,10 @@ def test_each_dataset_generator_and_encoder_has_a_table_of_its_own(tmp_path: Pat
     ]
     _, text = written(tmp_path, scores)
     heads = [line for line in text.splitlines() if line.startswith("## ")]
-    assert heads == ["## w · g · e", "## x · g · e", "## x · g · f", "## x · h · e"]
+    assert heads == [
+        "## At a glance",
+        *(f"## genception on {of}" for of in ("w · g · e", "x · g · e", "x · g · f", "x · h · e")),
+    ]
 
 
 def test_coverage_is_said_beside_the_scores(tmp_path: Path) -> None:
@@ -225,10 +237,10 @@ def test_hostile_names_do_nothing_in_markdown(tmp_path: Path, groups: dict[str, 
     assert not {token.type for token in tokens} & {"html_block", "fence", "code_block"}
     inline = {child.type for token in tokens for child in token.children or []}
     assert inline <= {"text", "text_special", "strong_open", "strong_close"}
-    assert sum(token.type == "heading_open" for token in tokens) == 2
+    assert sum(token.type == "heading_open" for token in tokens) == 3
     table_rows = [line for line in text.splitlines() if line.startswith("|")]
     cells = [token.type for token in tokens].count("td_open") + [token.type for token in tokens].count("th_open")
-    assert cells == 2 * (len(table_rows) - 2)
+    assert cells == 2 * (len(table_rows) - 3)
     assert "\x1b" not in text
 
 

@@ -23,8 +23,8 @@ from driftledger.layout import Layout
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.evidence import Evidence, Selected, read_evidence
 from driftledger.records import ChainRecord, ScoreFile, read_jsonl
-from driftledger.tracking.content import Metric, RunContent
-from driftledger.tracking.project import key_of, run_content, tracking_uri
+from driftledger.tracking.content import Metric, RunContent, key_of
+from driftledger.tracking.project import run_content, tracking_uri
 from driftledger.types import Conversation, ImageFile, Outcome
 from tests.conftest import REPOSITORY
 from tests.ledgers import COMBINATION, component, lock_of, score_file, with_chain, write_ledger, write_lock
@@ -97,7 +97,7 @@ def test_two_datasets_stand_side_by_side(tmp_path: Path) -> None:
     other = first.model_copy(
         update={
             "score": first.score.model_copy(update={"dataset": "photos"}),
-            "dataset": first.dataset.model_copy(update={"path": "data/datasets/photos", "md5": "8" * 32}),
+            "data": first.data.model_copy(update={"path": "data/datasets/photos", "md5": "8" * 32}),
         }
     )
     run = run_content(Layout(tmp_path), evidence.model_copy(update={"behind": [first, other]}))
@@ -161,6 +161,7 @@ def test_the_dataset_carries_dvcs_digest(tmp_path: Path) -> None:
 
 def test_the_generator_is_a_version_known_by_its_fingerprint(tmp_path: Path) -> None:
     generator = content(tmp_path).generator
+    assert generator is not None
     assert (generator.kind, generator.name) == ("generator", "brush")
     assert generator.fingerprint == hashlib.sha256(b"brush").hexdigest()
     assert generator.params["generator.longest_side"] == "64"
@@ -313,7 +314,7 @@ def test_what_services_said_they_were_is_a_tag_and_more_than_one_version_a_flag(
     tags = content(tmp_path, score_file(served=changed, flags=["2 served <b>versions</b>"])).tags
     assert tags["model.served"] == "m-1, m-2"
     assert "2 served versions of the model in this run" in tags["driftledger.flags"]
-    assert "shapes: 2 served <b>versions</b>" in tags["driftledger.flags"]
+    assert "genception/shapes: 2 served <b>versions</b>" in tags["driftledger.flags"]
     assert "<b>" not in tags["mlflow.note.content"]
 
 

@@ -16,7 +16,7 @@ from tests.question_ledgers import add_questions, question_score
 
 
 def evidence(root: Path) -> Evidence:
-    return read_evidence(Layout(root), Selected(["shapes"], ["exam"]), COMBINATION)
+    return read_evidence(Layout(root), Selected(["shapes"], question_sets=["exam"]), COMBINATION)
 
 
 def content(root: Path, **changes: str) -> RunContent:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from driftledger.benchmarks.genception.chain import ChainProtocol
+from driftledger.benchmarks.trac.describe import DescribeProtocol, collect
 from driftledger.call_result import Result
 from driftledger.calls import CallStore, Spent
 from driftledger.components import Component
@@ -58,6 +59,10 @@ class PlannedCalls:
         }
 
 
+class _NotStoredError(Exception):
+    """What comes next hangs on calls that are still to be made."""
+
+
 @dataclass
 class Plan:
     """The calls of several protocols; one that two of them need is counted once."""
@@ -88,6 +93,30 @@ class Plan:
             first_is_shared = shared and isinstance(walked.pending, Ask)
             self.of(protocol.model).add(protocol.iterations - described - first_is_shared, describing)
             self.of(protocol.generator).add(protocol.iterations - drawn, drawing)
+
+    def add_descriptions(self, protocol: DescribeProtocol, samples: Sequence[Sample]) -> None:
+        """Count what ``protocol`` has and would ask for ``samples``.
+
+        Which examples are shown may hang on descriptions that are still to be made; until then, each call with examples
+        counts as one without.
+        """
+        counted = 0
+
+        def run(steps: Sequence[Steps[Result]]) -> list[Result]:
+            nonlocal counted
+            results = [self.add_one(each) for each in steps]
+            counted += len(results)
+            there = [result for result in results if result is not None]
+            if len(there) < len(results):
+                raise _NotStoredError
+            return there
+
+        try:
+            collect(protocol, samples, run)
+        except _NotStoredError:
+            rest = len(protocol.conditions) * len(samples) - counted
+            asked = Conversation.ask(protocol.prompt, samples[0].image)
+            self.of(protocol.model).add(max(rest, 0), expected_of(protocol.model, asked))
 
     def _stored(self, call: Call) -> Result | None:
         result = stored_in(self.store)(call)

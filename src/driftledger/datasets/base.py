@@ -15,6 +15,7 @@ from pydantic import Field
 from driftledger.canonical import sha256_file, sha256_of
 from driftledger.errors import DataError
 from driftledger.strict import Strict
+from driftledger.types import Split
 
 MAX_PIXELS = 50_000_000
 """What images may have where the settings say nothing else."""
@@ -31,6 +32,7 @@ class SourceItem:
     read: Callable[[], bytes]
     category: str | None = None
     label: str | None = None
+    split: Split | None = None
     source: dict[str, str] = field(default_factory=dict)
 
 
@@ -41,6 +43,10 @@ class DatasetProvider(Strict, ABC):
 
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     """Group name → categories whose means are averaged in it, e.g. the paper's visual and textual."""
+    general_category: str | None = Field(default=None, pattern=r"\S")
+    """What all classes are, e.g. bird: ``{category}`` in a prompt."""
+    label_names: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+    """Label → what else a description may call the class."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused unread, as a decompression bomb."""
 

@@ -1,7 +1,8 @@
 """A dataset provider's items → a dataset folder of checked RGB PNGs, whole or not at all.
 
 Everything after this point may rely on what is checked here: ids are safe file names and unique on every disk, each
-image is an upright RGB PNG known by its hash, and every group's categories exist.
+image is an upright RGB PNG known by its hash, every group's categories exist, and every class that is asked about can
+be retrieved.
 """
 
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 from driftledger.canonical import sha256_bytes, sha256_of
 from driftledger.datasets.base import DatasetProvider, SourceItem
 from driftledger.datasets.decode import decode
+from driftledger.datasets.splits import label_counts, leaks
 from driftledger.errors import DataError, unknown_name
 from driftledger.images import png_bytes
 from driftledger.records import DatasetCard, SampleEntry, new_folder, write_json, write_jsonl
@@ -27,7 +29,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
 
     Raises:
         ConfigError: the source is not where the settings say.
-        DataError: an image, an id or a group cannot be used, or there is no sample; nothing is written.
+        DataError: an image, an id, a group or a split cannot be used, or there is no sample; nothing is written.
     """
     with new_folder(target) as folder:
         (folder / "images").mkdir()
@@ -35,7 +37,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
         if not entries:
             raise DataError(f"dataset {name!r} has no samples; check where its settings point")
         card = _card(name, dataset, entries)
-        write_jsonl(folder / "samples.jsonl", _with_twins(entries))
+        write_jsonl(folder / "samples.jsonl", _with_twins(entries, card.leaks))
         write_json(folder / "dataset.json", card)
     return card
 
@@ -53,6 +55,7 @@ def _store(name: str, dataset: DatasetProvider, folder: Path) -> Iterable[Sample
             file=file,
             category=item.category,
             label=item.label,
+            split=item.split,
             sha256=sha256_bytes(png),
             width=image.width,
             height=image.height,
@@ -76,13 +79,15 @@ def _check_id(name: str, item: SourceItem, seen: dict[str, str]) -> None:
     seen[folded] = item.name
 
 
-def _with_twins(entries: list[SampleEntry]) -> list[SampleEntry]:
-    """Note which image is the same as an earlier one, pixel for pixel."""
+def _with_twins(entries: list[SampleEntry], leaked: dict[str, str]) -> list[SampleEntry]:
+    """Note which image is the same as an earlier one, or as one that it could be told by, pixel for pixel."""
     first: dict[str, str] = {}
     noted = []
     for entry in entries:
-        twin = first.setdefault(entry.sha256, entry.id)
-        more = [] if twin == entry.id else [f"same image as {twin}"]
+        twin, leak = first.setdefault(entry.sha256, entry.id), leaked.get(entry.id)
+        more = [f"same image as {leak} of the support set"] if leak else []
+        if twin not in (entry.id, leak):
+            more.append(f"same image as {twin}")
         noted.append(entry.model_copy(update={"notes": entry.notes + more}))
     return noted
 
@@ -90,6 +95,7 @@ def _with_twins(entries: list[SampleEntry]) -> list[SampleEntry]:
 def _card(name: str, dataset: DatasetProvider, entries: list[SampleEntry]) -> DatasetCard:
     categories = dict(sorted(Counter(entry.category for entry in entries if entry.category is not None).items()))
     _check_groups(name, dataset.groups, categories)
+    _check_label_names(name, dataset.label_names, {entry.label for entry in entries if entry.label is not None})
     return DatasetCard(
         name=name,
         provider=dataset.provider,
@@ -98,7 +104,11 @@ def _card(name: str, dataset: DatasetProvider, entries: list[SampleEntry]) -> Da
         samples=len(entries),
         categories=categories,
         groups=dataset.groups,
-        digest=sha256_of([[entry.id, entry.category, entry.label, entry.sha256] for entry in entries]),
+        general_category=dataset.general_category,
+        labels=label_counts(name, entries),
+        label_names=dataset.label_names,
+        leaks=leaks(entries),
+        digest=sha256_of([[entry.id, entry.category, entry.label, entry.split, entry.sha256] for entry in entries]),
     )
 
 
@@ -114,3 +124,9 @@ def _check_groups(name: str, groups: dict[str, list[str]], categories: Iterable[
                     f"{group!r}; list it once"
                 )
             home[category] = group
+
+
+def _check_label_names(name: str, label_names: Iterable[str], labels: Iterable[str]) -> None:
+    for label in label_names:
+        if label not in labels:
+            raise DataError(unknown_name(f"dataset {name!r}: label_names: label", label, labels))

@@ -9,21 +9,26 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from driftledger.canonical import canonical_json, sha256_of
-from driftledger.datasets.base import DatasetProvider, SourceItem, digest_files, read_file
+from driftledger.datasets.base import SourceItem, digest_files, read_file
 from driftledger.datasets.image_folder import printable
+from driftledger.datasets.sampling import SampledProvider
 from driftledger.errors import ConfigError, DataError, unknown_name
 from driftledger.registry import import_extra
+from driftledger.types import Split
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class HuggingFace(DatasetProvider):
-    """One split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which is recorded."""
+class HuggingFace(SampledProvider):
+    """One split of a dataset, or one to ask about and one as its support set.
+
+    A branch or tag given as ``revision`` is resolved to its commit, which is recorded.
+    """
 
     provider: ClassVar[str] = "huggingface"
 
@@ -34,6 +39,8 @@ class HuggingFace(DatasetProvider):
     name: str | None = None
     """Which configuration, where the dataset has several."""
     split: str = "test"
+    support_split: str | None = Field(default=None, min_length=1)
+    """The split that is the support set, where ``split`` is the test set; it needs a ``label_column``."""
     image_column: str = "image"
     id_column: str | None = None
     """Without it a sample's id is the number of its row."""
@@ -42,27 +49,55 @@ class HuggingFace(DatasetProvider):
     unique_column: str | None = None
     """Of rows with the same value here only the first is taken, e.g. of MME's two questions about each image."""
     limit: int | None = Field(default=None, ge=1)
-    """How many rows are taken, from the first on."""
+    """How many rows of each split are taken, from the first on."""
+
+    @model_validator(mode="after")
+    def _support_fits(self) -> Self:
+        if self.support_split is None and self.is_sampled:
+            raise ValueError("support_per_label and test_per_label need support_split; set it")
+        if self.support_split is not None and self.label_column is None:
+            raise ValueError("support_split needs label_column; set it")
+        if self.support_split == self.split:
+            raise ValueError(f"support_split is the test set, {self.split!r}, itself; name another split")
+        return self
 
     def items(self) -> Iterator[SourceItem]:
+        if self.support_split is None:
+            yield from self._items(self.load(), self.split, None)
+            return
+        support, test = self._load(self.support_split, self.split)
+        yield from self._items(support, self.support_split, "support")
+        yield from self._items(test, self.split, "test")
+
+    def _items(self, loaded: Any, of: str, split: Split | None) -> Iterator[SourceItem]:
         columns = (self.id_column, self.category_column, self.label_column, self.unique_column)
-        rows = self.select(self.load(), [column for column in columns if column is not None])
+        rows = self.select(loaded, [column for column in columns if column is not None])
         digits = len(str(max(len(rows) - 1, 0)))  # of all rows, so that another limit does not rename samples
-        taken = self._first_rows(rows)[: self.limit]
+        taken = self._taken(rows, split)
+        prefix, more = (f"{split}-", {"split": of}) if split else ("", {})
         for number, row in zip(taken, rows.select(taken), strict=True):
-            place = f"row {number} of {self.split}"
+            place = f"row {number} of {of}"
             image = row[self.image_column] or {}
             file = self.file_name(image.get("path"))
             name = f"{place} ({file})" if file else place
             named = partial(cell_text, row, rows.features, name)
             yield SourceItem(
-                id=f"{number:0{digits}}" if self.id_column is None else named(self.id_column) or "",
+                id=prefix + (f"{number:0{digits}}" if self.id_column is None else named(self.id_column) or ""),
                 name=name,
                 read=partial(self.image_bytes, image, name),
                 category=named(self.category_column) or None,
                 label=named(self.label_column),
-                source={"row": str(number)} | ({"file": file} if file else {}),
+                split=split,
+                source={"row": str(number)} | more | ({"file": file} if file else {}),
             )
+
+    def _taken(self, rows: Any, split: Split | None) -> list[int]:
+        """The numbers of the rows that become samples, for which nothing but columns of text and numbers is read."""
+        found = self._first_rows(rows)[: self.limit]
+        if split is None or not self.is_sampled:
+            return found
+        labels = rows.select(found).select_columns([self.label_column])[self.label_column]
+        return sorted(self.kept(split, zip(found, map(str, labels), strict=True)))
 
     def _first_rows(self, rows: Any) -> list[int]:
         if self.unique_column is None:
@@ -108,7 +143,7 @@ class HuggingFace(DatasetProvider):
     def _commit(self) -> str:
         if self.revision is None or _COMMIT.fullmatch(self.revision):
             return self.revision or ""
-        with self._trouble_in_one_sentence():
+        with self._trouble_in_one_sentence(self.split):
             import_extra("datasets")
             info = import_extra("huggingface_hub").HfApi().dataset_info(self.path, revision=self.revision)
             return str(info.sha)
@@ -120,9 +155,13 @@ class HuggingFace(DatasetProvider):
             ConfigError: ``path`` and ``revision`` do not go together.
             DataError: the library cannot load them.
         """
+        (rows,) = self._load(self.split)
+        return rows
+
+    def _load(self, *splits: str) -> list[Any]:
         datasets = import_extra("datasets")
         folder = self._folder
-        with self._trouble_in_one_sentence():
+        with self._trouble_in_one_sentence(self.split):
             if folder is None:
                 builder = datasets.load_dataset_builder(self.path, self.name, revision=self._commit)
                 if builder.hash != self._commit:  # without a network the library offers any revision it has
@@ -132,7 +171,11 @@ class HuggingFace(DatasetProvider):
                 builder = datasets.load_dataset_builder(str(folder.resolve()), self.name)
                 # Prepare anew: what the library has stored it recognises by the files' times, not by their content.
                 builder.download_and_prepare(download_mode="reuse_cache_if_exists")
-            return builder.as_dataset(split=self.split)
+        loaded = []
+        for split in splits:
+            with self._trouble_in_one_sentence(split):
+                loaded.append(builder.as_dataset(split=split))
+        return loaded
 
     def select(self, rows: Any, columns: Iterable[str], setting: str = "image_column") -> Any:
         """Of ``rows`` the column of images, undecoded, and these columns; ``setting`` is what names the images.
@@ -185,7 +228,7 @@ class HuggingFace(DatasetProvider):
         return any(file.resolve().is_relative_to(Path(cache).resolve()) for cache in (downloads, hub))
 
     @contextmanager
-    def _trouble_in_one_sentence(self) -> Iterator[None]:
+    def _trouble_in_one_sentence(self, split: str) -> Iterator[None]:
         datasets = import_extra("datasets")
         http_error = import_extra("huggingface_hub.errors").HTTPError
         try:
@@ -195,7 +238,7 @@ class HuggingFace(DatasetProvider):
             reason = error.__cause__ if wrapped and error.__cause__ else error
             said = " ".join(str(reason).split()) or type(reason).__name__
             raise DataError(
-                f"{self.path}, split {self.split!r}, cannot be loaded ({said:.300}); mend its settings or the network"
+                f"{self.path}, split {split!r}, cannot be loaded ({said:.300}); mend its settings or the network"
             ) from None
 
 

@@ -1,13 +1,15 @@
 """What links a combination's scores to bytes, components, versions and code."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
 from driftledger.canonical import sha256_of
+from driftledger.description_records import FidelityScore, TracInputs, TracScore
 from driftledger.errors import LedgerError
 from driftledger.layout import (
     Combination,
@@ -15,43 +17,69 @@ from driftledger.layout import (
     answer_stage,
     chain_stage,
     dataset_stage,
+    describe_stage,
     drift_stage,
+    fidelity_stage,
     grade_stage,
     question_set_stage,
+    redraw_stage,
     score_stage,
+    trac_stage,
 )
 from driftledger.ledger.code import CodeVersion, code_version
 from driftledger.ledger.lock import LockedFile, LockEntry, read_lock
-from driftledger.question_records import QuestionScore
-from driftledger.records import ScoreFile, read_json
+from driftledger.question_records import QuestionInputs, QuestionScore
+from driftledger.records import ComponentCard, ScoreFile, read_json
 
 
-class Behind(BaseModel):
+def _kind(score: Any) -> str:
+    """Which of the four kinds of score this is; the question benchmarks share one."""
+    benchmark = score.get("benchmark") if isinstance(score, dict) else score.benchmark
+    return benchmark if benchmark in ("genception", "trac", "fidelity") else "questions"
+
+
+AnyScore: TypeAlias = Annotated[
+    Annotated[ScoreFile, Tag("genception")]
+    | Annotated[TracScore, Tag("trac")]
+    | Annotated[FidelityScore, Tag("fidelity")]
+    | Annotated[QuestionScore, Tag("questions")],
+    Discriminator(_kind),
+]
+"""What a score file holds, by the benchmark that it names."""
+
+S = TypeVar("S", ScoreFile, TracScore, FidelityScore, QuestionScore)
+S_co = TypeVar("S_co", bound=ScoreFile | TracScore | FidelityScore | QuestionScore, covariant=True)
+
+
+class Behind(BaseModel, Generic[S_co]):
     """What stands behind one score file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    score: ScoreFile
+    score: S_co
     score_file: LockedFile
-    images: LockedFile
-    """The chain folder with every generated image."""
-    dataset: LockedFile
+    data: LockedFile
+    """The folder of the dataset or question set."""
+    collected: dict[str, LockedFile]
+    """The stages between the data and the score, ``chain`` for instance, and the folder that each wrote."""
     stages: dict[str, LockEntry]
-    """The entries of ``dvc.lock`` from the dataset to the score."""
+    """The entries of ``dvc.lock`` from the data to the score."""
 
+    @property
+    def on(self) -> str:
+        """The name of the dataset or question set."""
+        return self.score.question_set if isinstance(self.score, QuestionScore) else self.score.dataset
 
-class BehindQuestions(BaseModel):
-    """What stands behind one question score."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    score: QuestionScore
-    score_file: LockedFile
-    question_set: LockedFile
-    answers: LockedFile
-    grades: LockedFile
-    stages: dict[str, LockEntry]
-    """The entries of ``dvc.lock`` from the question set to the score."""
+    @property
+    def cards(self) -> dict[str, ComponentCard]:
+        """Role → the component that played it, of the roles that this benchmark has."""
+        inputs = self.score.inputs
+        if isinstance(inputs, TracInputs):
+            return {"model": inputs.descriptions.model, "text_encoder": inputs.encoder}
+        if isinstance(inputs, QuestionInputs):
+            judge = {"judge": inputs.grades.judge} if inputs.grades.judge else {}
+            return {"model": inputs.grades.answers.model, **judge}
+        return {"model": inputs.chain.model, "generator": inputs.chain.generator, "encoder": inputs.encoder}
 
 
 class Evidence(BaseModel):
@@ -66,17 +94,72 @@ class Evidence(BaseModel):
     name: str
     combination: Combination
     fingerprint: str
-    behind: list[Behind]
-    questions: list[BehindQuestions] = []
-    """One per question set: the scores are the model's, whichever generator and encoder stand beside it."""
+    behind: list[Behind[AnyScore]]
+    """Benchmark by benchmark, in the order of the selection: TRAC's headline is the first of each dataset.
+
+    TRAC's and the question benchmarks' scores are the model's, whichever generator and encoder stand beside it."""
     code: CodeVersion
+
+    def of(self, kind: type[S]) -> list[Behind[S]]:
+        """What is behind the scores of one kind."""
+        return [cast("Behind[S]", behind) for behind in self.behind if isinstance(behind.score, kind)]
+
+    @property
+    def cards(self) -> dict[str, ComponentCard]:
+        """Role → the first component that played it; a role that no benchmark of the run has is absent."""
+        return {role: card for behind in reversed(self.behind) for role, card in behind.cards.items()}
 
 
 class Selected(NamedTuple):
-    """What every combination is evaluated on."""
+    """What every combination is evaluated on, benchmark by benchmark."""
 
-    datasets: Sequence[str]
+    genception: Sequence[str] = ()
+    trac: Sequence[str] = ()
+    descriptions: Sequence[str] = ()
+    text_encoders: Sequence[str] = ()
+    """TRAC goes over its datasets with each way to ask and each text encoder; the first of both is the headline."""
+    fidelity: Sequence[str] = ()
     question_sets: Sequence[str] = ()
+
+
+class _Way(NamedTuple):
+    """How one score came to be: the stages from the data to the score, each with the output that leads on."""
+
+    kind: type[ScoreFile] | type[TracScore] | type[FidelityScore] | type[QuestionScore]
+    steps: dict[str, Path]
+
+
+def _ways(layout: Layout, selected: Selected, combination: Combination) -> Iterator[_Way]:
+    model, generator, _ = combination
+    for name in selected.genception:
+        steps = {
+            dataset_stage(name): layout.dataset(name),
+            chain_stage(name, model, generator): layout.chain(name, model, generator),
+            drift_stage(name, combination): layout.scores("genception", name, combination),
+        }
+        yield _Way(ScoreFile, steps)
+    for name, asked, reader in product(selected.trac, selected.descriptions, selected.text_encoders):
+        steps = {
+            dataset_stage(name): layout.dataset(name),
+            describe_stage(name, model, asked): layout.descriptions(name, model, asked),
+            trac_stage(name, model, asked, reader): layout.trac_scores(name, model, asked, reader),
+        }
+        yield _Way(TracScore, steps)
+    for name in selected.fidelity:
+        steps = {
+            dataset_stage(name): layout.dataset(name),
+            redraw_stage(name, model, generator): layout.redraws(name, model, generator),
+            fidelity_stage(name, combination): layout.scores("fidelity", name, combination),
+        }
+        yield _Way(FidelityScore, steps)
+    for name in selected.question_sets:
+        steps = {
+            question_set_stage(name): layout.question_set(name),
+            answer_stage(name, model): layout.answers(name, model),
+            grade_stage(name, model): layout.grades(name, model),
+            score_stage(name, model): layout.question_scores(name, model),
+        }
+        yield _Way(QuestionScore, steps)
 
 
 def read_evidence(layout: Layout, selected: Selected, combination: Combination) -> Evidence:
@@ -92,75 +175,49 @@ def read_all_evidence(layout: Layout, selected: Selected, combinations: Sequence
         LedgerError: a stage has not run, or a score file is not the one that ``dvc.lock`` speaks of.
     """
     lock, code = read_lock(layout.root), code_version(layout.root)
-    return [_evidence(layout, lock, code, selected, combination) for combination in combinations]
+    found = []
+    for combination in combinations:
+        behind = [_behind(layout, lock, way) for way in _ways(layout, selected, combination)]
+        found.append(
+            Evidence(
+                name=str(combination),
+                combination=combination,
+                fingerprint=_fingerprint(behind, selected, combination),
+                behind=behind,
+                code=code,
+            )
+        )
+    return found
 
 
-def _evidence(
-    layout: Layout, lock: dict[str, LockEntry], code: CodeVersion, selected: Selected, combination: Combination
-) -> Evidence:
-    behind = [_behind(layout, lock, dataset, combination) for dataset in selected.datasets]
-    questions = [_behind_questions(layout, lock, name, combination.model) for name in selected.question_sets]
-    stages = [*(each.stages for each in behind), *(each.stages for each in questions)]
-    entries = {name: entry.without_code() for each in stages for name, entry in each.items()}
-    return Evidence(
-        name=str(combination),
-        combination=combination,
-        fingerprint=sha256_of(entries),
-        behind=behind,
-        questions=questions,
-        code=code,
-    )
+def _fingerprint(behind: Sequence[Behind[AnyScore]], selected: Selected, combination: Combination) -> str:
+    """The hash of the lock entries, and of what a run shows beyond them."""
+    shown: dict[str, Any] = {name: entry.without_code() for each in behind for name, entry in each.stages.items()}
+    if selected.trac:
+        shown["TRAC headline"] = [selected.descriptions[0], selected.text_encoders[0]]
+    if not selected.genception and not selected.fidelity:
+        shown["combination"] = list(combination)  # no entry tells its generator and encoder from others
+    return sha256_of(shown)
 
 
-def _behind(layout: Layout, lock: dict[str, LockEntry], dataset: str, combination: Combination) -> Behind:
-    model, generator, _ = combination
-    names = (
-        dataset_stage(dataset),
-        chain_stage(dataset, model, generator),
-        drift_stage(dataset, combination),
-    )
-    _check_have_run(lock, names)
-    score_path = layout.scores("genception", dataset, combination)
-    locked = lock[names[2]].out(_relative(layout, score_path))
-    _check_md5(score_path, locked)
-    return Behind(
-        score=read_json(score_path, ScoreFile),
-        score_file=locked,
-        images=lock[names[1]].out(_relative(layout, layout.chain(dataset, model, generator))),
-        dataset=lock[names[0]].out(_relative(layout, layout.dataset(dataset))),
-        stages={name: lock[name] for name in names},
-    )
-
-
-def _behind_questions(layout: Layout, lock: dict[str, LockEntry], question_set: str, model: str) -> BehindQuestions:
-    names = (
-        question_set_stage(question_set),
-        answer_stage(question_set, model),
-        grade_stage(question_set, model),
-        score_stage(question_set, model),
-    )
-    _check_have_run(lock, names)
-    score_path = layout.question_scores(question_set, model)
-    locked = lock[names[3]].out(_relative(layout, score_path))
-    _check_md5(score_path, locked)
-    return BehindQuestions(
-        score=read_json(score_path, QuestionScore),
-        score_file=locked,
-        question_set=lock[names[0]].out(_relative(layout, layout.question_set(question_set))),
-        answers=lock[names[1]].out(_relative(layout, layout.answers(question_set, model))),
-        grades=lock[names[2]].out(_relative(layout, layout.grades(question_set, model))),
-        stages={name: lock[name] for name in names},
-    )
-
-
-def _check_have_run(lock: dict[str, LockEntry], names: Sequence[str]) -> None:
-    missing = [name for name in names if name not in lock]
+def _behind(layout: Layout, lock: dict[str, LockEntry], way: _Way) -> Behind[AnyScore]:
+    missing = [stage for stage in way.steps if stage not in lock]
     if missing:
         raise LedgerError(f"dvc.lock has no stage {missing[0]!r}; run 'dvc repro' first")
-
-
-def _relative(layout: Layout, path: Path) -> str:
-    return path.relative_to(layout.root).as_posix()
+    outs = {
+        stage.partition("@")[0]: lock[stage].out(path.relative_to(layout.root).as_posix())
+        for stage, path in way.steps.items()
+    }
+    (_, data), *collected, (_, score_file) = outs.items()
+    score_path = layout.root / score_file.path
+    _check_md5(score_path, score_file)
+    return Behind[AnyScore](
+        score=read_json(score_path, way.kind),
+        score_file=score_file,
+        data=data,
+        collected=dict(collected),
+        stages={stage: lock[stage] for stage in way.steps},
+    )
 
 
 def _check_md5(path: Path, locked: LockedFile) -> None:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from driftledger.components import Model
 from driftledger.models.answering.asked import CANNOT, LETTERS, asked
+from driftledger.models.words import at_most
 from driftledger.types import Conversation, Reply
 
 
@@ -15,7 +16,7 @@ class AlwaysRefuse(Model):
     version: ClassVar[str] = "1"
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [Reply(_refusal(conversation)) for conversation in conversations]
+        return [at_most(_refusal(conversation), conversation.max_tokens) for conversation in conversations]
 
 
 def _refusal(conversation: Conversation) -> str:

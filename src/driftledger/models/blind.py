@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from driftledger.components import Model
 from driftledger.models.answering.asked import asked
+from driftledger.models.words import at_most
 from driftledger.types import Conversation, Reply
 
 SENTENCE = "This is a photograph."
@@ -14,10 +15,10 @@ class Blind(Model):
     """Chooses A, says yes, and else says the same sentence, without opening an image."""
 
     provider: ClassVar[str] = "blind"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [Reply(_said(conversation)) for conversation in conversations]
+        return [at_most(_said(conversation), conversation.max_tokens) for conversation in conversations]
 
 
 def _said(conversation: Conversation) -> str:

@@ -15,7 +15,8 @@ from pydantic import AfterValidator, Field
 from driftledger.canonical import sha256_of
 from driftledger.components import Model, Operational
 from driftledger.errors import ConfigError
-from driftledger.models.human_sheet import SHEET, Entry, cleaned, picture_of, read_sheet
+from driftledger.models.human_sheet import SHEET, Entry, picture_of, read_sheet
+from driftledger.sheets import cleaned
 from driftledger.types import Conversation, Outcome, Reply, Subject
 
 
@@ -30,7 +31,8 @@ class Human(Model):
     """Answers with what people wrote into a sheet about a sample at iteration ``t``.
 
     A row whose image is named as :mod:`driftledger.models.human_sheet` names it answers for that picture only: at
-    t ≥ 2 it differs from generator to generator, and when an earlier description was edited.
+    t ≥ 2 it differs from generator to generator, and when an earlier description was edited. What a person wrote is
+    never cut: a conversation's ``max_tokens`` is ignored.
     """
 
     provider: ClassVar[str] = "human"

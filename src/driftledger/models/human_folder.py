@@ -15,13 +15,12 @@ from driftledger.models.human_sheet import (
     COLUMNS,
     SHEET,
     Sheet,
-    cleaned,
-    column_names,
     picture_of,
     read_sheet,
     sheet_text,
 )
 from driftledger.records import write_bytes
+from driftledger.sheets import cleaned, column_names
 from driftledger.types import ImageFile, Subject
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")

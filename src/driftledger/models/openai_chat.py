@@ -36,7 +36,8 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     temperature: float | None = Field(default=0.0, ge=0.0, le=2.0)
     """``null`` is not sent, for models that refuse any."""
     max_tokens: int = Field(default=1024, ge=1)
-    """Most tokens of an answer; with models that think first, of their thoughts too."""
+    """Most tokens of an answer; with models that think first, of their thoughts too. Where a conversation allows fewer,
+    it is that many."""
     max_tokens_parameter: _MaxTokens | None = None
     """What a request calls it. ``null``: ``max_completion_tokens`` at OpenAI, whose newer models refuse the older name,
     and elsewhere ``max_tokens``, since Ollama and others ignore the newer one without a word."""
@@ -55,18 +56,23 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
                     answer = await service.post("/chat/completions", self._body(conversation), _Completion)
                 except Rejected as error:
                     return Reply("", error.outcome, error=str(error), usage=error.usage)
-                return self._reply(answer, service)
+                return self._reply(answer, service, self._most(conversation))
 
             yield reply
 
     def expected(self, conversation: Conversation) -> Usage:
         parts = [part for turn in conversation.turns for part in turn.parts]
         tokens = sum(self.image_tokens if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
-        return Usage(tokens, self.max_tokens)
+        return Usage(tokens, self._most(conversation))
+
+    def _most(self, conversation: Conversation) -> int:
+        """How many tokens an answer may have."""
+        asked = conversation.max_tokens
+        return self.max_tokens if asked is None else min(asked, self.max_tokens)
 
     def _body(self, conversation: Conversation) -> dict[str, Any]:
         limit = self.max_tokens_parameter or ("max_completion_tokens" if self.base_url is None else "max_tokens")
-        settings = {"temperature": self.temperature, "seed": self.seed, limit: self.max_tokens}
+        settings = {"temperature": self.temperature, "seed": self.seed, limit: self._most(conversation)}
         sent = {name: value for name, value in settings.items() if value is not None}
         messages = [self._message(turn) for turn in conversation.turns]
         return {"model": self.model, "messages": messages, **sent, **self.extra}
@@ -86,7 +92,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         image = {"url": f"data:image/png;base64,{content}"}
         return {"type": "image_url", "image_url": image | ({"detail": self.image_detail} if self.image_detail else {})}
 
-    def _reply(self, answer: "_Completion", service: Service) -> Reply:
+    def _reply(self, answer: "_Completion", service: Service, most: int) -> Reply:
         choice = answer.choices[0]
         text, refusal = choice.message.content or "", choice.message.refusal
         reason = (choice.finish_reason or "stop").lower()
@@ -98,7 +104,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         elif reason in _AT_THE_LIMIT and text.strip():
             outcome = Outcome.TRUNCATED
         elif reason in _AT_THE_LIMIT:
-            outcome, error = Outcome.FAILED, f"max_tokens = {self.max_tokens} were used up before the answer began"
+            outcome, error = Outcome.FAILED, f"max_tokens = {most} were used up before the answer began"
         elif reason == "error" or not text.strip():
             raise service.useless(f"an empty answer (finish_reason: {reason})")
         return Reply(text, outcome, answer.model, error, answer.system_fingerprint, answer.used)

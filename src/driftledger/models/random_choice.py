@@ -9,6 +9,7 @@ from typing import ClassVar
 from driftledger.canonical import sha256_of
 from driftledger.components import Model
 from driftledger.models.answering.asked import LETTERS, asked, said
+from driftledger.models.words import at_most
 from driftledger.types import Conversation, Reply
 
 SENTENCE = "This is an image."
@@ -20,10 +21,10 @@ class RandomChoice(Model):
     """Any option, yes or no, or any of :data:`GUESSES`, with equal chances; it describes nothing."""
 
     provider: ClassVar[str] = "random_choice"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [Reply(_guess(conversation)) for conversation in conversations]
+        return [at_most(_guess(conversation), conversation.max_tokens) for conversation in conversations]
 
 
 def _guess(conversation: Conversation) -> str:

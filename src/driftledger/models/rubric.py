@@ -22,7 +22,8 @@ class Rubric(Model):
     An element of the ground truth is present if its words stand in the prediction, one behind the other, whatever their
     case and whatever lies between them that is no word. Elements joined by ``<AND>`` earn their share, in tenths and
     rounded down; of elements joined by ``<OR>`` any one earns everything. ``<AND>`` binds less than ``<OR>``. A prompt
-    without such a row is answered by :attr:`~driftledger.types.Outcome.REFUSED`.
+    without such a row is answered by :attr:`~driftledger.types.Outcome.REFUSED`. A conversation's ``max_tokens`` is
+    ignored: a grade is one word.
     """
 
     provider: ClassVar[str] = "rubric"

@@ -1,5 +1,6 @@
 """Vision-language checkpoints as transformers loads them, each in its own chat format."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -37,7 +38,7 @@ class Transformers(CheckpointComponent, Model):
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
 
     max_new_tokens: int = Field(default=1024, ge=1, le=131072)
-    """An answer that reaches it without an end is ``truncated``."""
+    """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer, it is that many."""
     beams: int = Field(default=1, ge=1, le=64)
     """How many candidates beam search follows; 1 is greedy."""
     length_penalty: float = Field(default=1.0, ge=-10, le=10)
@@ -122,7 +123,7 @@ class Transformers(CheckpointComponent, Model):
         return config(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=self.torch_dtype)
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        """Answer the last turn of each conversation, in order.
+        """Answer the last turn of each conversation, in order; those with one limit together.
 
         An empty answer is ``failed``: it says nothing that could be scored or gone on with, and it is no refusal. So
         is a conversation that the checkpoint cannot take, with the reason as its error; it is left out of the batch.
@@ -133,54 +134,64 @@ class Transformers(CheckpointComponent, Model):
         """
         ready = self.loaded
         replies: dict[int, Reply] = {}
-        askable: dict[int, Prompt] = {}
+        askable: dict[int, dict[int, Prompt]] = defaultdict(dict)
         for index, conversation in enumerate(conversations):
+            asked = conversation.max_tokens
+            most = self.max_new_tokens if asked is None else min(asked, self.max_new_tokens)
             try:
-                askable[index] = ready.chat.prompt(conversation)
+                askable[most][index] = ready.chat.prompt(conversation)
             except UnfitError as error:
                 replies[index] = _failed(str(error))
         with memory_guard(self.path):
-            inputs, unfit = self._encode(ready, askable)
-            replies |= {index: _failed(why) for index, why in unfit.items()}
-            asked = [index for index in askable if index not in unfit]
-            if asked:
-                replies |= zip(asked, self._answer(ready, inputs), strict=True)
+            for most, prompts in askable.items():
+                replies |= self._respond(ready, prompts, most)
         return [replies[index] for index in range(len(conversations))]
 
-    def _encode(self, ready: _Ready, askable: Mapping[int, Prompt]) -> tuple[Any, dict[int, str]]:
+    def _respond(self, ready: _Ready, askable: Mapping[int, Prompt], most: int) -> dict[int, Reply]:
+        """Answers of up to ``most`` tokens."""
+        inputs, unfit = self._encode(ready, askable, most)
+        replies = {index: _failed(why) for index, why in unfit.items()}
+        asked = [index for index in askable if index not in unfit]
+        return replies | dict(zip(asked, self._answer(ready, inputs, most), strict=True)) if asked else replies
+
+    def _encode(self, ready: _Ready, askable: Mapping[int, Prompt], most: int) -> tuple[Any, dict[int, str]]:
         """Tensors of the conversations that the model can take, and what is wrong with the others."""
         if not askable:
             return None, {}
         unfit: dict[int, str] = {}
         try:
             inputs = ready.chat.encode([*askable.values()])
-            unfit = self._too_long(ready, askable, inputs)
+            unfit = self._too_long(ready, askable, inputs, most)
         except ValueError:
             for index, prompt in askable.items():
                 try:
-                    unfit |= self._too_long(ready, [index], ready.chat.encode([prompt]))
+                    unfit |= self._too_long(ready, [index], ready.chat.encode([prompt]), most)
                 except ValueError as error:
                     unfit[index] = f"the checkpoint's processor refuses it: {for_line(str(error)):.300}"
             if not unfit:
                 raise
         if unfit:
-            inputs, _ = self._encode(ready, {index: askable[index] for index in askable if index not in unfit})
+            inputs, _ = self._encode(ready, {index: askable[index] for index in askable if index not in unfit}, most)
         return inputs, unfit
 
-    def _too_long(self, ready: _Ready, indices: Sequence[int] | Mapping[int, Any], inputs: Any) -> dict[int, str]:
+    def _too_long(
+        self, ready: _Ready, indices: Sequence[int] | Mapping[int, Any], inputs: Any, most: int
+    ) -> dict[int, str]:
+        limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
         return {
-            index: f"{length} tokens and up to {self.max_new_tokens} to answer (max_new_tokens) do not fit into the "
+            index: f"{length} tokens and up to {most} to answer ({limit}) do not fit into the "
             f"model's context of {ready.context}"
             for index, length in zip(indices, lengths, strict=True)
-            if ready.context is not None and length + self.max_new_tokens > ready.context
+            if ready.context is not None and length + most > ready.context
         }
 
-    def _answer(self, ready: _Ready, inputs: Any) -> list[Reply]:
+    def _answer(self, ready: _Ready, inputs: Any, most: int) -> list[Reply]:
         inputs = inputs.to(self.torch_device, self.torch_dtype)
         watch = _Watch(len(inputs["input_ids"]))
         with import_extra("torch").inference_mode():
-            made = ready.model.generate(**inputs, generation_config=self._generation(ready), logits_processor=[watch])
+            settings = self._generation(ready, most)
+            made = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
         answers = [_until_end(tokens, ready.ends) for tokens in made[:, inputs["input_ids"].shape[1] :].tolist()]
         texts = ready.chat.processor.tokenizer.batch_decode(answers, skip_special_tokens=True)
         read = inputs["attention_mask"].sum(dim=1).tolist()
@@ -194,9 +205,9 @@ class Transformers(CheckpointComponent, Model):
             for reply, broken in zip(replies, watch.broken(), strict=True)
         ]
 
-    def _generation(self, ready: _Ready) -> Any:
+    def _generation(self, ready: _Ready, most: int) -> Any:
         return import_extra("transformers").GenerationConfig(
-            max_new_tokens=self.max_new_tokens,
+            max_new_tokens=most,
             do_sample=False,
             num_beams=self.beams,
             length_penalty=self.length_penalty,

@@ -4,7 +4,8 @@ Texts are hostile: a description may hold ``<image>`` or ``<|im_end|>``, and a t
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -175,15 +176,30 @@ class Chat:
         for as_string in (False, True):
             try:
                 rendered = self._render([_message(turn, str, as_string) for turn in harmless])
+                left_out = self._left_out(harmless, as_string, rendered)
             except _template_errors() as error:
                 said = said or for_line(str(error))
                 continue
-            lost = [turn.role for turn in harmless if any(text not in rendered for text in _texts([turn], str))]
-            if not lost:
+            if not left_out:
                 return _Probe(as_string, self._control(rendered))
-            said = said or f"it leaves out what the {lost[0]} says"
+            said = said or left_out
         roles = ", ".join(turn.role for turn in turns)
         raise ConfigError(f"{self.title}: its chat template cannot show these turns ({roles}): {said:.200}")
+
+    def _left_out(self, turns: Sequence[Turn], as_string: bool, rendered: str) -> str:
+        """What of harmless turns ``rendered`` does not show; of several images, each must make a difference.
+
+        Otherwise the processor would put one turn's image into the place of another's.
+        """
+        for turn in turns:
+            if any(text not in rendered for text in _texts([turn], str)):
+                return f"it leaves out what the {turn.role} says"
+        without = list(_without_each_image(turns))
+        for number, fewer in enumerate(without if len(without) > 1 else (), 1):
+            with suppress(*_template_errors()):  # one that cannot do without the image shows it
+                if self._render([_message(turn, str, as_string) for turn in fewer]) == rendered:
+                    return f"it leaves out image {number} of {len(without)}; show it one image, without examples"
+        return ""
 
     def _render(self, messages: Sequence[_Message]) -> str:
         rendered: str = self.processor.apply_chat_template(
@@ -209,6 +225,14 @@ def _message(turn: Turn, written: Callable[[str], str], as_string: bool) -> _Mes
         {"type": "text", "text": written(part)} if isinstance(part, str) else {"type": "image"} for part in turn.parts
     ]
     return {"role": turn.role, "content": parts}
+
+
+def _without_each_image(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
+    for at, turn in enumerate(turns):
+        for place, part in enumerate(turn.parts):
+            if isinstance(part, ImageFile):
+                rest = Turn(turn.role, turn.parts[:place] + turn.parts[place + 1 :])
+                yield [*turns[:at], rest, *turns[at + 1 :]]
 
 
 def _texts(turns: Sequence[Turn], written: Callable[[str], str]) -> list[str]:

@@ -49,7 +49,7 @@ class RemoteModel(RemoteComponent, Model):
 
     @abstractmethod
     def expected(self, conversation: Conversation) -> Usage:
-        """The most that answering ``conversation`` may consume, by estimate."""
+        """The most that answering ``conversation`` may consume, by estimate; its ``max_tokens`` bounds the answer."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         return asyncio.run(self._respond(conversations))

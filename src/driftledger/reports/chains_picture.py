@@ -7,8 +7,14 @@ from driftledger.records import SampleEntry, SampleScore, read_jsonl
 from driftledger.reports.contact_sheet import chain_row, draw_rows
 
 
-def draw_chains(layout: Layout, dataset: str, models: Sequence[str], generator: str, encoder: str) -> bytes:
-    """A PNG of the dataset's first sample: a row per model, with one generator and one encoder."""
+def draw_chains(layout: Layout, datasets: Sequence[str], models: Sequence[str], generator: str, encoder: str) -> bytes:
+    """A PNG of the first dataset's first sample: a row per model, with one generator and one encoder.
+
+    Without a dataset it is a picture that says so, since DVC wants one.
+    """
+    if not datasets:
+        return draw_rows("GenCeption is not selected: there are no chains to show.", [])
+    dataset = datasets[0]
     first = read_jsonl(layout.dataset(dataset) / "samples.jsonl", SampleEntry)[0]
     original = layout.dataset(dataset) / first.file
     rows = []

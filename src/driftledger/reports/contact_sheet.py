@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from PIL import Image, ImageDraw, ImageFont
 
+from driftledger.description_records import Redrawn
 from driftledger.images import png_bytes
 from driftledger.records import SampleEntry, SampleScore
 from driftledger.shown import for_line
@@ -15,6 +16,9 @@ MARGIN = 8
 LINE = 18
 MOST_ROWS = 30
 _CAPTION = 22  # characters that fit under a tile
+_SHOWN = ("clip_s_i", "image_similarity", "ssim")
+
+R = TypeVar("R")
 
 
 class Tile(NamedTuple):
@@ -37,8 +41,40 @@ def contact_sheet(
         scores: their values, in any order.
     """
     by_sample = {score.sample: score for score in scores}
-    shown = list(entries)[:: -(-len(entries) // MOST_ROWS)]
-    return draw_rows(title, [chain_row(entry.id, dataset / entry.file, chain, by_sample[entry.id]) for entry in shown])
+    rows = [chain_row(entry.id, dataset / entry.file, chain, by_sample[entry.id]) for entry in _spread(entries)]
+    return draw_rows(title, rows)
+
+
+def redraws_sheet(
+    title: str, dataset: Path, redraws: Path, entries: Sequence[SampleEntry], scores: Sequence[Redrawn]
+) -> bytes:
+    """A PNG with one row per redrawn sample: the original, and its redrawing over how similar it is.
+
+    Args:
+        title: the first line; plain text.
+        dataset: the dataset's folder, for the originals.
+        redraws: the folder of the redrawings.
+        entries: the dataset's samples; those without a score were not asked about.
+        scores: values per sample, in the order in which they are shown; at most 30 are, spread over all.
+    """
+    files = {entry.id: dataset / entry.file for entry in entries}
+    rows = [
+        [
+            Tile(files[score.sample], score.sample),
+            Tile(redraws / "images" / score.sample / "1.png", _similarity(score)),
+        ]
+        for score in _spread(scores)
+    ]
+    return draw_rows(title, rows)
+
+
+def _similarity(score: Redrawn) -> str:
+    said = (f"{score.metrics[name]:.1f} {name}" for name in _SHOWN if name in score.metrics)
+    return next(said, "–")
+
+
+def _spread(rows: Sequence[R]) -> Sequence[R]:
+    return list(rows)[:: max(1, -(-len(rows) // MOST_ROWS))]
 
 
 def chain_row(caption: str, original: Path, chain: Path, score: SampleScore) -> list[Tile]:

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from driftledger.metrics.ranks import competition_ranks
 from driftledger.question_records import QuestionScore
-from driftledger.shown import for_markdown
+from driftledger.reports.tables import NOTHING, flag_lines
 
 HEADLINES = {"mm_sap": "score", "mm_vet": "total", "mme": "score"}
 """Benchmark → the metric that ranks its models."""
@@ -59,7 +59,7 @@ def question_tables(scores: Sequence[QuestionScore]) -> list[str]:
         lines += [f"## {benchmark} on {question_set}", ""]
         for title, columns in _TABLES[benchmark]:
             lines += [*_table(block, title, columns), ""]
-        lines += [*_positions(block), _coverage(block), "", *_flags(block)]
+        lines += [*_positions(block), _coverage(block), "", *flag_lines(block)]
     return lines
 
 
@@ -104,7 +104,7 @@ def _positions(block: Sequence[QuestionScore]) -> Iterator[str]:
 
 def _cell(score: QuestionScore, key: str) -> str:
     if key not in score.metrics:
-        return "–"
+        return NOTHING
     deviation = score.metrics.get(f"{key}_std")
     return f"{score.metrics[key]:.2f}" + (f" ± {deviation:.2f}" if deviation is not None else "")
 
@@ -112,8 +112,3 @@ def _cell(score: QuestionScore, key: str) -> str:
 def _coverage(block: Sequence[QuestionScore]) -> str:
     said = ", ".join(f"{score.model} {score.scored}/{score.total}" for score in block)
     return f"Answers that could be read: {said}."
-
-
-def _flags(block: Sequence[QuestionScore]) -> list[str]:
-    lines = [f"- {score.model}: {for_markdown(flag)}" for score in block for flag in score.flags]
-    return ["To know about these numbers:", "", *lines, ""] if lines else []

@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from driftledger.canonical import sha256_of
+
 FINGERPRINT = "driftledger.fingerprint"
 """Tag of runs, logged models and registered versions: what they are looked up by."""
 
@@ -39,7 +41,10 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class DatasetInput:
-    """A dataset behind a run; ``digest`` has at most 36 characters, as an MD5 of DVC has."""
+    """A dataset behind a run: ``samples`` of it were asked about.
+
+    ``digest`` has at most 36 characters, as an MD5 of DVC has.
+    """
 
     name: str
     digest: str
@@ -72,7 +77,8 @@ class RunContent:
     """One MLflow run. Two contents with the same fingerprint are the same run.
 
     ``artifacts`` maps a file's path inside the run to the function that makes its bytes, and ``late_metrics``
-    gathers metrics that take work; both are called only when the run is written.
+    gathers metrics that take work; both are called only when the run is written. ``generator`` is None where nothing
+    was generated.
     """
 
     name: str
@@ -81,7 +87,7 @@ class RunContent:
     tags: dict[str, str]
     metrics: tuple[Metric, ...]
     datasets: tuple[DatasetInput, ...]
-    generator: ComponentVersion
+    generator: ComponentVersion | None
     artifacts: Mapping[str, Callable[[], bytes]]
     late_metrics: Callable[[], Iterable[Metric]] = tuple
 
@@ -109,6 +115,18 @@ class RunContent:
         for metric in metrics:
             if metric.dataset not in datasets:
                 raise ValueError(f"metric {metric.key!r}: {metric.dataset!r} is not a dataset of run {self.name!r}")
+
+
+def key_of(name: str) -> str:
+    """Any name, a category's for instance, as part of a metric key.
+
+    One that MLflow would refuse, or that looks like a mended one, is mended and carries a part of its hash, so that no
+    two names become the same key.
+    """
+    plain = re.sub(r"[^A-Za-z0-9_ -]", "_", name)[:80]
+    if plain == name and name.strip() and not re.search(r"-[0-9a-f]{16}$", name):
+        return name
+    return f"{plain}-{sha256_of(name)[:16]}"
 
 
 def _check_keys(*mappings: Mapping[str, str]) -> None:

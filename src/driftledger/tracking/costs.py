@@ -1,42 +1,58 @@
 """What the calls behind a score took. It lives in the call store, never in a hashed file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from driftledger.call_key import CallKey
 from driftledger.call_result import Cost
 from driftledger.calls import CallStore
+from driftledger.description_records import DescriptionRecord, DescriptionsCard
 from driftledger.layout import Layout
-from driftledger.ledger.evidence import Behind
 from driftledger.metrics.exact import exact_mean
-from driftledger.records import ChainRecord, generation_prompt, read_jsonl
+from driftledger.records import ChainCard, ChainRecord, SampleEntry, generation_prompt, read_jsonl
+from driftledger.tracking.content import Metric
 from driftledger.types import Conversation, ImageFile
 
+Calls = Mapping[str, Sequence[str]]
+"""Role, ``describe`` or ``generate`` → keys of calls."""
 
-def call_costs(layout: Layout, behind: Behind) -> dict[str, float]:
+
+def cost_metrics(layout: Layout, prefix: str, dataset: str, calls: Callable[[], Calls]) -> Iterator[Metric]:
     """Per describe and generate call the mean seconds and tokens, and what all of them cost together, as far as known.
 
-    Empty where the call store of the time is gone.
+    None where the call store of the time is gone.
     """
     if not (layout.state / "calls.db").is_file():
-        return {}
-    keys = _keys(layout, behind)
+        return
     with CallStore(layout.state) as store:
-        found = {role: list(store.costs(digests).values()) for role, digests in keys.items()}
-    return {key: value for role, costs in found.items() for key, value in _summary(role, costs).items()}
+        for role, keys in calls().items():
+            for key, value in _summary(role, list(store.costs(keys).values())).items():
+                yield Metric(f"{prefix}/{key}", value, dataset=dataset)
 
 
-def _keys(layout: Layout, behind: Behind) -> dict[str, list[str]]:
-    chain = behind.score.inputs.chain
-    records = read_jsonl(layout.root / behind.images.path / "records.jsonl", ChainRecord)
-    keys: dict[str, list[str]] = {"describe": [], "generate": []}
-    for record in records:
-        shown = Conversation.ask(chain.describe_prompt, ImageFile(Path(), record.parent_sha256))
-        keys["describe"].append(CallKey.of_conversation(chain.model.fingerprint, "describe", shown, {}).digest)
+def chain_calls(folder: Path, chain: ChainCard) -> Calls:
+    """The calls behind a folder of chains or redrawings."""
+    calls: dict[str, list[str]] = {"describe": [], "generate": []}
+    for record in read_jsonl(folder / "records.jsonl", ChainRecord):
+        asked = (chain.model.fingerprint, chain.describe_prompt, record.parent_sha256, chain.max_tokens)
+        calls["describe"].append(_describe_key(*asked))
         if record.image is not None:
             prompt = generation_prompt(chain.generate_prompt, record.description)
-            keys["generate"].append(CallKey.of_prompt(chain.generator.fingerprint, prompt, record.seed, {}).digest)
-    return keys
+            calls["generate"].append(CallKey.of_prompt(chain.generator.fingerprint, prompt, record.seed, {}).digest)
+    return calls
+
+
+def describe_calls(folder: Path, dataset: Path, card: DescriptionsCard) -> Calls:
+    """The calls behind a folder of descriptions, less those with demonstrations: their cost hangs on what was shown."""
+    images = {entry.id: entry.sha256 for entry in read_jsonl(dataset / "samples.jsonl", SampleEntry)}
+    plain = (each for each in read_jsonl(folder / "descriptions.jsonl", DescriptionRecord) if each.shots == 0)
+    model, prompt = card.model.fingerprint, card.prompt
+    return {"describe": [_describe_key(model, prompt, images[each.sample], each.max_tokens) for each in plain]}
+
+
+def _describe_key(model: str, prompt: str, image_sha256: str, max_tokens: int | None) -> str:
+    asked = Conversation.ask(prompt, ImageFile(Path(), image_sha256), max_tokens=max_tokens)
+    return CallKey.of_conversation(model, "describe", asked, {}).digest
 
 
 def _summary(role: str, costs: Sequence[Cost]) -> dict[str, float]:

@@ -61,7 +61,7 @@ class Runs:
         """Move a run to MLflow's trash."""
         self._client.delete_run(run.info.run_id)
 
-    def fits(self, run: Run, content: RunContent, model_id: str) -> bool:
+    def fits(self, run: Run, content: RunContent, model_id: str | None) -> bool:
         """Whether an unfinished run holds only what ``content`` says, in what MLflow does not let us overwrite."""
         run_id = run.info.run_id
         params = clipped(content.params, MAX_PARAM)
@@ -80,7 +80,7 @@ class Runs:
             )
         )
 
-    def fill(self, run: Run, content: RunContent, model_id: str) -> None:
+    def fill(self, run: Run, content: RunContent, model_id: str | None) -> None:
         """Write everything ``content`` says, and FINISHED last.
 
         The run ends when it starts: it shows results, and has no duration of its own.
@@ -90,7 +90,7 @@ class Runs:
         self._client.log_inputs(
             run_id,
             datasets=[_dataset_entity(dataset) for dataset in content.datasets],
-            models=[entities.LoggedModelInput(model_id)],
+            models=[entities.LoggedModelInput(model_id)] if model_id else [],
         )
         for metrics in _chunks(_metric_entities(content, start, model_id), _METRICS_PER_CALL):
             self._client.log_batch(run_id, metrics=metrics, synchronous=True)
@@ -131,7 +131,7 @@ def _dataset_entity(dataset: DatasetInput) -> entities.DatasetInput:
     )
 
 
-def _metric_entities(content: RunContent, start: int, model_id: str) -> list[entities.Metric]:
+def _metric_entities(content: RunContent, start: int, model_id: str | None) -> list[entities.Metric]:
     """All rows at the run's start time, so that writing one again is a no-op; a dataset's rows name the model."""
     digests = {dataset.name: dataset.digest for dataset in content.datasets}
     return [

@@ -76,7 +76,8 @@ class _Push:
 
     def all(self, contents: Sequence[RunContent]) -> Pushed:
         outcomes = [self._settle(content) for content in contents]
-        for component in {content.generator.name: content.generator for content in contents}.values():
+        generators = [content.generator for content in contents if content.generator]
+        for component in {generator.name: generator for generator in generators}.values():
             self._versions.use(component)
         self._let_go()
         return Pushed(outcomes.count("created"), outcomes.count("resumed"), outcomes.count("unchanged"))
@@ -88,7 +89,7 @@ class _Push:
             self._kept.add(finished.info.run_id)
             self._runs.mark(finished, current=True)
             return "unchanged"
-        model_id = self._versions.publish(content.generator)
+        model_id = self._versions.publish(content.generator) if content.generator else None
         leftover = next((run for run in known if self._runs.fits(run, content, model_id)), None)
         run = leftover or self._runs.create(content)
         self._kept.add(run.info.run_id)

@@ -46,6 +46,8 @@ class ChainProtocol:
     describe_prompt: str
     generate_prompt: str
     run_seed: int
+    max_tokens: int | None = None
+    """Of a description; None is the model's own limit."""
 
     def run(self, sample: Sample) -> Steps[list[Iteration]]:
         """One sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
@@ -54,7 +56,7 @@ class ChainProtocol:
         for t in range(1, self.iterations + 1):
             context = Context(self.dataset.name, sample.id, t)
             seed = derive_seed(self.run_seed, self.dataset.name, sample.id, t)
-            asked = Conversation.ask(self.describe_prompt, parent, Subject(sample.id, t))
+            asked = Conversation.ask(self.describe_prompt, parent, Subject(sample.id, t), self.max_tokens)
             described = yield Ask(self.model, "describe", asked, context)
             drawn = None
             if described.outcome.goes_on:
@@ -98,13 +100,13 @@ def collect(protocol: ChainProtocol, samples: Sequence[Sample], store: CallStore
         return run_protocols([protocol.run(sample) for sample in samples], store, progress, most_calls)
 
 
-def check_failures(chains: Sequence[Sequence[Iteration]], min_coverage: float) -> None:
+def check_failures(chains: Sequence[Sequence[Iteration]], min_coverage: float, benchmark: str) -> None:
     """Refuse chains of which too many were ended by a failed call; errors as in :func:`refuse_failures`."""
     ends = [chain[-1].record for chain in chains]
     failed = [
         f"{end.sample} at t={end.t}: {end.error or 'no reason given'}" for end in ends if end.outcome is Outcome.FAILED
     ]
-    refuse_failures(failed, len(chains), min_coverage, "chains", "genception.min_coverage")
+    refuse_failures(failed, len(chains), min_coverage, "chains", f"{benchmark}.min_coverage")
 
 
 def write_chains(folder: Path, protocol: ChainProtocol, names: tuple[str, str], chains: list[list[Iteration]]) -> None:
@@ -124,6 +126,7 @@ def write_chains(folder: Path, protocol: ChainProtocol, names: tuple[str, str], 
         generator=ComponentCard.of(generator, protocol.generator),
         iterations=protocol.iterations,
         describe_prompt=protocol.describe_prompt,
+        max_tokens=protocol.max_tokens,
         generate_prompt=protocol.generate_prompt,
         seed=protocol.run_seed,
     )

@@ -6,17 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
+from driftledger.benchmark_settings import GenCeption
 from driftledger.benchmarks.genception.features import drawn_images, measure
 from driftledger.benchmarks.genception.flags import flags, served_versions
 from driftledger.benchmarks.genception.summary import Summary, means_of
 from driftledger.canonical import sha256_file
 from driftledger.components import Encoder
-from driftledger.config import GenCeption
 from driftledger.errors import CoverageError, first_few
 from driftledger.layout import Combination
 from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.drift import gc_at
 from driftledger.records import (
+    ONE_CATEGORY,
     ChainCard,
     ChainRecord,
     ComponentCard,
@@ -29,9 +30,6 @@ from driftledger.records import (
     read_samples,
 )
 from driftledger.types import Float64, Sample
-
-ONE_CATEGORY = "all"
-"""The one category of a dataset that has none."""
 
 
 def score(

@@ -1,18 +1,18 @@
 """What an encoder sees of chains: cosine similarities per sample, Fréchet distances per category."""
 
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from driftledger.benchmarks.encoding import encode_images
 from driftledger.components import Encoder
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.records import ChainRecord
-from driftledger.types import Float32, Float64, ImageFile, Sample
+from driftledger.types import Float64, ImageFile, Sample
 
 FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""
@@ -43,14 +43,14 @@ def measure(
     iterations: int,
 ) -> Drift:
     """Encode every original and every drawn image once, with one batch of them decoded at a time."""
-    originals = _encode(encoder, (sample.image for sample in samples))
+    originals = encode_images(encoder, (sample.image for sample in samples))
     similarities = np.full((len(samples), iterations), np.nan)
     frechet: dict[str, list[float]] = {category: [] for category in sorted(set(categories))}
     for t in range(1, iterations + 1):
         reached = [index for index, sample in enumerate(samples) if (sample.id, t) in drawn]
         if not reached:
             break
-        features = _encode(encoder, (drawn[samples[index].id, t] for index in reached))
+        features = encode_images(encoder, (drawn[samples[index].id, t] for index in reached))
         similarities[reached, t - 1] = cosine_similarity(originals[reached], features)
         for category, distances in frechet.items():
             rows = [row for row, index in enumerate(reached) if categories[index] == category]
@@ -58,11 +58,3 @@ def measure(
                 before = originals[[reached[row] for row in rows]]
                 distances.append(round_significant(frechet_distance(before, features[rows]), FRECHET_DIGITS))
     return Drift(similarities, frechet)
-
-
-def _encode(encoder: Encoder, images: Iterable[ImageFile]) -> Float32:
-    waiting = iter(images)
-    batches = []
-    while batch := list(islice(waiting, encoder.batch_size)):
-        batches.append(encoder.encode_images([image.open() for image in batch]))
-    return np.concatenate(batches)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.benchmark_settings import Questions
 from driftledger.benchmarks.questions.measured import PERCENT, Measured, by_question
-from driftledger.config import Questions
 from driftledger.errors import CoverageError
 from driftledger.metrics.clustered import Spread, clustered_ratio_interval
 from driftledger.metrics.positions import position_bias

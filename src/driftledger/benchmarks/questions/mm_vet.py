@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from driftledger.benchmark_settings import Questions
 from driftledger.benchmarks.questions.calibration import TOLERANCE
 from driftledger.benchmarks.questions.measured import Measured, by_question
-from driftledger.config import Questions
 from driftledger.metrics.capabilities import CAPABILITIES, Graded, by_capability, by_combination, score
 from driftledger.metrics.clustered import clustered_ratio_interval
 from driftledger.question_records import Calibration, GradeRecord, QuestionOutcome

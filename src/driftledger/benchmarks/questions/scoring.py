@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from driftledger.benchmark_settings import Questions
 from driftledger.benchmarks.questions import mm_sap, mm_vet, mme
 from driftledger.benchmarks.questions.measured import Measured, outcomes_of
 from driftledger.benchmarks.served import changed_versions, count_versions, version
 from driftledger.canonical import sha256_file
-from driftledger.config import Questions
 from driftledger.errors import CoverageError, first_few
 from driftledger.question_records import (
     AnswerRecord,

@@ -12,6 +12,8 @@ CANNOT = "I cannot determine this from the image."
 _OPTION = re.compile(r"([A-Z])\. (\S.*)")
 _YES_NO = "please answer yes or no"
 _REQUEST = re.compile(r"(?:Write|Explain|Describe)\b.*\b(?:sentences?|announcement)\b")
+_OVERVIEW = re.compile(r"What are the main (?:visual features|elements)\b")
+"""How the TRAC paper asks for a description: in a question, to which the answer is one."""
 _NOT_SHOWN = re.compile(
     r"(?:the|this) (?:image|picture|photo) (?:does not|doesn't) (?:show|tell|say)\b.*", re.IGNORECASE
 )
@@ -45,7 +47,8 @@ def asked(conversation: Conversation) -> Asked | None:
     """What the last turn asks, or None where it wants a description.
 
     A choice has at least two lettered lines, A first; a yes-no question asks for these words; any other question has a
-    question mark in its first line, or asks for a sentence.
+    question mark in its first line, or asks for a sentence. What the main things in an image are is no question: all of
+    a description answers it.
 
     >>> from driftledger.types import Turn
     >>> asked(Conversation((Turn("user", ("Which one?\\nA. a cat\\nB. a dog\\nAnswer with the letter.",)),)))
@@ -69,6 +72,8 @@ def asked(conversation: Conversation) -> Asked | None:
     if at >= 0:
         return Asked("yes_no", text[:at].strip())
     first = _one_line(lines[0]) if lines else ""
+    if _OVERVIEW.match(first):
+        return None
     return Asked("open", first) if "?" in first or _REQUEST.match(first) else None
 
 

@@ -1,17 +1,21 @@
 """The embedded describer: a classical-vision stand-in for a multimodal LLM, without weights, network or GPU."""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from PIL import Image
 
+from driftledger.canonical import sha256_file
 from driftledger.components import Model, library_versions
 from driftledger.models.answering import Asked, answer, asked
 from driftledger.models.answering.look import look
 from driftledger.models.answering.sight import Sight
 from driftledger.models.regions.say import Wording, say
 from driftledger.models.regions.see import see
-from driftledger.types import Conversation, Reply
+from driftledger.models.words import at_most
+from driftledger.types import Conversation, ImageFile, Reply
 from driftledger.vocabulary import (
     BASIC_COLOURS,
     COARSE_PLACES,
@@ -54,11 +58,11 @@ _DIALS: dict[Detail, _Dials] = {
 class Regions(Model):
     """Describes the image shown last by its coloured regions, or answers what it is asked about it.
 
-    To an open question that it finds no answer to it gives its description.
+    To an open question that it finds no answer to it gives its description. Earlier turns teach it nothing.
     """
 
     provider: ClassVar[str] = "regions"
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
 
     detail: Detail
     """How much it tells: how many regions, and in how precise words."""
@@ -71,19 +75,26 @@ class Regions(Model):
         return library_versions("pillow", "scikit-image")
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [Reply(self._say(conversation)) for conversation in conversations]
+        return [at_most(self._say(conversation), conversation.max_tokens) for conversation in conversations]
 
     def _say(self, conversation: Conversation) -> str:
         shown = conversation.last_image
         if shown is None:
             return NO_IMAGE
-        image, question = shown.open(), asked(conversation)
-        return (self._answer(image, question) if question else None) or self._describe(image)
+        question = asked(conversation)
+        answered = self._answer(shown.open(), question) if question else None
+        return answered or _description(shown.path, sha256_file(shown.path), self.detail)
 
     def _answer(self, image: Image.Image, question: Asked) -> str | None:
         sight = Sight(look(image), self.knowledge, _DIALS[self.detail].things)
         return answer(question, sight, refuses=self.refuses)
 
-    def _describe(self, image: Image.Image) -> str:
-        dials = _DIALS[self.detail]
-        return say(see(image, dials.regions), dials.wording)
+
+@lru_cache(maxsize=4096)  # of a few kB each
+def _description(path: Path, sha256: str, detail: Detail) -> str:
+    """Of the image file at ``path``; kept, since it is asked for once per prompt, length and set of examples.
+
+    ``sha256`` is of the bytes that are there now: a file that was written again is looked at again.
+    """
+    dials = _DIALS[detail]
+    return say(see(ImageFile(path, sha256).open(), dials.regions), dials.wording)

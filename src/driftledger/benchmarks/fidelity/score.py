@@ -1,0 +1,248 @@
+"""The scoring half: image against description, and image against redrawing, seen through one encoder."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from driftledger.benchmark_settings import Bootstrap, Fidelity
+from driftledger.benchmarks.encoding import encode_images, encode_texts
+from driftledger.benchmarks.fidelity.redraw import to_redraw
+from driftledger.benchmarks.genception.features import FRECHET_DIGITS
+from driftledger.benchmarks.genception.flags import flags, served_versions
+from driftledger.canonical import sha256_file
+from driftledger.components import Encoder
+from driftledger.description_records import FidelityInputs, FidelityScore, Redrawn
+from driftledger.errors import CoverageError, first_few
+from driftledger.layout import Combination
+from driftledger.metrics.agreement import agreement
+from driftledger.metrics.bootstrap import bootstrap_interval
+from driftledger.metrics.drift import cosine_similarity
+from driftledger.metrics.exact import exact_mean, round_significant
+from driftledger.metrics.frechet import frechet_distance
+from driftledger.metrics.structural import comparable, structural_similarity
+from driftledger.ratings import Rated, Rating, mean_ratings
+from driftledger.records import (
+    ONE_CATEGORY,
+    ChainCard,
+    ChainRecord,
+    ComponentCard,
+    DatasetCard,
+    read_json,
+    read_jsonl,
+    read_samples,
+)
+from driftledger.types import ImageFile, Sample
+
+PERCENT = 100.0
+NO_REDRAWING = "no description could be redrawn"
+
+Values = dict[str, dict[str, float]]
+"""Metric → sample → value."""
+
+
+class _Redrawing(NamedTuple):
+    """A sample with what became of it."""
+
+    sample: Sample
+    record: ChainRecord | None
+    image: ImageFile | None
+
+
+def score(
+    dataset: Path,
+    redraws: Path,
+    combination: Combination,
+    encoder: Encoder,
+    settings: Fidelity,
+    ratings: Sequence[Rating],
+    seed: int,
+) -> tuple[FidelityScore, list[Redrawn]]:
+    """Score the redrawings in folder ``redraws`` of the samples in folder ``dataset``.
+
+    Args:
+        ratings: what people think of descriptions, of these or others.
+
+    Raises:
+        CoverageError: fewer than ``min_coverage`` of the samples were redrawn.
+    """
+    card = read_json(dataset / "dataset.json", DatasetCard)
+    records = read_jsonl(redraws / "records.jsonl", ChainRecord)
+    redrawn = _redrawings(to_redraw(read_samples(dataset)), records, redraws)
+    reached = [each for each in redrawn if each.image is not None]
+    _check_coverage(redrawn, reached, settings)
+    values, distance = _seen(reached, encoder)
+    values["ssim"] = _structure(reached, settings.ssim_side)
+    said = [each for each in redrawn if _description(each)]
+    if encoder.reads:
+        values["clip_s"] = _image_to_text(said, encoder)
+    rated = mean_ratings(ratings, card.name, combination.model, {e.sample.id: _description(e) for e in redrawn})
+    if rated.means:
+        values["human"] = rated.means
+    name = combination.encoder
+    score_file = FidelityScore(
+        dataset=card.name,
+        model=combination.model,
+        generator=combination.generator,
+        encoder=name,
+        metrics=_overall(values, settings.bootstrap, seed) | distance,
+        by_category=_by_category(values, redrawn),
+        agreement=_agreement(values),
+        outcomes=dict(sorted(Counter(str(record.outcome) for record in records).items())),
+        scored=len(reached),
+        total=len(redrawn),
+        coverage=len(reached) / len(redrawn),
+        absent=_absent(encoder, name, values, distance),
+        served=served_versions(records),
+        flags=[*flags(records), *_cut(said, encoder), *_stale(rated)],
+        inputs=FidelityInputs(
+            dataset_digest=card.digest,
+            records_sha256=sha256_file(redraws / "records.jsonl"),
+            chain=read_json(redraws / "components.json", ChainCard),
+            encoder=ComponentCard.of(name, encoder),
+            ratings={"used": rated.ratings, "raters": rated.raters, "stale": rated.stale},
+            settings={
+                "bootstrap": settings.bootstrap.model_dump(),
+                "ssim_side": settings.ssim_side,
+                "seed": seed,
+            },
+        ),
+    )
+    return score_file, list(_rows(redrawn, values))
+
+
+def _redrawings(samples: Sequence[Sample], records: Sequence[ChainRecord], folder: Path) -> list[_Redrawing]:
+    by_sample = {record.sample: record for record in records}
+    found = []
+    for sample in samples:
+        record = by_sample.get(sample.id)
+        drawn = record is not None and record.image is not None
+        image = ImageFile(folder / record.image, record.image_sha256 or "") if drawn else None  # type: ignore[union-attr, operator]
+        found.append(_Redrawing(sample, record, image))
+    return found
+
+
+def _check_coverage(redrawn: Sequence[_Redrawing], reached: Sequence[_Redrawing], settings: Fidelity) -> None:
+    if reached and len(reached) / len(redrawn) >= settings.min_coverage:
+        return
+    missing = [each for each in redrawn if each.image is None]
+    listed = first_few([f"{each.sample.id}: {each.record.outcome if each.record else 'no record'}" for each in missing])
+    raise CoverageError(
+        f"only {len(reached)} of {len(redrawn)} images were redrawn, and fidelity.min_coverage in params.yaml asks for "
+        f"{settings.min_coverage:.0%} ({listed}); lower it to score without these"
+    )
+
+
+def _description(redrawing: _Redrawing) -> str | None:
+    record = redrawing.record
+    return record.description if record is not None and record.description else None
+
+
+def _seen(reached: Sequence[_Redrawing], encoder: Encoder) -> tuple[Values, dict[str, float]]:
+    """CLIP-S-I or its like per sample, and the Fréchet distance between all originals and all redrawings."""
+    before = encode_images(encoder, (each.sample.image for each in reached))
+    after = encode_images(encoder, (each.image for each in reached if each.image is not None))
+    similarities = cosine_similarity(before, after)
+    name = "clip_s_i" if encoder.reads else "image_similarity"
+    values = {name: _by_sample(reached, similarities)}
+    if len(reached) < 2:
+        return values, {}
+    distance = round_significant(frechet_distance(before, after), FRECHET_DIGITS)
+    return values, {encoder.frechet_name: distance}
+
+
+def _image_to_text(said: Sequence[_Redrawing], encoder: Encoder) -> dict[str, float]:
+    """CLIP-S, of everything that was described, whether it could be drawn or not."""
+    images = encode_images(encoder, (each.sample.image for each in said))
+    texts = encode_texts(encoder, [_description(each) or "" for each in said])
+    return _by_sample(said, cosine_similarity(images, texts))
+
+
+def _by_sample(some: Sequence[_Redrawing], similarities: np.ndarray) -> dict[str, float]:
+    return {each.sample.id: PERCENT * float(value) for each, value in zip(some, similarities, strict=True)}
+
+
+def _structure(reached: Sequence[_Redrawing], side: int) -> dict[str, float]:
+    return {
+        each.sample.id: PERCENT
+        * structural_similarity(comparable(each.sample.image.open(), side), comparable(each.image.open(), side))
+        for each in reached
+        if each.image is not None
+    }
+
+
+def _overall(values: Values, bootstrap: Bootstrap, seed: int) -> dict[str, float]:
+    """Means over samples, with their intervals."""
+    found: dict[str, float] = {}
+    for metric, of_sample in values.items():
+        several = np.array(list(of_sample.values()))
+        low, high = bootstrap_interval(
+            several,
+            ["all"] * len(several),
+            resamples=bootstrap.resamples,
+            confidence=bootstrap.confidence,
+            seed=seed,
+        )
+        found |= {metric: exact_mean(several.tolist()), f"{metric}_low": low, f"{metric}_high": high}
+    return found
+
+
+def _by_category(values: Values, redrawn: Sequence[_Redrawing]) -> Values:
+    found: Values = {}
+    for category in sorted({each.sample.category or ONE_CATEGORY for each in redrawn}):
+        members = {each.sample.id for each in redrawn if (each.sample.category or ONE_CATEGORY) == category}
+        rows = {name: [value for sample, value in some.items() if sample in members] for name, some in values.items()}
+        found[category] = {name: exact_mean(row) for name, row in rows.items() if row}
+    return found
+
+
+def _agreement(values: Values) -> Values:
+    """How each automatic score goes with the human one, over the samples that have both."""
+    human, found = values.get("human", {}), {}
+    for metric, of_sample in values.items():
+        both = sorted(of_sample.keys() & human.keys())
+        if metric != "human" and both:
+            agreed = agreement(np.array([human[s] for s in both]), np.array([of_sample[s] for s in both]))
+            if agreed is not None:
+                found[metric] = {name: float(value) for name, value in agreed._asdict().items()}
+    return found
+
+
+def _absent(encoder: Encoder, name: str, values: Values, distance: Mapping[str, float]) -> dict[str, str]:
+    reasons: dict[str, str] = {}
+    if not encoder.reads:
+        reasons["clip_s"] = f"{name} has no text tower"
+        reasons["clip_s_i"] = f"{name} is no CLIP; image_similarity is the same cosine, seen through it"
+    if not distance:
+        reasons[encoder.frechet_name] = "fewer than two images were redrawn"
+    if encoder.frechet_name != "fid":
+        reasons["fid"] = f"{name} is not Inception; {encoder.frechet_name} is the same distance, seen through it"
+    if "human" not in values:
+        reasons["human"] = "nobody has rated these descriptions"
+    return reasons
+
+
+def _cut(said: Sequence[_Redrawing], encoder: Encoder) -> Iterator[str]:
+    if not encoder.reads:
+        return
+    cut = sum(reading.cut for reading in encoder.read_texts([_description(each) or "" for each in said]))
+    if cut:
+        yield f"CLIP-S is of the beginning of {cut} of {len(said)} descriptions: the text tower reads no more"
+
+
+def _stale(rated: Rated) -> Iterator[str]:
+    if rated.stale:
+        yield f"{rated.stale} human ratings are of other descriptions than these and do not count"
+
+
+def _rows(redrawn: Sequence[_Redrawing], values: Values) -> Iterator[Redrawn]:
+    for each in redrawn:
+        sample = each.sample
+        if each.record is None:
+            raise ValueError(f"sample {sample.id} has no record")
+        metrics = {name: of_sample[sample.id] for name, of_sample in values.items() if sample.id in of_sample}
+        yield Redrawn(
+            sample=sample.id, category=sample.category or ONE_CATEGORY, outcome=each.record.outcome, metrics=metrics
+        )

@@ -1,0 +1,168 @@
+"""One condition's descriptions, retrieved: what each test description is taken for, and how often that is right."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftledger.benchmark_settings import Bootstrap
+from driftledger.benchmarks.encoding import encode_texts
+from driftledger.canonical import sha256_of
+from driftledger.components import Encoder
+from driftledger.description_records import DescriptionRecord
+from driftledger.errors import CoverageError
+from driftledger.metrics.bootstrap import bootstrap_interval
+from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.naming import Named, leaks
+from driftledger.metrics.retrieval import class_mean, votes
+from driftledger.types import Sample
+
+PERCENT = 100.0
+
+
+class Query(NamedTuple):
+    """A test sample with a description."""
+
+    sample: str
+    label: str
+    description: str
+
+
+class Retrieval(NamedTuple):
+    """What q test descriptions were taken for, among n support descriptions of C classes."""
+
+    queries: list[Query]
+    support: list[str]
+    """Ids, in the order in which equally similar ones are taken: that of their hashes, which favours no class."""
+    labels: list[str]
+    """Of the support samples."""
+    nearest: list[str | None]
+    """Id of the most similar support sample; None where nothing of a description is known to the encoder."""
+    votes: NDArray[np.bool_]
+    """q×K: whether the majority among the k nearest is right, for k = 1 … K, the support size of the largest class."""
+    top1: list[str | None]
+    class_mean: list[str | None]
+    named: list[Named]
+    cut: int
+    """How many descriptions, of both sets, are longer than the encoder reads."""
+
+
+def retrieve(
+    records: Sequence[DescriptionRecord],
+    samples: Mapping[str, Sample],
+    names: Mapping[str, Sequence[str]],
+    encoder: Encoder,
+) -> Retrieval:
+    """Retrieve from the support descriptions of one condition with its test descriptions.
+
+    Descriptions that are not there (refused, failed) are left out on both sides, and test samples of a class of which
+    no support description is left.
+
+    Args:
+        records: of one length and number of shots.
+        samples: by id, with labels.
+        names: label → the names by which a description may name the class.
+
+    Raises:
+        CoverageError: nothing is left on one of the sides.
+    """
+    support = sorted(_described(records, samples, "support"), key=lambda query: sha256_of(query.sample))
+    labels = [item.label for item in support]
+    there = set(labels)
+    queries = [query for query in _described(records, samples, "test") if query.label in there]
+    if not support or not queries:
+        raise CoverageError(f"no description of the {'test' if support else 'support'} set is left to compare")
+    reader = encoder.fitted([item.description for item in support])
+    known, asked = (encode_texts(reader, [item.description for item in some]) for some in (support, queries))
+    found = votes(known, labels, asked, max(labels.count(label) for label in there))
+    seen = np.array([bool(row.any()) for row in asked])
+    means = class_mean(known, labels, asked)
+    truth = np.array([found.classes.index(query.label) for query in queries])
+    return Retrieval(
+        queries=queries,
+        support=[item.sample for item in support],
+        labels=labels,
+        nearest=[support[index].sample if saw else None for index, saw in zip(found.nearest, seen, strict=True)],
+        votes=(found.winners == truth[:, None]) & seen[:, None],
+        top1=[found.classes[row[0]] if saw else None for row, saw in zip(found.winners, seen, strict=True)],
+        class_mean=[mean if saw else None for mean, saw in zip(means, seen, strict=True)],
+        named=leaks([query.description for query in queries], [query.label for query in queries], names),
+        cut=sum(reading.cut for reading in reader.read_texts([item.description for item in (*support, *queries)])),
+    )
+
+
+def _described(records: Sequence[DescriptionRecord], samples: Mapping[str, Sample], split: str) -> list[Query]:
+    return [
+        Query(record.sample, samples[record.sample].label or "", record.description)
+        for record in records
+        if record.split == split and record.outcome.goes_on and record.description is not None
+    ]
+
+
+def metrics_of(found: Retrieval, leaked: Mapping[str, str], bootstrap: Bootstrap, seed: int) -> dict[str, float]:
+    """Percentages, and the mean number of words; a share of nothing is absent.
+
+    Args:
+        leaked: test sample → the support sample that is the same image.
+    """
+    top1, means = found.votes[:, 0], _hits(found, found.class_mean)
+    own = np.array([each.own for each in found.named])
+    values = _with_interval("top1", top1, bootstrap, seed) | _with_interval("class_mean", means, bootstrap, seed)
+    curve = accuracies(found.votes)
+    best = int(np.argmax(curve))
+    values |= {"vote_best": curve[best], "vote_best_k": float(best + 1), "chance": _chance(found)}
+    values |= {"leak_rate": _percent(own), "other_rate": _percent(np.array([each.other for each in found.named]))}
+    values["words"] = exact_mean([float(len(query.description.split())) for query in found.queries])
+    parts = {"top1_naming": own, "top1_not_naming": ~own}
+    if leaked:
+        parts["top1_without_leaks"] = np.array([query.sample not in leaked for query in found.queries])
+    return values | {name: _percent(top1[part]) for name, part in parts.items() if part.any()}
+
+
+def accuracies(votes: NDArray[np.bool_]) -> list[float]:
+    """The accuracy of the majority vote in percent, for each k from 1 on."""
+    return [_percent(votes[:, column]) for column in range(votes.shape[1])]
+
+
+def by_class(found: Retrieval) -> dict[str, dict[str, float]]:
+    """Label → ``test`` and ``support`` (how many), ``top1``, ``class_mean`` and ``leak_rate``, of scored classes."""
+    top1, means = found.votes[:, 0], _hits(found, found.class_mean)
+    own = np.array([each.own for each in found.named])
+    labels = np.array([query.label for query in found.queries])
+    return {
+        label: {
+            "test": float(here.sum()),
+            "support": float(found.labels.count(label)),
+            "top1": _percent(top1[here]),
+            "class_mean": _percent(means[here]),
+            "leak_rate": _percent(own[here]),
+        }
+        for label in sorted(set(labels.tolist()))
+        if (here := labels == label).any()
+    }
+
+
+def _hits(found: Retrieval, said: Sequence[str | None]) -> NDArray[np.bool_]:
+    return np.array([label == query.label for label, query in zip(said, found.queries, strict=True)])
+
+
+def _with_interval(name: str, hits: NDArray[np.bool_], bootstrap: Bootstrap, seed: int) -> dict[str, float]:
+    low, high = bootstrap_interval(
+        hits.astype(np.float64),
+        ["all"] * len(hits),
+        resamples=bootstrap.resamples,
+        confidence=bootstrap.confidence,
+        seed=seed,
+    )
+    return {name: _percent(hits), f"{name}_low": PERCENT * low, f"{name}_high": PERCENT * high}
+
+
+def _percent(hits: NDArray[np.bool_]) -> float:
+    return PERCENT * int(hits.sum()) / len(hits)
+
+
+def _chance(found: Retrieval) -> float:
+    """What drawing a support description blindly would give."""
+    right = sum(found.labels.count(query.label) for query in found.queries)
+    return PERCENT * right / (len(found.queries) * len(found.labels))

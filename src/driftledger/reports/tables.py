@@ -1,0 +1,110 @@
+"""What the tables of all benchmarks share: who is best, how a value is written, what a reader must know."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from driftledger.metrics.ranks import competition_ranks
+from driftledger.shown import for_markdown
+
+NOTHING = "–"
+"""Stands where there is no value."""
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+
+class Flagged(Protocol):
+    """A score file of any benchmark."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def flags(self) -> list[str]: ...
+
+
+def is_frechet(metric: str) -> bool:
+    """Whether a metric is a Fréchet distance, by what encoders may call theirs: Inception's is ``fid``, and no other's.
+
+    >>> [is_frechet(metric) for metric in ("fid", "frechet_layout", "ssim")]
+    [True, True, False]
+    """
+    return metric == "fid" or metric.startswith("frechet_")
+
+
+def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Things by key; keys and things stay in the order in which they came."""
+    groups: dict[K, list[T]] = {}
+    for thing in things:
+        groups.setdefault(key(thing), []).append(thing)
+    return groups
+
+
+def ranks_of(values: Sequence[float | None], higher_is_better: bool = True) -> tuple[int | None, ...]:
+    """Competition ranks among those that have a value.
+
+    >>> ranks_of([0.3, None, 0.5, 0.5])
+    (3, None, 1, 1)
+    """
+    there = [value for value in values if value is not None]
+    ranks = iter(competition_ranks(there, higher_is_better) if there else [])
+    return tuple(None if value is None else next(ranks) for value in values)
+
+
+def telling_ranks(values: Sequence[float | None]) -> tuple[int | None, ...]:
+    """The same, but none where all are equal: nothing is the best of them.
+
+    >>> telling_ranks([0.3, 0.5]), telling_ranks([0.5, 0.5])
+    ((2, 1), (None, None))
+    """
+    return ranks_of(values) if len(set(values)) > 1 else (None,) * len(values)
+
+
+def best_first(values: dict[str, float | None]) -> tuple[str, ...]:
+    """Names from the highest value to the lowest, then those without one; equal ones by name."""
+
+    def order(name: str) -> tuple[bool, float, str]:
+        value = values[name]
+        return value is None, -(value or 0.0), name
+
+    return tuple(sorted(values, key=order))
+
+
+def cell(value: float | None, rank: int | None = None, digits: int = 2, more: str = "") -> str:
+    """A value, bold where it is the best, and ``more`` after it in brackets.
+
+    >>> cell(27.204, 1, more="24.1–30.3"), cell(27.204, digits=1), cell(None)
+    ('**27.20** (24.1–30.3)', '27.2', '–')
+    """
+    if value is None:
+        return NOTHING
+    text = f"{value:.{digits}f}"
+    return (f"**{text}**" if rank == 1 else text) + (f" ({more})" if more else "")
+
+
+def interval(metrics: dict[str, float], metric: str, digits: int = 1) -> str:
+    """The interval of a metric, where it has one.
+
+    >>> interval({"ssim": 28.2, "ssim_low": 27.14, "ssim_high": 29.5}, "ssim")
+    '27.1–29.5'
+    """
+    ends = [metrics[key] for key in (f"{metric}_low", f"{metric}_high") if key in metrics]
+    return "–".join(f"{end:.{digits}f}" for end in ends) if len(ends) == 2 else ""
+
+
+def markdown_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A titled table and an empty line; the first column is of names, the others of numbers; cells are inert."""
+    yield f"**{title}**"
+    yield ""
+    yield "| " + " | ".join(head).lstrip() + " |"
+    yield "|---|" + "---:|" * (len(head) - 1)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+
+
+def flag_lines(scores: Iterable[Flagged]) -> list[str]:
+    """What a reader must know about the numbers of each model, everything once."""
+    said = dict.fromkeys((score.model, flag) for score in scores for flag in score.flags)
+    lines = [f"- {model}: {for_markdown(flag)}" for model, flag in said]
+    return ["To know about these numbers:", "", *lines, ""] if lines else []

@@ -1,0 +1,65 @@
+"""Fidelity: descriptions drawn again, and how true both are to their images."""
+
+from driftledger.benchmarks.fidelity import redraw as redrawing
+from driftledger.benchmarks.fidelity import score as faithfulness
+from driftledger.benchmarks.genception import chain as chains
+from driftledger.components import Generator, Model
+from driftledger.layout import Combination, samples_file
+from driftledger.project import Project
+from driftledger.ratings import Rating, read_ratings
+from driftledger.records import new_folder, read_samples, write_json, write_jsonl
+from driftledger.stages.spending import say_spent
+
+
+def redraw(project: Project, dataset: str, model: str, generator: str) -> None:
+    """Collect one description and one redrawing per image."""
+    source, target = project.layout.dataset(dataset), project.layout.redraws(dataset, model, generator)
+    protocol = redraw_protocol(project, dataset, project.model(model), project.generator(generator))
+    with project.only_one(target), project.store() as store:
+        samples = redrawing.to_redraw(read_samples(source))
+        collected = chains.collect(protocol, samples, store, f"{dataset} · {model} · {generator}")
+        for component in (protocol.model, protocol.generator):
+            say_spent(component, store)
+        chains.check_failures(collected, project.settings.fidelity.min_coverage, "fidelity")
+        with new_folder(target) as folder:
+            chains.write_chains(folder, protocol, (model, generator), collected)
+
+
+def fidelity(project: Project, dataset: str, combination: Combination) -> None:
+    """Score how faithful one combination's descriptions and redrawings of a dataset are."""
+    settings, layout = project.settings, project.layout
+    target = layout.scores("fidelity", dataset, combination)
+    with project.only_one(target):
+        score_file, rows = faithfulness.score(
+            layout.dataset(dataset),
+            layout.redraws(dataset, combination.model, combination.generator),
+            combination,
+            project.encoder(combination.encoder),
+            settings.fidelity,
+            ratings(project),
+            settings.run.seed,
+        )
+        write_jsonl(samples_file(target), rows)
+        write_json(target, score_file)
+
+
+def redraw_protocol(project: Project, dataset: str, model: Model, generator: Generator) -> chains.ChainProtocol:
+    """How this model describes, and this generator redraws, the images of a dataset that is built.
+
+    Raises:
+        ConfigError: the prompt wants a general category, and the dataset has none.
+    """
+    settings = project.settings.fidelity
+    asked = settings.description, project.settings.description(settings.description)
+    card, seed = project.dataset_card(dataset), project.settings.run.seed
+    return redrawing.redraw_protocol(card, model, generator, asked, settings.generate_prompt, seed)
+
+
+def ratings(project: Project) -> list[Rating]:
+    """What people think of descriptions.
+
+    Raises:
+        ConfigError: the sheet cannot be read.
+    """
+    path = project.settings.fidelity.ratings
+    return [] if path is None else read_ratings(project.root / path)

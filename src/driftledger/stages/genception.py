@@ -1,0 +1,53 @@
+"""GenCeption: chains, and how far they drift."""
+
+from driftledger.benchmarks.genception import chain as chains
+from driftledger.benchmarks.genception import drift as drifts
+from driftledger.components import Generator, Model
+from driftledger.layout import Combination, samples_file
+from driftledger.project import Project
+from driftledger.records import new_folder, read_samples, write_json, write_jsonl
+from driftledger.stages.spending import say_spent
+
+
+def chain(project: Project, dataset: str, model: str, generator: str) -> None:
+    """Collect one model's and generator's chains over a dataset."""
+    source, target = project.layout.dataset(dataset), project.layout.chain(dataset, model, generator)
+    protocol = chain_protocol(project, dataset, project.model(model), project.generator(generator))
+    with project.only_one(target), project.store() as store:
+        collected = chains.collect(protocol, read_samples(source), store, f"{dataset} · {model} · {generator}")
+        for component in (protocol.model, protocol.generator):
+            say_spent(component, store)
+        chains.check_failures(collected, project.settings.genception.min_coverage, "genception")
+        with new_folder(target) as folder:
+            chains.write_chains(folder, protocol, (model, generator), collected)
+
+
+def drift(project: Project, dataset: str, combination: Combination) -> None:
+    """Score one combination's chains over a dataset."""
+    settings, layout = project.settings, project.layout
+    target = layout.scores("genception", dataset, combination)
+    with project.only_one(target):
+        score_file, rows = drifts.score(
+            layout.dataset(dataset),
+            layout.chain(dataset, combination.model, combination.generator),
+            combination,
+            project.encoder(combination.encoder),
+            settings.genception,
+            settings.run.seed,
+        )
+        write_jsonl(samples_file(target), rows)
+        write_json(target, score_file)
+
+
+def chain_protocol(project: Project, dataset: str, model: Model, generator: Generator) -> chains.ChainProtocol:
+    """How a chain of this model and generator goes over a dataset that is built."""
+    settings = project.settings.genception
+    return chains.ChainProtocol(
+        dataset=project.dataset_card(dataset),
+        model=model,
+        generator=generator,
+        iterations=settings.iterations,
+        describe_prompt=settings.describe_prompt,
+        generate_prompt=settings.generate_prompt,
+        run_seed=project.settings.run.seed,
+    )

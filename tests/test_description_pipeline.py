@@ -1,0 +1,128 @@
+"""``dvc repro`` with TRAC and fidelity: what runs again, what does not, and what is shown."""
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from tests.conftest import Checkout
+
+pytestmark = pytest.mark.slow
+
+MODEL = "regions_medium"
+TRAC = f"trac@beetles-{MODEL}"
+DESCRIBE = f"describe@beetles-{MODEL}"
+
+
+def stages_run(output: str) -> list[str]:
+    return re.findall(r"Running stage '([^']+)'", output)
+
+
+def with_descriptions(params: dict[str, Any]) -> None:
+    params["run"] |= {"datasets": ["my_images", "beetles"], "trac": ["beetles"], "fidelity": ["my_images"]}
+    params["run"] |= {"genception": [], "descriptions": ["plain", "shown"], "text_encoders": ["tfidf", "words"]}
+    params["datasets"]["beetles"] |= {"support_per_label": 4, "test_per_label": 2}
+    prompt = params["descriptions"]["features"]["prompt"]
+    shown = {"choose": "similar_image", "encoder": "layout", "shots": [1]}
+    params["descriptions"]["plain"] = {"prompt": prompt, "max_tokens": [60, 5]}
+    params["descriptions"]["shown"] = {"prompt": prompt, "demonstrations": shown}
+    params["encoders"]["words"] = {"provider": "tfidf"}
+    for benchmark in ("trac", "fidelity"):
+        params[benchmark]["bootstrap"]["resamples"] = 200
+
+
+@pytest.fixture
+def described(checkout: Checkout) -> Checkout:
+    checkout.params(with_descriptions)
+    checkout.commit("descriptions")
+    checkout.run("dvc", "repro")
+    checkout.commit("scores")
+    return checkout
+
+
+def score(root: Path, path: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((root / "reports/scores" / path).read_text(encoding="utf-8"))
+    return found
+
+
+def test_from_the_labelled_set_to_the_tables(described: Checkout) -> None:
+    root = described.root
+    found = score(root, f"trac/beetles/{MODEL}/plain/tfidf.json")
+    assert found["metrics"]["top1"] > 5 * found["metrics"]["chance"]
+    assert [row["max_tokens"] for row in found["conditions"]] == [60, 5]
+    few_words = found["conditions"][1]["metrics"]
+    assert few_words["top1"] < found["metrics"]["top1"] / 3
+    assert few_words["words"] == 5
+    shown = score(root, f"trac/beetles/{MODEL}/shown/words.json")
+    assert [row["shots"] for row in shown["conditions"]] == [0, 1]
+    faithful = score(root, f"fidelity/my_images/{MODEL}/painter/layout.json")
+    assert faithful["metrics"]["ssim"] > 0
+    assert "no text tower" in faithful["absent"]["clip_s"]
+    board = (root / "reports/leaderboard.md").read_text(encoding="utf-8")
+    assert "trac on beetles" in board
+    assert "fidelity on my_images" in board
+    for picture in ("lengths", "votes", "chains"):
+        Image.open(root / f"reports/{picture}.png").verify()
+    said = described.run("driftledger", "audit", f"{MODEL}/painter/layout").stdout
+    assert "trac on beetles" in said
+    assert "fidelity on my_images" in said
+
+    before = described.outputs()
+    assert stages_run(described.run("dvc", "repro").stdout) == ["resolve", "track"]
+    assert described.outputs() == before
+
+
+def test_a_change_runs_what_it_concerns_and_nothing_else(described: Checkout) -> None:
+    described.params(lambda params: params["encoders"]["words"].update(ngrams=3))
+    ran = stages_run(described.run("dvc", "repro").stdout)
+    assert [name for name in ran if "@" in name] == [f"{TRAC}-plain-words", f"{TRAC}-shown-words"]
+
+    described.params(lambda params: params["encoders"]["layout"].update(batch_size=7))
+    ran = stages_run(described.run("dvc", "repro").stdout)
+    concerned = {f"{DESCRIBE}-shown", f"fidelity@my_images-{MODEL}-painter-layout"}  # by examples, and by the encoder
+    assert {name for name in ran if "@" in name} - {f"{TRAC}-shown-tfidf", f"{TRAC}-shown-words"} == concerned
+
+    described.params(lambda params: params["trac"].update(min_coverage=0.5))
+    assert {name.partition("@")[0] for name in stages_run(described.run("dvc", "repro").stdout)} <= {
+        *("resolve", "trac", "report", "track")
+    }
+
+
+def test_people_rate_descriptions_and_the_scores_say_how_that_agrees(described: Checkout) -> None:
+    missing = described.run("driftledger", "ratings", "sheet", "my_images", check=False)
+    assert missing.returncode == 2
+    assert "fidelity.ratings in params.yaml names no file" in missing.stderr
+    described.params(lambda params: params["fidelity"].update(ratings="ratings.csv"))
+    said = described.run("driftledger", "ratings", "sheet", "my_images", "--samples", "5", "--rater", "anna").stdout
+    assert said.startswith("ratings.csv: 5 descriptions to rate, 0 rated")
+    assert "Completely Faithful" in said
+    sheet = described.root / "ratings.csv"
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for rating, row in enumerate(rows, 1):
+        row["rating"] = str(rating)
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    ran = stages_run(described.run("dvc", "repro").stdout)
+    assert [name for name in ran if "@" in name] == [f"fidelity@my_images-{MODEL}-painter-layout"]
+    found = score(described.root, f"fidelity/my_images/{MODEL}/painter/layout.json")
+    assert found["metrics"]["human"] == 3.0
+    assert found["agreement"]["ssim"]["n"] == 5
+    assert found["inputs"]["ratings"] == {"raters": 1, "stale": 0, "used": 5}
+
+
+def test_trac_over_unlabelled_images_is_one_sentence(checkout: Checkout) -> None:
+    def unlabelled(params: dict[str, Any]) -> None:
+        params["run"] |= {"trac": ["my_images"], "descriptions": ["features"]}
+
+    checkout.params(unlabelled)
+    done = checkout.run("dvc", "repro", f"describe@my_images-{MODEL}-features", check=False)
+    assert done.returncode != 0
+    assert "dataset my_images has no support and test set of labelled samples, which TRAC needs" in done.stderr
+    assert not (checkout.root / "data/descriptions").exists()

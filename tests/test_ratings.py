@@ -1,0 +1,237 @@
+"""A sheet of ratings goes to people and back: no rating is lost, none counts for a text that it was not given to."""
+
+import csv
+import io
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftledger.errors import ConfigError, DataError
+from driftledger.ratings import (
+    COLUMNS,
+    LONGEST_TEXT,
+    RUBRIC,
+    Rated,
+    Rating,
+    SheetSummary,
+    ToRate,
+    mean_ratings,
+    read_ratings,
+    write_sheet,
+)
+
+HEAD = "dataset,sample,model,description,rater,rating\n"
+ROWS = [ToRate("birds", "a", "blind", "A bird."), ToRate("birds", "b", "blind", "=cmd()")]
+
+
+@pytest.fixture
+def sheet(tmp_path: Path) -> Path:
+    return tmp_path / "ratings.csv"
+
+
+def cells_of(path: Path) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+
+
+def rate(path: Path, *ratings: int | str, separator: str = ",") -> None:
+    """Fill in the last column, row by row, and save as a spreadsheet does."""
+    head, *rows = cells_of(path)
+    for row, rating in zip(rows, ratings, strict=True):
+        row[head.index("rating")] = str(rating)
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\r\n").writerows([head, *rows])
+    path.write_bytes(("\ufeff" + out.getvalue()).encode())
+
+
+def given_to(rater: str, rating: int, sample: str = "a", description: str = "A bird.") -> Rating:
+    return Rating("birds", sample, "blind", description, rater, rating)
+
+
+def test_the_rubric_has_the_papers_five_points():
+    assert list(RUBRIC) == [1, 2, 3, 4, 5]
+    assert [text.partition(":")[0] for text in RUBRIC.values()] == [
+        f"{how} Unfaithful" for how in ("Completely", "Almost")
+    ] + [f"{how} Faithful" for how in ("Partially", "Mostly", "Completely")]
+
+
+# Reading
+
+
+def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
+    for separator in ",;\t":
+        sheet.unlink(missing_ok=True)
+        assert write_sheet(sheet, ROWS, "ann") == SheetSummary(to_rate=2, rated=0)
+        rate(sheet, 5, "", separator=separator)
+        assert read_ratings(sheet) == [given_to("ann", 5)]
+
+
+def test_what_is_not_rated_is_skipped_and_other_columns_are_ignored(sheet: Path):
+    sheet.write_text(
+        "Model, rating ,my notes,sample,description,dataset,rater\n"
+        "blind, 4 ,'tis fine,a,A bird.,birds, ann \n"
+        "blind,,rating 7?,b,,,\n"
+        ",,,,,,\n",
+        encoding="utf-8",
+    )
+    assert read_ratings(sheet) == [given_to("ann", 4)]
+
+
+WRONG = {
+    "no column": ("dataset,sample,model,rater,rating\n", "the first line lacks 'description'"),
+    "a column twice": (HEAD.replace("\n", ",Rating\n"), "names 'rating' 2 times"),
+    "six": (HEAD + "d,s,m,text,ann,6\n", "line 2: the rating is '6'; it must be a whole number from 1 (completely"),
+    "none": (HEAD + "d,s,m,text,ann,0\n", "the rating is '0'"),
+    "a half": (HEAD + "d,s,m,text,ann,\nd,t,m,text,ann,4.5\n", "line 3: the rating is '4.5'"),
+    "a word": (HEAD + 'd,s,m,"two\nlines",ann,\nd,t,m,text,ann,good\n', "line 4: the rating is 'good'"),
+    "other digits": (HEAD + "d,s,m,text,ann,４\n", "the rating is '４'"),
+    "nobody's": (HEAD + "d,s,m,text,,3\n", "line 2: there is a rating, and 'rater' is empty; fill it in"),
+    "of nothing": (HEAD + "d,,m,text,ann,3\n", "line 2: there is a rating, and 'sample' is empty"),
+    "twice": (
+        HEAD + "d,s,m,text,ann,3\nd,s,m,text,bob,3\nd,s,m, text ,ann,3\n",
+        "line 4: 'ann' has rated sample 's' by 'm' in line 2 already; remove one of the two",
+    ),
+    "a comma": (HEAD + "d,s,m,a cat, a dog,ann,3\n", "line 2 has 7 cells"),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_understood_is_one_sentence(sheet: Path, text: str, sentence: str):
+    sheet.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=re.escape(sentence)) as caught:
+        read_ratings(sheet)
+    assert str(caught.value).startswith(f"ratings: {sheet}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path, sheet: Path):
+    with pytest.raises(ConfigError, match="is missing; write it with: driftledger ratings sheet"):
+        read_ratings(sheet)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_ratings(tmp_path)
+    sheet.write_bytes(HEAD.encode("utf-16"))
+    with pytest.raises(ConfigError, match="is not UTF-8"):
+        read_ratings(sheet)
+
+
+# Means
+
+
+def test_means_over_raters():
+    ratings = [
+        *(given_to("ann", 5), given_to("bob", 4), given_to("cid", 4)),
+        given_to("ann", 1, "b", "Another."),
+        given_to("bob", 3, "b", "Another.")._replace(dataset="dogs"),
+        given_to("bob", 3, "b", "Another.")._replace(model="regions"),
+    ]
+    texts = {"b": "Another.", "a": "A bird.", "c": "Nobody rated it.", "d": None}
+    assert mean_ratings(ratings, "birds", "blind", texts) == Rated({"b": 1.0, "a": 13 / 3}, 4, 3, 0)
+    assert mean_ratings([], "birds", "blind", texts) == Rated({}, 0, 0, 0)
+
+
+def test_a_rating_of_another_text_is_stale():
+    ratings = [given_to("ann", 5), given_to("bob", 2), given_to("ann", 4, "b"), given_to("ann", 4, "gone")]
+    rated = mean_ratings(ratings, "birds", "blind", {"a": "A bird.", "b": "A dog.", "gone": None})
+    assert rated == Rated({"a": 3.5}, ratings=2, raters=2, stale=2)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=50))
+def test_a_mean_is_the_float_nearest_to_it(ratings: list[int]):
+    rated = mean_ratings(
+        [given_to(str(rater), rating) for rater, rating in enumerate(ratings)], "birds", "blind", {"a": "A bird."}
+    )
+    assert rated.means == {"a": float(Fraction(sum(ratings), len(ratings)))}
+    assert (rated.ratings, rated.raters) == (len(ratings), len(ratings))
+
+
+# Writing
+
+
+def test_a_new_sheet(sheet: Path):
+    assert write_sheet(sheet, ROWS, "ann") == SheetSummary(2, 0)
+    assert cells_of(sheet) == [
+        list(COLUMNS),
+        ["birds", "a", "blind", "A bird.", "ann", ""],
+        ["birds", "b", "blind", "'=cmd()", "ann", ""],
+    ]
+    before = sheet.read_bytes(), sheet.stat().st_mtime_ns
+    assert write_sheet(sheet, ROWS, "ann") == SheetSummary(2, 0)
+    assert (sheet.read_bytes(), sheet.stat().st_mtime_ns) == before
+
+
+def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
+    write_sheet(sheet, ROWS[:1], "ann")
+    rate(sheet, 3)
+    assert write_sheet(sheet, ROWS, "ann") == SheetSummary(to_rate=1, rated=1)
+    assert write_sheet(sheet, ROWS, None) == SheetSummary(to_rate=1, rated=1)
+    assert write_sheet(sheet, ROWS, "bob") == SheetSummary(to_rate=2, rated=0)
+    assert [row[1:] for row in cells_of(sheet)[1:]] == [
+        ["a", "blind", "A bird.", "ann", "3"],
+        ["b", "blind", "'=cmd()", "ann", ""],
+        ["a", "blind", "A bird.", "bob", ""],
+        ["b", "blind", "'=cmd()", "bob", ""],
+    ]
+    rate(sheet, 3, 4, "", 5)
+    assert write_sheet(sheet, [], "bob") == SheetSummary(0, 0)
+    assert [(each.rater, each.rating) for each in read_ratings(sheet)] == [("ann", 3), ("ann", 4), ("bob", 5)]
+
+
+def test_another_text_needs_another_rating(sheet: Path):
+    write_sheet(sheet, ROWS, "ann")
+    rate(sheet, 3, "")
+    changed = [row._replace(description="A dog.") for row in ROWS]
+    assert write_sheet(sheet, changed, "ann") == SheetSummary(to_rate=2, rated=0)
+    assert [row[1:] for row in cells_of(sheet)[1:]] == [
+        ["a", "blind", "A bird.", "ann", "3"],
+        ["b", "blind", "A dog.", "ann", ""],
+        ["a", "blind", "A dog.", "ann", ""],
+    ]
+    rate(sheet, 3, "", 1)
+    ratings = read_ratings(sheet)
+    assert mean_ratings(ratings, "birds", "blind", {"a": "A dog."}) == Rated({"a": 1.0}, 1, 1, stale=1)
+    assert mean_ratings(ratings, "birds", "blind", {"a": "A bird."}) == Rated({"a": 3.0}, 1, 1, stale=1)
+    assert write_sheet(sheet, ROWS[:1], "ann") == SheetSummary(to_rate=0, rated=1)
+
+
+def test_columns_and_separators_of_peoples_own_stay(sheet: Path):
+    sheet.write_text(
+        "rater;notes;dataset;sample;model;description;rating\nann;  '=mine ;birds;a;blind;A bird.;2\n", encoding="utf-8"
+    )
+    write_sheet(sheet, ROWS, "ann")
+    assert sheet.read_text(encoding="utf-8-sig").splitlines()[1:] == [
+        "ann;  '=mine ;birds;a;blind;A bird.;2",
+        "ann;;birds;b;blind;'=cmd();",
+    ]
+
+
+def test_a_damaged_sheet_stays_as_it_is(sheet: Path):
+    sheet.write_text("sample,rating\na,5\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="lacks 'dataset'"):
+        write_sheet(sheet, ROWS, "ann")
+    assert sheet.read_text(encoding="utf-8") == "sample,rating\na,5\n"
+
+
+def test_what_no_sheet_can_hold(sheet: Path):
+    with pytest.raises(DataError, match=r"sample 'a' of 'birds' in 100,001 characters"):
+        write_sheet(sheet, [ROWS[0]._replace(description="x" * (LONGEST_TEXT + 1))], None)
+    with pytest.raises(ValueError, match="two descriptions"):
+        write_sheet(sheet, [ROWS[0], ROWS[0]], None)
+    assert not sheet.exists()
+
+
+anything = st.text(st.characters() | st.sampled_from("'=+-@\t\r\n,;\"\x00\x1b\u202e\ufeff 0e.%"), max_size=30)
+
+
+@given(anything)
+def test_any_description_comes_back_and_none_is_a_formula(tmp_path_factory: pytest.TempPathFactory, text: str):
+    sheet = tmp_path_factory.mktemp("any") / "ratings.csv"
+    write_sheet(sheet, [ToRate("d", "s", "m", text)], "ann")
+    [_, row] = cells_of(sheet)
+    assert not row[3].startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", row[3])
+    rate(sheet, 4)
+    assert mean_ratings(read_ratings(sheet), "d", "m", {"s": text}) == Rated({"s": 4.0}, 1, 1, 0)
+    assert write_sheet(sheet, [ToRate("d", "s", "m", text)], None) == SheetSummary(0, 1)

@@ -1,0 +1,62 @@
+"""A real store takes what the ledger makes of all benchmarks, and runs in which nothing was generated."""
+
+from pathlib import Path
+
+from driftledger.layout import Layout
+from driftledger.ledger.evidence import Selected, read_evidence
+from driftledger.tracking.content import FINGERPRINT, RunContent
+from driftledger.tracking.project import run_content
+from driftledger.tracking.store import Pushed
+from tests.description_ledgers import DESCRIPTIONS, READERS, add_fidelity, add_trac
+from tests.ledgers import COMBINATION, write_ledger
+from tests.question_ledgers import add_questions
+
+from .contents import generator, run
+from .stores import Store
+
+TRAC = Selected(trac=["digits"], descriptions=DESCRIPTIONS, text_encoders=READERS)
+ALL = TRAC._replace(genception=["shapes"], fidelity=["shapes"], question_sets=["exam"])
+
+
+def contents(root: Path) -> list[RunContent]:
+    """A run with all four benchmarks, and one with TRAC alone."""
+    write_ledger(root)
+    add_trac(root)
+    add_fidelity(root)
+    add_questions(root)
+    layout = Layout(root)
+    return [run_content(layout, read_evidence(layout, selected, COMBINATION)) for selected in (ALL, TRAC)]
+
+
+def test_everything_that_the_ledger_says_is_taken(mlflow_store: Store) -> None:
+    runs = contents(mlflow_store.folder / "ledger")
+    assert mlflow_store.push(runs) == Pushed(2, 0, 0)
+    assert mlflow_store.push(runs) == Pushed(0, 0, 2)
+    shown = mlflow_store.dump()
+    by_fingerprint = {each["tags"][FINGERPRINT]: each for each in shown["runs"]}
+    for content in runs:
+        held = by_fingerprint[content.fingerprint]
+        assert held["metrics"] == sorted([m.key, m.step, m.value] for m in content.every_metric())
+        assert held["params"] == content.params
+        assert content.tags.items() <= held["tags"].items()
+        assert held["artifacts"].keys() == content.artifacts.keys()
+    whole, bare = (by_fingerprint[content.fingerprint] for content in runs)
+    assert [name for name, _ in whole["models"]] == ["brush"]
+    assert bare["models"] == []
+    assert [version["name"] for version in shown["registered_versions"]] == ["generator.brush"]
+
+
+def test_a_run_without_a_generator_is_resumed(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1", generator=None)])
+    before = mlflow_store.dump()
+    [held] = mlflow_store.client().search_runs([mlflow_store.experiment_id()])
+    mlflow_store.client().update_run(held.info.run_id, "RUNNING")
+    assert mlflow_store.push([run("f1", generator=None)]) == Pushed(created=0, resumed=1, unchanged=0)
+    assert mlflow_store.dump() == before
+
+
+def test_a_leftover_with_a_generator_is_none_of_a_run_without(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1", generator=generator())])
+    [held] = mlflow_store.client().search_runs([mlflow_store.experiment_id()])
+    mlflow_store.client().update_run(held.info.run_id, "RUNNING")
+    assert mlflow_store.push([run("f1", generator=None)]) == Pushed(created=1, resumed=0, unchanged=0)
