@@ -207,13 +207,13 @@ def test_audit_leads_from_the_run_to_bytes_versions_and_commit(finished: Checkou
             f"gc_at_2 = {behind['score']['metrics']['gc_at_2']!r}",
             f"generator: painter, fingerprint {chain['generator']['fingerprint']}",
             '"longest_side":256',
-            f"data/chains/my_images/regions_medium/painter, md5 {behind['images']['md5']}",
+            f"data/chains/my_images/regions_medium/painter, md5 {behind['collected']['chain']['md5']}",
             behind["score"]["inputs"]["dataset_digest"],
             "chain@my_images-regions_medium-painter",
             f"git commit {finished.git('rev-parse', 'HEAD').strip()}",
         ):
             assert expected in text, name
-    assert behind["images"]["md5"].endswith(".dir")
+    assert behind["collected"]["chain"]["md5"].endswith(".dir")
 
 
 def test_audit_of_an_unknown_run_is_one_sentence(finished: Checkout) -> None:

@@ -15,7 +15,7 @@ from tests.machines import BLAS_KERNELS, NUMPY_LEVELS, OLDEST, environment
 pytestmark = pytest.mark.slow
 
 DEFAULT_RUN = """
-from itertools import pairwise
+from itertools import product
 from pathlib import Path
 from driftledger import stages
 from driftledger.project import Project
@@ -24,11 +24,18 @@ project = Project(Path.cwd())
 run = project.settings.run
 for dataset in run.datasets:
     stages.dataset(project, dataset)
-    for model in run.models:
-        for generator in run.generators:
-            stages.chain(project, dataset, model, generator)
-    for combination in project.combinations:
-        stages.drift(project, dataset, combination)
+for collect, score, datasets in (
+    (stages.chain, stages.drift, run.genception),
+    (stages.redraw, stages.fidelity, run.fidelity),
+):
+    for names in product(datasets, run.models, run.generators):
+        collect(project, *names)
+    for names in product(datasets, project.combinations):
+        score(project, *names)
+for names in product(run.trac, run.models, run.descriptions):
+    stages.describe(project, *names)
+    for encoder in run.text_encoders:
+        stages.trac(project, *names, encoder)
 for question_set in run.question_sets:
     stages.question_set(project, question_set)
     for model in run.models:
@@ -42,6 +49,8 @@ MODELS, QUESTION_SETS = SELECTED["models"], SELECTED["question_sets"]
 
 SCENES = 13
 """One of each theme, where many runs are compared; questions are answered in whole numbers."""
+DIGITS = {"support_per_label": 10, "test_per_label": 5}
+"""The same."""
 
 LEVELS = [*NUMPY_LEVELS.items(), ("the oldest of both", OLDEST), *list(BLAS_KERNELS.items())[-3:]]
 
@@ -49,8 +58,10 @@ LEVELS = [*NUMPY_LEVELS.items(), ("the oldest of both", OLDEST), *list(BLAS_KERN
 def outputs_of_default_run(folder: Path, machine: dict[str, str], scenes: int | None = None) -> dict[str, bytes]:
     folder.mkdir()
     params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
-    for name in QUESTION_SETS if scenes else ():
-        params["question_sets"][name]["count"] = scenes
+    if scenes:
+        params["datasets"]["digits"] |= DIGITS
+        for name in QUESTION_SETS:
+            params["question_sets"][name]["count"] = scenes
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
     subprocess.run([sys.executable, "-c", DEFAULT_RUN], cwd=folder, env=environment(machine), check=True, timeout=300)
     files = [file for top in ("data", "reports") for file in sorted((folder / top).rglob("*")) if file.is_file()]
@@ -75,7 +86,7 @@ def test_default_run_gives_the_same_bytes(
     assert there.keys() == here.keys()
     assert [name for name, content in here.items() if there[name] != content] == []
     assert len(
-        [name for name in here if name.startswith(("data/datasets", "data/chains")) and name.endswith(".png")]
+        [name for name in here if name.startswith(("data/datasets/photos", "data/chains")) and name.endswith(".png")]
     ) == (21 + len(MODELS) * 5 * 21)
 
 
@@ -84,7 +95,8 @@ def test_at_least_four_levels_were_emulated() -> None:
 
 
 def test_the_more_a_model_tells_the_more_survives(here: dict[str, bytes]) -> None:
-    scores = [json.loads(content) for name, content in here.items() if name.endswith("layout.json")]
+    drifts = [content for name, content in here.items() if "/genception/" in name and name.endswith("layout.json")]
+    scores = [json.loads(content) for content in drifts]
     metrics = {score["model"]: score["metrics"] for score in scores}
     order = [metrics[model] for model in ("regions_fine", "regions_medium", "regions_coarse", "blind")]
     for t in (1, 2, 3, 4, 5):
@@ -94,6 +106,6 @@ def test_the_more_a_model_tells_the_more_survives(here: dict[str, bytes]) -> Non
 
 def test_what_is_committed_is_what_this_machine_computes(here: dict[str, bytes]) -> None:
     committed = {name: content for name, content in here.items() if name.startswith("reports/")}
-    assert len(committed) == 2 * len(MODELS) * (1 + len(QUESTION_SETS)) + 3
+    assert len(committed) == 2 * len(MODELS) * (3 + len(QUESTION_SETS)) + 5
     for name, content in committed.items():
         assert (REPOSITORY / name).read_bytes() == content, f"{name}: run 'make run' and commit what it writes"

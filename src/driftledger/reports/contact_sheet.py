@@ -88,7 +88,7 @@ def chain_row(caption: str, original: Path, chain: Path, score: SampleScore) -> 
 
 def draw_rows(title: str, rows: Sequence[Sequence[Tile]]) -> bytes:
     """Rows of tiles under a title, as a PNG."""
-    columns = max(len(row) for row in rows)
+    columns = max((len(row) for row in rows), default=3)
     height = (TILE + LINE + MARGIN) * len(rows) + 2 * LINE + MARGIN
     sheet = Image.new("RGB", (columns * (TILE + MARGIN) + MARGIN, height), "white")
     pen = ImageDraw.Draw(sheet)
