@@ -39,6 +39,7 @@ bench: $(VENV)/installed-all ## measure; results in reports/benchmarks/
 	python benchmarks/chain_memory.py
 	python benchmarks/remote.py
 	python benchmarks/batches.py
+	python benchmarks/audit.py
 
 requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \

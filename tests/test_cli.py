@@ -1,20 +1,21 @@
 """A mistake is a sentence and exit code 2; a bug keeps its traceback."""
 
 import errno
+import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from driftledger import cli, questions, stages
+from driftledger import cli, inquiries, stages
 from driftledger.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
-from driftledger.layout import Combination, Layout
-from driftledger.ledger.evidence import Evidence, Selected, read_evidence
+from driftledger.layout import Combination
+from driftledger.ledger.findings import Finding, Report
 from tests.conftest import REPOSITORY
-from tests.ledgers import COMBINATION, write_ledger
 
 COMMANDS = {
     "resolve": [],
@@ -74,26 +75,42 @@ def test_arguments_go_to_the_stage_of_that_name(
     assert capsys.readouterr().out == ("done\n" if name == "track" else "")
 
 
-def evidence(folder: Path) -> Evidence:
-    write_ledger(folder)
-    return read_evidence(Layout(folder), Selected(["shapes"]), COMBINATION)
-
-
-def test_audit_prints_a_tree_or_json(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_audit_asks_for_a_target_or_for_a_version(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = evidence(tmp_path)
-    asked: list[str] = []
-    monkeypatch.setattr(questions, "audit", lambda project, name: asked.append(name) or found)
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(inquiries, "audit", lambda project, name, as_json: asked.append((name, as_json)) or "a tree")
+    monkeypatch.setattr(inquiries, "touched", lambda project, **what: asked.append((what,)) or "a table")
     assert run(monkeypatch, "audit", "seer · brush · eye") == 0
-    assert capsys.readouterr().out.startswith("seer · brush · eye, fingerprint ")
     assert run(monkeypatch, "audit", "--json", "seer/brush/eye") == 0
-    assert Evidence.model_validate_json(capsys.readouterr().out) == found
-    assert asked == ["seer · brush · eye", "seer/brush/eye"]
+    assert run(monkeypatch, "audit", "--generator", "brush@12345678", "--since", "2026-01-01") == 0
+    assert capsys.readouterr().out == "a tree\na tree\na table\n"
+    assert asked[:2] == [("seer · brush · eye", False), ("seer/brush/eye", True)]
+    [what] = asked[2]
+    assert isinstance(what, dict)
+    given = {key: value for key, value in what.items() if value}
+    assert given == {"generator": "brush@12345678", "since": "2026-01-01"}
+
+
+@pytest.mark.parametrize(("findings", "code"), [([], 0), ([Finding("bytes", "a\x1b[31m.png", "moved")], 1)])
+def test_verify_exits_with_one_where_something_does_not_hold(
+    findings: list[Finding], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = inquiries.Verified(["seer · brush · eye"], Report(findings, [], Counter(files=3)))
+    monkeypatch.setattr(inquiries, "verify", lambda project, run, regenerated: found)
+    monkeypatch.setattr(inquiries, "verify_ledger", lambda project: found)
+    for arguments in (["verify"], ["verify", "seer/brush/eye"], ["verify", "--ledger"]):
+        assert run(monkeypatch, *arguments) == code
+        said = capsys.readouterr().out
+        assert "\x1b" not in said
+        assert ("all holds (3 files)" in said) == (code == 0)
+        assert ("bytes: a" in said) == (code == 1)
+    assert run(monkeypatch, "verify", "--json") == code
+    assert json.loads(capsys.readouterr().out)["holds"] == (code == 0)
 
 
 def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(questions, "why", lambda project, call: f"{call}\n  text: \x1b[31m \x9b1m")
+    monkeypatch.setattr(inquiries, "why", lambda project, call: f"{call}\n  text: \x1b[31m \x9b1m")
     assert run(monkeypatch, "calls", "why", "coffee") == 0
     assert capsys.readouterr().out == "coffee\n  text: \\x1b[31m \\x9b1m\n"
 
@@ -175,7 +192,7 @@ def test_a_command_that_does_not_exist_is_a_usage_error(arguments: list[str], tm
 def test_help_lists_the_commands(tmp_path: Path) -> None:
     done = command("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for name in (*COMMANDS, "audit", "calls"):
+    for name in (*COMMANDS, "audit", "verify", "compare", "diff", "calls"):
         assert f" {name} " in done.stdout
     assert "KEY-OR-SAMPLE" in command("calls", "why", "--help", cwd=tmp_path).stdout
 

@@ -27,8 +27,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("benchmarks",),
     ("ledger", "reports"),
     ("project", "tracking"),
+    ("verification",),
     ("stages",),
-    ("questions",),
+    ("questions", "inquiries"),
     ("cli",),
 )
 """From the bottom to the top. A module imports from lower layers and from its own folder, never from a neighbour."""
@@ -125,7 +126,7 @@ def test_the_command_line_starts_without_heavy_libraries() -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "driftledger.ledger.audit",
+        "driftledger.ledger.auditing.audit",
         "driftledger.ledger.why",
         "driftledger.reports.leaderboard",
         "driftledger.reports.contact_sheet",

@@ -219,7 +219,7 @@ def test_audit_leads_from_the_run_to_bytes_versions_and_commit(finished: Checkou
 def test_audit_of_an_unknown_run_is_one_sentence(finished: Checkout) -> None:
     failed = finished.run("driftledger", "audit", "nobody", check=False)
     assert failed.returncode == 2
-    assert "has no run 'nobody'" in failed.stderr
+    assert "there is no run, score file, image or metric 'nobody'" in failed.stderr
     assert failed.stderr.count("\n") == 1
 
 

@@ -46,6 +46,13 @@ def _questions() -> ModuleType:
     return questions
 
 
+def _inquiries() -> ModuleType:
+    """The same."""
+    from driftledger import inquiries
+
+    return inquiries
+
+
 @app.command()
 def resolve() -> None:
     """DVC stage: note what the selected names stand for now."""
@@ -153,22 +160,63 @@ def plan(
     typer.echo(json.dumps(planned, indent=2) if as_json else plan_table(planned))
 
 
-@app.command()
-def diff(revision: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")]) -> None:
-    """Which answers are read otherwise than at that revision? Tells what a change of the parser or judge moved."""
-    typer.echo(for_terminal(_questions().diff(_project(), revision)))
+JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 
 @app.command()
 def audit(
-    run: Annotated[str, typer.Argument(help="An MLflow run's id or name, or model/generator/encoder.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the evidence as JSON.")] = False,
+    target: Annotated[str | None, typer.Argument(help="A run, a score file, an image, or RUN:METRIC.")] = None,
+    model: Annotated[str | None, typer.Option(help="NAME, NAME@VERSION: every score it stands behind.")] = None,
+    generator: Annotated[str | None, typer.Option(help="The same; a version is a fingerprint's start.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="The same.")] = None,
+    judge: Annotated[str | None, typer.Option(help="The same.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST.")] = None,
+    image: Annotated[Path | None, typer.Option(help="A file, known by its bytes wherever it was copied to.")] = None,
+    since: Annotated[str | None, typer.Option(help="A date or a Git revision.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Where does a score come from? From the run back to images, generator version, dataset and commit."""
-    from driftledger.ledger.audit import as_text  # rich is only needed here
+    """Where does a score come from, and what did a version touch? Back to images, versions, dataset and commit."""
+    if target is not None:
+        typer.echo(_inquiries().audit(_project(), target, as_json=as_json))
+    else:
+        asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
+        typer.echo(_inquiries().touched(_project(), **asked, image=image, since=since, as_json=as_json))
 
-    evidence = _questions().audit(_project(), run)
-    typer.echo(evidence.model_dump_json(indent=2, by_alias=True) if as_json else as_text(evidence))
+
+@app.command()
+def verify(
+    run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
+    regenerate: Annotated[int, typer.Option(min=0, help="How many random calls are made again.")] = 0,
+    ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
+    asked, project = _inquiries(), _project()
+    found = asked.verify_ledger(project) if ledger else asked.verify(project, run, regenerated=regenerate)
+    typer.echo(json.dumps(found.to_dict(), indent=2) if as_json else for_terminal("\n".join(found.lines())))
+    raise typer.Exit(0 if found.report.holds else 1)
+
+
+@app.command()
+def compare(
+    a: Annotated[str, typer.Argument(help="A run.")],
+    b: Annotated[str, typer.Argument(help="Another.")],
+    anyway: Annotated[bool, typer.Option("--anyway", help="Rank also what is not comparable.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Is one run better than another, and are they comparable at all? With paired intervals over common samples."""
+    comparison = _inquiries().compare(_project(), a, b, anyway=anyway)
+    typer.echo(json.dumps(comparison.to_dict(), indent=2) if as_json else _inquiries().compare_table(comparison))
+
+
+@app.command()
+def diff(
+    old: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")],
+    new: Annotated[str | None, typer.Argument(help="Another; without it, the working tree.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What changed between two revisions: components, data, scores, and how answers are read."""
+    typer.echo(_inquiries().diff(_project(), old, new, as_json=as_json))
 
 
 @calls.command()
@@ -176,7 +224,7 @@ def why(
     call: Annotated[str, typer.Argument(metavar="KEY-OR-SAMPLE", help="The start of a call's key, or a sample's id.")],
 ) -> None:
     """Which part of a call's key differs from the nearest stored call?"""
-    typer.echo(for_terminal(_questions().why(_project(), call)))
+    typer.echo(for_terminal(_inquiries().why(_project(), call)))
 
 
 @human.command()

@@ -41,6 +41,11 @@ class Component(Strict, ABC):
         """What the settings resolve to beyond themselves: weights, services, libraries that shape the output."""
         return {}
 
+    @property
+    def unrepeatable(self) -> str | None:
+        """Why a call that is made again, alone, may give other bytes than it gave first; None if it gives the same."""
+        return None
+
     def release(self) -> None:
         """Let go of loaded weights and the memory they take; the next call loads them again."""
 
@@ -48,14 +53,18 @@ class Component(Strict, ABC):
         """A copy with other settings, checked, and with its own fingerprint: pydantic's would keep the cached one."""
         return type(self).model_validate(self.model_dump() | dict(update or {}))
 
+    @classmethod
+    def operational(cls) -> set[str]:
+        """The names of the settings that are marked :data:`Operational`."""
+        return {name for name, field in cls.model_fields.items() if _OPERATIONAL in field.metadata}
+
     @cached_property
     def spec(self) -> dict[str, Any]:
         """Everything that can change the output: provider, version, settings and resolved identity."""
-        operational = {name for name, field in type(self).model_fields.items() if _OPERATIONAL in field.metadata}
         return {
             "provider": self.provider,
             "version": self.version,
-            "settings": self.model_dump(mode="json", exclude=operational),
+            "settings": self.model_dump(mode="json", exclude=self.operational()),
             "identity": self.identity(),
         }
 

@@ -30,6 +30,11 @@ class Layout(NamedTuple):
         """What the selected names stand for now."""
         return self.root / "data" / "resolved.json"
 
+    @property
+    def ledger(self) -> Path:
+        """One line per published run, in Git."""
+        return self.root / "ledger.jsonl"
+
     def dataset(self, dataset: str) -> Path:
         return self.root / "data" / "datasets" / dataset
 

@@ -1,4 +1,4 @@
-"""What a user asks of a project, beside running its stages. Nothing here calls a service or changes an output."""
+"""What a user asks before and between runs: what is still to do, and sheets to fill in. No service is called."""
 
 from collections.abc import Callable
 from itertools import product
@@ -12,9 +12,6 @@ from driftledger.components import Model
 from driftledger.errors import ConfigError
 from driftledger.execution.steps import Ask, Call, Draw
 from driftledger.execution.walk import stored_in, walk
-from driftledger.ledger.evidence import Evidence, read_evidence
-from driftledger.ledger.moved import as_lines, moved_since
-from driftledger.ledger.why import why as explain_call
 from driftledger.models.human import Human
 from driftledger.models.human_folder import Pending, write_sheet
 from driftledger.models.human_sheet import SHEET
@@ -28,28 +25,6 @@ from driftledger.stages.faithfulness import redraw_protocol
 from driftledger.stages.genception import chain_protocol
 from driftledger.stages.questions import answer_protocol, judging_of
 from driftledger.types import Conversation, Turn
-
-
-def audit(project: Project, run: str) -> Evidence:
-    """The evidence behind a run: by the name of a selected combination, or by what MLflow knows it by."""
-    for combination in project.combinations:
-        if run in (str(combination), "/".join(combination)):
-            return read_evidence(project.layout, project.selected, combination)
-    from driftledger.tracking.lookup import find_evidence  # MLflow takes a second to import
-
-    return find_evidence(project.layout, project.settings.tracking, run)
-
-
-def why(project: Project, key_or_sample: str) -> str:
-    """Which part of a call's key differs from the nearest stored call."""
-    with project.store() as store:
-        return explain_call(store, key_or_sample)
-
-
-def diff(project: Project, revision: str) -> str:
-    """Which answers to the selected question sets are read or graded otherwise than at a Git revision."""
-    run = project.settings.run
-    return "\n".join(as_lines([*moved_since(project.layout, revision, run.question_sets, run.models)]))
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:

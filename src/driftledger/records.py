@@ -2,14 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from driftledger.canonical import canonical_json, pretty_json
+from driftledger.canonical import canonical_json, pretty_json, sha256_of
 from driftledger.components import Component
 from driftledger.errors import StoreError
 from driftledger.strict import explain
@@ -72,6 +72,11 @@ class DatasetCard(Record):
     """Id of a test sample → id of the support sample that is the same image, pixel for pixel."""
     digest: str
     """SHA-256 over every sample's id, category, label, split and image hash."""
+
+
+def dataset_digest(entries: Sequence[SampleEntry]) -> str:
+    """The digest of a dataset of these samples, in order: what a score can hang on."""
+    return sha256_of([[entry.id, entry.category, entry.label, entry.split, entry.sha256] for entry in entries])
 
 
 class ChainRecord(Record):

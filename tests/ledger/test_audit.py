@@ -1,15 +1,19 @@
 """The audit is read in a terminal, and half of what it says was written by others."""
 
+import json
 import unicodedata
 from pathlib import Path
 
 import pytest
 
 from driftledger.layout import Layout
-from driftledger.ledger.audit import as_text
+from driftledger.ledger.auditing.audit import as_json, as_text, as_tree
+from driftledger.ledger.auditing.sources import Sources
+from driftledger.ledger.auditing.targets import resolve_target
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.evidence import Evidence, Selected, read_evidence
 from driftledger.records import ScoreFile
+from tests.audited import Audited, audited_in, version
 from tests.ledgers import COMBINATION, component, score_file, with_chain, write_ledger
 
 HOSTILE = (
@@ -116,3 +120,61 @@ def test_a_long_prompt_stays_whole_and_on_its_line(tmp_path: Path, length: int) 
     prompt = ("word " * length)[:length].strip()
     text = as_text(evidence_of(tmp_path, with_chain(score_file(), describe_prompt=prompt)))
     assert any(line.endswith(f"prompt: {prompt}") for line in text.splitlines())
+
+
+def is_inert(text: str) -> bool:
+    text.encode()
+    bad = {letter for letter in text if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")}
+    return bad <= {"\n"} and not {"\u202e", "\u2066"} & set(text)
+
+
+def hostile_ledger(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Audited:
+    made = audited_in(folder, monkeypatch)
+    marked = {"settings": {HOSTILE: HOSTILE}, "identity": {"served_model": HOSTILE}}
+    made.produce(said=HOSTILE, generator=version("brush", **marked), model=version("seer", **marked))
+    made.commit("hostile")
+    return made
+
+
+@pytest.mark.parametrize("target", ["seer/brush/eye", "SCORE", "seer/brush/eye:gc_at_2", "SAMPLE", "DRAWN"])
+def test_every_tree_and_every_json_is_inert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    made = hostile_ledger(tmp_path, monkeypatch)
+    files = {"SCORE": made.score_path, "SAMPLE": made.image("disc"), "DRAWN": made.image("disc", 2)}
+    with made.sources() as sources:
+        found = resolve_target(sources, str(files.get(target, target)))
+        tree, text = as_tree(found, sources), as_json(found, sources)
+    assert is_inert(tree)
+    assert is_inert(text)
+    if target != "SAMPLE":
+        assert "[bold]markup[/bold] [link=http://x]y[/link] :smile:" in tree
+        assert json.dumps(HOSTILE)[1:-1].encode().decode("unicode_escape") in _strings(json.loads(text))
+
+
+def _strings(value: object) -> str:
+    """Every text in some JSON, one after the other."""
+    if isinstance(value, dict):
+        return "".join(map(_strings, [*value, *value.values()]))
+    return "".join(map(_strings, value)) if isinstance(value, list) else str(value)
+
+
+def test_half_a_character_in_a_record_is_shown_as_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = audited_in(tmp_path, monkeypatch)
+    made.produce()
+    records = made.layout.chain("shapes", "seer", "brush") / "records.jsonl"
+    records.write_text(records.read_text().replace("a disc", "half \\ud800"))
+    with made.sources() as sources:
+        found = resolve_target(sources, str(made.image("disc", 1)))
+        tree, text = as_tree(found, sources), as_json(found, sources)
+    assert "description: half \\ud800" in tree
+    assert is_inert(tree)
+    assert json.loads(text)["places"][0]["entry"]["description"] == "half \ud800"
+
+
+def test_json_of_a_run_is_its_evidence_with_more_beside_it(tmp_path: Path) -> None:
+    evidence = evidence_of(tmp_path)
+    with Sources(Layout(tmp_path), Selected(["shapes"]), [COMBINATION]) as sources:
+        said = json.loads(as_json(resolve_target(sources, "seer/brush/eye"), sources))
+    assert said.pop("known_from") == "dvc.lock"
+    assert said.pop("recorded") == {}
+    assert len(said.pop("proof")) == 2
+    assert Evidence.model_validate(said) == evidence

@@ -9,7 +9,7 @@ import yaml
 from driftledger.description_records import FidelityScore, TracScore
 from driftledger.errors import LedgerError
 from driftledger.layout import Combination, Layout
-from driftledger.ledger.audit import as_text
+from driftledger.ledger.auditing.audit import as_text
 from driftledger.ledger.evidence import Evidence, Selected, read_all_evidence, read_evidence
 from driftledger.question_records import QuestionScore
 from driftledger.records import ScoreFile

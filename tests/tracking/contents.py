@@ -1,5 +1,6 @@
 """Small run contents for the tests of tracking."""
 
+from dataclasses import replace
 from typing import Any
 
 from driftledger.tracking.content import ComponentVersion, DatasetInput, Metric, RunContent
@@ -9,12 +10,20 @@ PHOTOS = DatasetInput("photos", "0123456789abcdef0123456789abcdef.dir", "data/da
 
 
 def generator(name: str = "painter", fingerprint: str = "aa11") -> ComponentVersion:
-    return ComponentVersion("generator", name, fingerprint, {"size": "64"}, {"provider": name})
+    return ComponentVersion("generator", name, fingerprint, {"size": "64"}, {"provider": name}, f"It is {name}.")
+
+
+def model(name: str = "regions", fingerprint: str = "cc33", *served: str) -> ComponentVersion:
+    return ComponentVersion("model", name, fingerprint, {}, {"provider": name}, f"It is {name}.", frozenset(served))
+
+
+def judge(name: str = "rubric", fingerprint: str = "dd44", *served: str) -> ComponentVersion:
+    return replace(model(name, fingerprint, *served), kind="judge")
 
 
 def run(fingerprint: str, **changes: Any) -> RunContent:
-    """A run with step metrics on a dataset, one metric on none, a dataset and two artifacts."""
-    content = {
+    """A run with step metrics on a dataset, of all its components, one metric of none, a dataset and two artifacts."""
+    content: dict[str, Any] = {
         "name": f"regions · painter · {fingerprint}",
         "fingerprint": fingerprint,
         "params": {"genception.iterations": "3", "prompt": "Describe <b>everything</b>"},
@@ -25,16 +34,22 @@ def run(fingerprint: str, **changes: Any) -> RunContent:
             Metric("calls/seconds", 1.25),
         ),
         "datasets": (PHOTOS,),
-        "generator": generator(),
+        "components": (generator(),),
         "artifacts": {"evidence.json": lambda: b"{}\n", "tables/samples.csv": lambda: b"id,gc\ncoffee,0.9\n"},
     }
-    return RunContent(**{**content, **changes})
+    content |= changes
+    keys = tuple(component.key for component in content["components"])
+    linked = (replace(each, of=each.of or keys) if each.dataset else each for each in content["metrics"])
+    return RunContent(**content | {"metrics": tuple(linked)})
 
 
 def two_runs() -> list[RunContent]:
-    return [run("f1"), run("f2", generator=generator("crayon", "bb22"))]
+    return [
+        run("f1", components=(generator(), model("regions", "cc33", "m-1"))),
+        run("f2", components=(generator("crayon", "bb22"), model("regions", "cc33", "m-2"), judge())),
+    ]
 
 
 def earlier_runs() -> list[RunContent]:
     """What was shown before :func:`two_runs`: one run that stays, one whose generator has changed since."""
-    return [run("f1"), run("f0", generator=generator("crayon", "bb11"))]
+    return [two_runs()[0], run("f0", components=(generator("crayon", "bb11"), model()))]

@@ -9,7 +9,7 @@ from typing import Any
 
 from driftledger.errors import LedgerError
 from driftledger.tracking import connection, dump, store
-from driftledger.tracking.content import RunContent
+from driftledger.tracking.content import FINGERPRINT, RunContent
 from driftledger.tracking.store import Pushed
 
 from .contents import EXPERIMENT
@@ -31,13 +31,27 @@ class Store:
         return store.push(runs, tracking_uri=self.uri, experiment=EXPERIMENT, lock=self.lock)
 
     def dump(self) -> dict[str, Any]:
-        return dump.dump(self.uri, EXPERIMENT)
+        return dump.dump(self.uri, EXPERIMENT) | {"descriptions": descriptions(self.client())}
 
     def client(self) -> Any:
         return connection.connect(self.uri, create=False)
 
     def experiment_id(self) -> str:
         return str(self.client().get_experiment_by_name(EXPERIMENT).experiment_id)
+
+
+def descriptions(client: Any) -> dict[str, Any]:
+    """Registered name → its description, and those of its versions by fingerprint."""
+    return {
+        name.name: [
+            name.description,
+            {
+                each.tags[FINGERPRINT]: each.description
+                for each in client.search_model_versions(f"name = '{name.name}'")
+            },
+        ]
+        for name in client.search_registered_models()
+    }
 
 
 class Child:

@@ -6,7 +6,7 @@ import pytest
 
 from driftledger.tracking.content import ComponentVersion, DatasetInput, Metric
 
-from .contents import PHOTOS, run
+from .contents import PHOTOS, generator, run
 
 BAD_KEYS = ["gc@3", "gc(3)", "a,b", "a=b", "a+b", "a%", "", "a//b", "/a", "../a", "a/.", "gc\n", "größe", "x" * 251]
 
@@ -48,6 +48,11 @@ def test_a_metric_names_a_dataset_of_its_run() -> None:
         run("f1", metrics=(Metric("gc", 1.0, dataset="elsewhere"),))
 
 
+def test_a_metric_is_of_components_of_its_run() -> None:
+    with pytest.raises(ValueError, match=r"'generator.crayon@bb22' is not a component of run"):
+        run("f1", metrics=(Metric("gc", 1.0, of=("generator.crayon@bb22",), dataset="photos"),))
+
+
 def test_nothing_is_given_twice() -> None:
     with pytest.raises(ValueError, match=r"metric and step \('gc', 1\) is given twice"):
         run("f1", metrics=(Metric("gc", 1.0, 1), Metric("gc", 2.0, 1)))
@@ -56,6 +61,8 @@ def test_nothing_is_given_twice() -> None:
         late.every_metric()
     with pytest.raises(ValueError, match="dataset 'photos' is given twice"):
         run("f1", datasets=(PHOTOS, PHOTOS))
+    with pytest.raises(ValueError, match=r"component 'generator.painter@aa11' is given twice"):
+        run("f1", components=(generator(), generator()), metrics=())
 
 
 def test_names_and_digests_fit_their_columns() -> None:

@@ -38,37 +38,9 @@ def test_a_run_shows_everything_it_was_given(mlflow_store: Store) -> None:
     assert first["metrics"] == sorted([m.key, m.step, m.value] for m in two_runs()[0].metrics)
     assert [(d["name"], d["digest"]) for d in first["datasets"]] == [(PHOTOS.name, PHOTOS.digest)]
     assert json.loads(first["datasets"][0]["profile"]) == {"num_rows": 24}
-    assert first["models"] == [["painter", "aa11"]]
-    assert second["models"] == [["crayon", "bb22"]]
+    assert first["models"] == [["painter", "aa11"], ["regions", "cc33"]]
+    assert second["models"] == [["crayon", "bb22"], ["regions", "cc33"], ["rubric", "dd44"]]
     assert list(first["artifacts"]) == ["evidence.json", "tables/samples.csv"]
-
-
-def test_a_generator_version_carries_the_metrics_measured_with_it(mlflow_store: Store) -> None:
-    mlflow_store.push(two_runs())
-    crayon, painter = mlflow_store.dump()["logged_models"]
-    assert (crayon["name"], painter["name"]) == ("crayon", "painter")
-    assert painter["type"] == "generator"
-    assert painter["status"] == "READY"
-    assert painter["params"] == {"size": "64"}
-    assert painter["tags"] == {"provider": "painter", FINGERPRINT: "aa11", "mlflow.model.isExternal": "true"}
-    on_dataset = [m for m in two_runs()[0].metrics if m.dataset]
-    assert painter["metrics"] == sorted([m.key, m.step, m.value, "photos", PHOTOS.digest] for m in on_dataset)
-
-
-def test_a_generator_version_is_registered(mlflow_store: Store) -> None:
-    mlflow_store.push(two_runs())
-    assert mlflow_store.dump()["registered_versions"] == [
-        {"name": "generator.crayon", "tags": {"provider": "crayon", FINGERPRINT: "bb22"}, "aliases": ["current"]},
-        {"name": "generator.painter", "tags": {"provider": "painter", FINGERPRINT: "aa11"}, "aliases": ["current"]},
-    ]
-    version = mlflow_store.client().get_model_version_by_alias("generator.painter", "current")
-    (model,) = [
-        model
-        for model in mlflow_store.client().search_logged_models([mlflow_store.experiment_id()])
-        if model.name == "painter"
-    ]
-    assert version.source == f"models:/{model.model_id}"
-    assert json.loads(model.tags["mlflow.modelVersions"]) == [{"name": "generator.painter", "version": 1}]
 
 
 def test_rows_carry_the_start_time_of_their_run(mlflow_store: Store) -> None:
@@ -124,7 +96,8 @@ def test_what_is_no_longer_current_says_so(mlflow_store: Store) -> None:
     aliases = {
         version["tags"][FINGERPRINT]: version["aliases"] for version in mlflow_store.dump()["registered_versions"]
     }
-    assert aliases == {"aa11": ["current"], "bb11": [], "bb22": ["current"]}
+    others = {"cc33": ["current"], "dd44": ["current"]}
+    assert aliases == {"aa11": ["current"], "bb11": [], "bb22": ["current"]} | others
 
 
 def test_going_back_writes_marks_only(mlflow_store: Store) -> None:
@@ -136,7 +109,9 @@ def test_going_back_writes_marks_only(mlflow_store: Store) -> None:
     assert [shown for shown in after["runs"] if shown["tags"][FINGERPRINT] != "f2"] == before["runs"]
     assert _by_fingerprint(mlflow_store)["f2"]["tags"][CURRENT] == "false"
     aliases = {version["tags"][FINGERPRINT]: version["aliases"] for version in after["registered_versions"]}
-    assert aliases == {"aa11": ["current"], "bb11": ["current"], "bb22": []}
+    others = {"cc33": ["current"], "dd44": ["current"]}
+    assert aliases == {"aa11": ["current"], "bb11": ["current"], "bb22": []} | others
+    assert (len(after["registered_versions"]), len(after["logged_models"])) == (5, 5)
 
 
 def test_a_run_that_a_user_deleted_comes_back(mlflow_store: Store) -> None:
@@ -170,7 +145,7 @@ def test_a_run_cut_short_is_resumed(mlflow_store: Store) -> None:
         {"metrics": (Metric("genception/photos/gc", 0.1, 1), Metric("genception/photos/gc", 0.9, 2))},
         {"metrics": (Metric("gone", 1.0),)},
         {"datasets": (PHOTOS.__class__("photos", "f" * 32, "data", 24),), "metrics": ()},
-        {"generator": generator("crayon", "bb22")},
+        {"components": (generator("crayon", "bb22"),)},
     ],
 )
 def test_a_leftover_that_says_something_else_is_replaced(mlflow_store: Store, stale: dict[str, Any]) -> None:

@@ -41,22 +41,24 @@ def test_everything_that_the_ledger_says_is_taken(mlflow_store: Store) -> None:
         assert content.tags.items() <= held["tags"].items()
         assert held["artifacts"].keys() == content.artifacts.keys()
     whole, bare = (by_fingerprint[content.fingerprint] for content in runs)
-    assert [name for name, _ in whole["models"]] == ["brush"]
-    assert bare["models"] == []
-    assert [version["name"] for version in shown["registered_versions"]] == ["generator.brush"]
+    assert [name for name, _ in whole["models"]] == ["brush", "counter", "eye", "narrator", "reader", "seer"]
+    assert [name for name, _ in bare["models"]] == ["counter", "eye", "narrator", "reader", "seer"]
+    assert [version["name"] for version in shown["registered_versions"]] == [
+        *("encoder.counter", "encoder.eye", "encoder.reader", "generator.brush", "model.narrator", "model.seer")
+    ]
 
 
-def test_a_run_without_a_generator_is_resumed(mlflow_store: Store) -> None:
-    mlflow_store.push([run("f1", generator=None)])
+def test_a_run_without_components_is_resumed(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1", components=())])
     before = mlflow_store.dump()
     [held] = mlflow_store.client().search_runs([mlflow_store.experiment_id()])
     mlflow_store.client().update_run(held.info.run_id, "RUNNING")
-    assert mlflow_store.push([run("f1", generator=None)]) == Pushed(created=0, resumed=1, unchanged=0)
+    assert mlflow_store.push([run("f1", components=())]) == Pushed(created=0, resumed=1, unchanged=0)
     assert mlflow_store.dump() == before
 
 
-def test_a_leftover_with_a_generator_is_none_of_a_run_without(mlflow_store: Store) -> None:
-    mlflow_store.push([run("f1", generator=generator())])
+def test_a_leftover_with_a_component_is_none_of_a_run_without(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1", components=(generator(),))])
     [held] = mlflow_store.client().search_runs([mlflow_store.experiment_id()])
     mlflow_store.client().update_run(held.info.run_id, "RUNNING")
-    assert mlflow_store.push([run("f1", generator=None)]) == Pushed(created=1, resumed=0, unchanged=0)
+    assert mlflow_store.push([run("f1", components=())]) == Pushed(created=1, resumed=0, unchanged=0)

@@ -11,14 +11,17 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from driftledger.tracking.connection import connect
+from driftledger.tracking.content import RunContent
 from driftledger.tracking.dump import dump
 from driftledger.tracking.store import Pushed, push
 
-from .contents import EXPERIMENT, two_runs
-from .stores import Store
+from .contents import EXPERIMENT, earlier_runs, two_runs
+from .stores import Store, descriptions
 
 START_SECONDS = 120
 
@@ -66,13 +69,20 @@ def server(tmp_path: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 @pytest.mark.slow
 def test_a_server_holds_the_same(server: str, mlflow_store: Store, tmp_path: Path) -> None:
-    def pushed() -> Pushed:
-        return push(two_runs(), tracking_uri=server, experiment=EXPERIMENT, lock=tmp_path / "lock")
+    def pushed(runs: list[RunContent]) -> Pushed:
+        return push(runs, tracking_uri=server, experiment=EXPERIMENT, lock=tmp_path / "lock")
+
+    def shown() -> dict[str, Any]:
+        return dump(server, EXPERIMENT) | {"descriptions": descriptions(connect(server, create=False))}
 
     mlflow_store.push(two_runs())
-    assert pushed() == Pushed(created=2, resumed=0, unchanged=0)
-    assert dump(server, EXPERIMENT) == mlflow_store.dump()
+    assert pushed(two_runs()) == Pushed(created=2, resumed=0, unchanged=0)
+    assert shown() == mlflow_store.dump()
     start = time.monotonic()
-    assert pushed() == Pushed(created=0, resumed=0, unchanged=2)
+    assert pushed(two_runs()) == Pushed(created=0, resumed=0, unchanged=2)
     assert time.monotonic() - start < 5
-    assert dump(server, EXPERIMENT) == mlflow_store.dump()
+    assert shown() == mlflow_store.dump()
+    for runs in (earlier_runs(), two_runs()):
+        mlflow_store.push(runs)
+        pushed(runs)
+        assert shown() == mlflow_store.dump()

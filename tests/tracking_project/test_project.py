@@ -159,14 +159,6 @@ def test_the_dataset_carries_dvcs_digest(tmp_path: Path) -> None:
     assert (dataset.source, dataset.samples) == ("data/datasets/shapes", 2)
 
 
-def test_the_generator_is_a_version_known_by_its_fingerprint(tmp_path: Path) -> None:
-    generator = content(tmp_path).generator
-    assert generator is not None
-    assert (generator.kind, generator.name) == ("generator", "brush")
-    assert generator.fingerprint == hashlib.sha256(b"brush").hexdigest()
-    assert generator.params["generator.longest_side"] == "64"
-
-
 def test_the_run_is_known_by_the_evidences_fingerprint(tmp_path: Path) -> None:
     run = content(tmp_path)
     assert (run.name, run.fingerprint) == ("seer · brush · eye", evidence_of(tmp_path).fingerprint)
@@ -181,7 +173,8 @@ def test_the_content_is_in_the_same_order_in_every_process(tmp_path: Path) -> No
         "from driftledger.tracking.project import run_content\n"
         "from tests.ledgers import COMBINATION; layout = Layout(Path(sys.argv[1]))\n"
         "run = run_content(layout, read_evidence(layout, Selected(['shapes']), COMBINATION))\n"
-        "print([(m.key, m.step) for m in run.every_metric()], list(run.params), list(run.tags), list(run.artifacts))"
+        "print([(m.key, m.step, m.of) for m in run.every_metric()], [each.key for each in run.components])\n"
+        "print(list(run.params), list(run.tags), list(run.artifacts))"
     )
     said = {
         subprocess.run(

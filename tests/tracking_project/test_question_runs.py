@@ -6,7 +6,7 @@ import pytest
 
 from driftledger.errors import LedgerError
 from driftledger.layout import Layout
-from driftledger.ledger.audit import as_text
+from driftledger.ledger.auditing.audit import as_text
 from driftledger.ledger.evidence import Evidence, Selected, read_evidence
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.tracking.content import RunContent

@@ -92,6 +92,12 @@ class CheckpointComponent(Component):
             "libraries": self.versions_of(*self.libraries),
         }
 
+    @property
+    def unrepeatable(self) -> str | None:
+        if self.dtype == "float32" or self.batch_size == 1:
+            return None
+        return f"in {self.dtype}, the company in its batches of {self.batch_size} changes what comes out"
+
     def versions_of(self, *libraries: str) -> dict[str, str]:
         """Distribution name → installed version.
 

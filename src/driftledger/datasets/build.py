@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from driftledger.canonical import sha256_bytes, sha256_of
+from driftledger.canonical import sha256_bytes
 from driftledger.datasets.base import DatasetProvider, SourceItem
 from driftledger.datasets.decode import decode
 from driftledger.datasets.splits import label_counts, leaks
 from driftledger.errors import DataError, unknown_name
 from driftledger.images import png_bytes
-from driftledger.records import DatasetCard, SampleEntry, new_folder, write_json, write_jsonl
+from driftledger.records import DatasetCard, SampleEntry, dataset_digest, new_folder, write_json, write_jsonl
 
 SAFE_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
 """An id that is a file name on every disk."""
@@ -108,7 +108,7 @@ def _card(name: str, dataset: DatasetProvider, entries: list[SampleEntry]) -> Da
         labels=label_counts(name, entries),
         label_names=dataset.label_names,
         leaks=leaks(entries),
-        digest=sha256_of([[entry.id, entry.category, entry.label, entry.split, entry.sha256] for entry in entries]),
+        digest=dataset_digest(entries),
     )
 
 

@@ -162,6 +162,12 @@ def _ways(layout: Layout, selected: Selected, combination: Combination) -> Itera
         yield _Way(QuestionScore, steps)
 
 
+def stages_behind(layout: Layout, selected: Selected, combinations: Sequence[Combination]) -> list[str]:
+    """The stages behind these runs, by name, each once; those that others read come first."""
+    ways = (way for combination in combinations for way in _ways(layout, selected, combination))
+    return list(dict.fromkeys(stage for way in ways for stage in way.steps))
+
+
 def read_evidence(layout: Layout, selected: Selected, combination: Combination) -> Evidence:
     """One combination's evidence; errors as in :func:`read_all_evidence`."""
     [evidence] = read_all_evidence(layout, selected, [combination])
@@ -182,7 +188,7 @@ def read_all_evidence(layout: Layout, selected: Selected, combinations: Sequence
             Evidence(
                 name=str(combination),
                 combination=combination,
-                fingerprint=_fingerprint(behind, selected, combination),
+                fingerprint=fingerprint_of(behind, selected, combination),
                 behind=behind,
                 code=code,
             )
@@ -190,7 +196,7 @@ def read_all_evidence(layout: Layout, selected: Selected, combinations: Sequence
     return found
 
 
-def _fingerprint(behind: Sequence[Behind[AnyScore]], selected: Selected, combination: Combination) -> str:
+def fingerprint_of(behind: Sequence[Behind[AnyScore]], selected: Selected, combination: Combination) -> str:
     """The hash of the lock entries, and of what a run shows beyond them."""
     shown: dict[str, Any] = {name: entry.without_code() for each in behind for name, entry in each.stages.items()}
     if selected.trac:

@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict
 
 from driftledger.errors import LedgerError
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The one in C, where PyYAML was built with it: a lock has thousands of lines."""
+
 
 class LockedFile(BaseModel):
     """A file or folder as DVC saw it; a folder's MD5 ends in ``.dir``."""
@@ -55,12 +58,18 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
     """
     path = root / "dvc.lock"
     try:
-        stages = yaml.safe_load(path.read_text(encoding="utf-8"))["stages"]
-        return {name: LockEntry.model_validate(entry) for name, entry in stages.items()}
+        return parse_lock(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise LedgerError(f"{path} is missing; run 'dvc repro' first") from None
+
+
+def parse_lock(data: bytes, where: str) -> dict[str, LockEntry]:
+    """What :func:`read_lock` finds in a file of these bytes, which errors call ``where``."""
+    try:
+        stages = yaml.load(data.decode(), Loader=LOADER)["stages"]
+        return {name: LockEntry.model_validate(entry) for name, entry in stages.items()}
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise LedgerError(
-            f"{path} is not a dvc.lock ({type(error).__name__}); restore it with 'git checkout dvc.lock' "
+            f"{where} is not a dvc.lock ({type(error).__name__}); restore it with 'git checkout dvc.lock' "
             "or run 'dvc repro'"
         ) from None

@@ -76,6 +76,12 @@ class Transformers(CheckpointComponent, Model):
             more.append("bitsandbytes")
         return found | {"libraries": found["libraries"] | self.versions_of(*more)}
 
+    @property
+    def unrepeatable(self) -> str | None:
+        if self.quantization is None or self.batch_size == 1:
+            return super().unrepeatable
+        return f"in {self.quantization}, the company in its batches of {self.batch_size} changes what comes out"
+
     def load(self, source: Source) -> _Ready:
         """The model with all its weights, and the processor with the chat template.
 

@@ -8,9 +8,9 @@ by index, so that no later step has to compare texts.
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from driftledger.canonical import sha256_bytes, sha256_of
+from driftledger.canonical import sha256_bytes
 from driftledger.datasets.base import MAX_PIXELS
 from driftledger.datasets.decode import decode
 from driftledger.errors import DataError
@@ -18,7 +18,7 @@ from driftledger.images import png_bytes
 from driftledger.question_sets.base import Protocol, QuestionProvider, SourceQuestion
 from driftledger.question_sets.check import Checker, folded
 from driftledger.question_sets.columns import ColumnQuestions
-from driftledger.question_sets.files import CARD, QUESTIONS, QuestionEntry, QuestionSetCard
+from driftledger.question_sets.files import CARD, QUESTIONS, QuestionEntry, QuestionSetCard, questions_digest
 from driftledger.records import new_folder, write_json, write_jsonl
 
 
@@ -137,14 +137,9 @@ def _card(name: str, provider: QuestionProvider, entries: list[QuestionEntry]) -
         subtasks={subset: counts for subset, counts in subtasks.items() if counts},
         capabilities=_counts(name for entry in entries for name in entry.capabilities),
         categories=_counts(entry.category for entry in entries),
-        digest=sha256_of([_content(entry) for entry in entries]),
+        digest=questions_digest(entries),
     )
 
 
 def _counts(names: Iterable[str | None]) -> dict[str, int]:
     return dict(sorted(Counter(name for name in names if name is not None).items()))
-
-
-def _content(entry: QuestionEntry) -> dict[str, Any]:
-    """What a score can hang on: everything but where it came from and how it is stored."""
-    return entry.model_dump(mode="json", exclude={"schema_", "image", "source", "notes"})

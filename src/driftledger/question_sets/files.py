@@ -1,10 +1,12 @@
 """What a question set is on disk: images, ``questions.jsonl`` and ``question_set.json``."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from driftledger.canonical import sha256_of
 from driftledger.question_sets.base import Protocol
 from driftledger.records import Record, read_jsonl
 
@@ -54,6 +56,15 @@ class QuestionSetCard(Record):
     categories: dict[str, int] = Field(default_factory=dict)
     digest: str
     """SHA-256 over every question's content and its image's hash, in order."""
+
+
+def questions_digest(entries: Sequence[QuestionEntry]) -> str:
+    """The digest of a question set of these questions, in order.
+
+    It is over what a score can hang on: everything but where they came from and how they are stored.
+    """
+    left_out = {"schema_", "image", "source", "notes"}
+    return sha256_of([entry.model_dump(mode="json", exclude=left_out) for entry in entries])
 
 
 def read_questions(folder: Path) -> list[QuestionEntry]:

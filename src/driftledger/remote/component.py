@@ -15,6 +15,8 @@ from driftledger.types import Conversation, Generated, Outcome, Reply, Usage
 
 R = TypeVar("R", Reply, Generated)
 
+NEVER_TWICE = "a service does not answer twice the same"
+
 OneReply: TypeAlias = Callable[[Conversation], Awaitable[Reply]]
 OneImage: TypeAlias = Callable[[str, int], Awaitable[Generated]]
 
@@ -30,6 +32,10 @@ class RemoteComponent(Component):
     @abstractmethod
     def title(self) -> str:
         """What sentences call it, e.g. ``openai gpt-4o-2024-08-06``."""
+
+    @property
+    def unrepeatable(self) -> str:
+        return NEVER_TWICE
 
     def line(self, calls: int = 0, cost: float = 0.0) -> Line:
         """A line to the service, going on from the ``calls`` and the ``cost`` of earlier runs."""

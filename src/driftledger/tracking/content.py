@@ -26,12 +26,14 @@ _DIGEST_LIMIT = 36
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One value; ``dataset`` names the dataset input it was measured on and links it to the generator."""
+    """One value; ``dataset`` names the dataset input it was measured on."""
 
     key: str
     value: float
     step: int = 0
     dataset: str | None = None
+    of: tuple[str, ...] = ()
+    """The keys of the component versions that it was measured of: each is shown with it."""
 
     def __post_init__(self) -> None:
         _check_key("metric", self.key)
@@ -58,18 +60,35 @@ class DatasetInput:
 
 @dataclass(frozen=True, slots=True)
 class ComponentVersion:
-    """A component as it was at work, known by its fingerprint."""
+    """A component as it was at work, known by what it was there as, its name and its fingerprint.
 
-    kind: Literal["model", "generator", "encoder"]
+    A judge is a model that grades; the same model under evaluation is a version of another name.
+    """
+
+    kind: Literal["model", "generator", "encoder", "judge"]
     name: str
     fingerprint: str
     params: dict[str, str]
     tags: dict[str, str]
+    description: str = ""
+    """What it is, in Markdown in which all that is not ours is escaped."""
+    served: frozenset[str] = frozenset()
+    """What its service said it was; a version's tag gathers what all runs were told."""
 
     def __post_init__(self) -> None:
         _check_name("component name", self.name)
         _check_name("fingerprint", self.fingerprint)
         _check_keys(self.params, self.tags)
+
+    @property
+    def registered_name(self) -> str:
+        """For instance ``generator.painter``."""
+        return f"{self.kind}.{self.name}"
+
+    @property
+    def key(self) -> str:
+        """What tells it from every other component version: ``generator.painter@<fingerprint>``."""
+        return f"{self.registered_name}@{self.fingerprint}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +96,7 @@ class RunContent:
     """One MLflow run. Two contents with the same fingerprint are the same run.
 
     ``artifacts`` maps a file's path inside the run to the function that makes its bytes, and ``late_metrics``
-    gathers metrics that take work; both are called only when the run is written. ``generator`` is None where nothing
-    was generated.
+    gathers metrics that take work; both are called only when the run is written, artifacts several at once.
     """
 
     name: str
@@ -87,7 +105,7 @@ class RunContent:
     tags: dict[str, str]
     metrics: tuple[Metric, ...]
     datasets: tuple[DatasetInput, ...]
-    generator: ComponentVersion | None
+    components: tuple[ComponentVersion, ...]
     artifacts: Mapping[str, Callable[[], bytes]]
     late_metrics: Callable[[], Iterable[Metric]] = tuple
 
@@ -97,6 +115,7 @@ class RunContent:
         _check_name("fingerprint", self.fingerprint)
         _check_keys(self.params, self.tags)
         _check_once("dataset", (dataset.name for dataset in self.datasets))
+        _check_once("component", (component.key for component in self.components))
         self._check_metrics(self.metrics)
         for path in self.artifacts:
             if not _is_plain(path):
@@ -112,9 +131,13 @@ class RunContent:
         metrics = tuple(metrics)
         _check_once("metric and step", ((metric.key, metric.step) for metric in metrics))
         datasets = {None, *(dataset.name for dataset in self.datasets)}
+        components = {component.key for component in self.components}
         for metric in metrics:
             if metric.dataset not in datasets:
                 raise ValueError(f"metric {metric.key!r}: {metric.dataset!r} is not a dataset of run {self.name!r}")
+            for key in metric.of:
+                if key not in components:
+                    raise ValueError(f"metric {metric.key!r}: {key!r} is not a component of run {self.name!r}")
 
 
 def key_of(name: str) -> str:

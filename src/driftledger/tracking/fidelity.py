@@ -9,6 +9,7 @@ from driftledger.ledger.evidence import Behind
 from driftledger.records import ChainRecord, SampleEntry, read_jsonl
 from driftledger.reports.contact_sheet import redraws_sheet
 from driftledger.shown import csv_text, for_csv
+from driftledger.tracking.components import components_of
 from driftledger.tracking.content import Metric
 from driftledger.tracking.costs import chain_calls, cost_metrics
 from driftledger.tracking.part import Part, groups_csv, limit, lock_tags, note_lines, number, some_of
@@ -23,6 +24,7 @@ def fidelity_part(layout: Layout, run: str, behind: Behind[FidelityScore]) -> Pa
     return Part(
         metrics=tuple(_metrics(score)),
         note=note_lines(f"**{score.dataset}**: fidelity {figures}, {score.scored}/{score.total} redrawn", score.flags),
+        components=components_of(behind),
         params={
             "seed": str(chain.seed),
             f"{params}.describe_prompt": chain.describe_prompt,

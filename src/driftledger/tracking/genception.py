@@ -8,6 +8,7 @@ from driftledger.ledger.evidence import Behind
 from driftledger.records import ChainRecord, SampleEntry, SampleScore, ScoreFile, read_jsonl
 from driftledger.reports.contact_sheet import contact_sheet
 from driftledger.shown import csv_text, for_csv
+from driftledger.tracking.components import components_of
 from driftledger.tracking.content import Metric, key_of
 from driftledger.tracking.costs import chain_calls, cost_metrics
 from driftledger.tracking.part import Part, lock_tags, note_lines, number
@@ -21,6 +22,7 @@ def genception_part(layout: Layout, run: str, behind: Behind[ScoreFile]) -> Part
     return Part(
         metrics=tuple(_metrics(behind.score)),
         note=_note(behind.score),
+        components=components_of(behind),
         params={
             "iterations": str(chain.iterations),
             "seed": str(chain.seed),

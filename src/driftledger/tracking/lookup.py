@@ -2,17 +2,102 @@
 
 import json
 import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from driftledger.config import Tracking
 from driftledger.errors import LedgerError
-from driftledger.layout import Layout
+from driftledger.layout import Combination, Layout
+from driftledger.ledger.auditing.found import FINGERPRINT_START, evidence_in
+from driftledger.ledger.auditing.logged import LoggedRun
 from driftledger.ledger.evidence import Evidence
 from driftledger.tracking import connection
 from driftledger.tracking.content import CURRENT, FINGERPRINT
 from driftledger.tracking.project import EVIDENCE, tracking_uri
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+_FINISHED = "attributes.status = 'FINISHED'"
+"""Of any other run, a part may be missing."""
+
+
+class MlflowRuns:
+    """The finished runs of the project's experiment; MLflow is imported and asked when the first is wanted.
+
+    Every method raises LedgerError where MLflow cannot be asked.
+    """
+
+    def __init__(self, tracking: Tracking) -> None:
+        self._experiment = tracking.experiment
+        self._uri = tracking_uri(tracking)
+
+    def find(self, run: str) -> LoggedRun | None:
+        """By id, name, ``model/generator/encoder`` or eight digits or more of a fingerprint; of several of a name, the
+        current or newest one.
+
+        Raises:
+            LedgerError: a fingerprint's start is that of several runs.
+        """
+        names = run.split("/")
+        name = str(Combination(*names)) if len(names) == len(Combination._fields) else run
+        exact = [each for each in self._runs if name in (each.info.run_id, each.info.run_name)]
+        if not exact and FINGERPRINT_START.fullmatch(run):
+            exact = [each for each in self._runs if each.data.tags.get(FINGERPRINT, "").startswith(run)]
+            if len({each.data.tags[FINGERPRINT] for each in exact}) > 1:
+                raise LedgerError(f"{len(exact)} runs in MLflow have a fingerprint that begins with {run}; give more")
+        found = max(exact, key=lambda each: (_is_current(each), each.info.start_time), default=None)
+        return None if found is None else self._logged(found)
+
+    def every(self) -> Iterator[LoggedRun]:
+        """All of them, newest first."""
+        return map(self._logged, self._runs)
+
+    @cached_property
+    def _client(self) -> "MlflowClient":
+        return connection.connect(self._uri, create=False)
+
+    @cached_property
+    def _runs(self) -> "list[Run]":
+        client = self._client
+        with connection.spoken_errors(self._uri):
+            experiment = client.get_experiment_by_name(self._experiment)
+            if experiment is None:
+                return []
+            return connection.all_pages(client.search_runs, [experiment.experiment_id], _FINISHED)
+
+    def _logged(self, run: "Run") -> LoggedRun:
+        return LoggedRun(
+            run_id=run.info.run_id,
+            name=run.info.run_name or "",
+            fingerprint=run.data.tags.get(FINGERPRINT, ""),
+            current=_is_current(run),
+            started=_iso(run.info.start_time),
+            generator=run.data.params.get("generator"),
+            address=connection.without_credentials(self._uri),
+            evidence=partial(self._evidence, run.info.run_id),
+            files=partial(self._files, run.info.run_id),
+        )
+
+    def _evidence(self, run_id: str) -> dict[str, Any]:
+        """``evidence.json`` as it is; empty where the run carries none, or one that is not JSON."""
+        if EVIDENCE not in self._files(run_id):
+            return {}
+        with connection.spoken_errors(self._uri), tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
+            path = Path(self._client.download_artifacts(run_id, EVIDENCE, folder))
+            try:
+                found = json.loads(path.read_bytes(), parse_constant=_refuse)
+            except ValueError:
+                return {}
+        return found if isinstance(found, dict) else {}
+
+    def _files(self, run_id: str) -> list[str]:
+        with connection.spoken_errors(self._uri):
+            return [file.path for file in self._client.list_artifacts(run_id)]
 
 
 def find_evidence(layout: Layout, tracking: Tracking, run: str) -> Evidence:
@@ -21,24 +106,22 @@ def find_evidence(layout: Layout, tracking: Tracking, run: str) -> Evidence:
     Raises:
         LedgerError: MLflow cannot be asked, has no such run, or the run carries no evidence.
     """
-    uri = tracking_uri(tracking)
-    client = connection.connect(uri, create=False)
-    with connection.spoken_errors(uri):
-        experiment = client.get_experiment_by_name(tracking.experiment)
-        runs = connection.all_pages(client.search_runs, [experiment.experiment_id]) if experiment else []
-        named = [
-            each for each in runs if run in (each.info.run_id, each.info.run_name, each.data.tags.get(FINGERPRINT))
-        ]
-        if not named:
-            raise LedgerError(
-                f"MLflow experiment {tracking.experiment!r} has no run {run!r}; 'driftledger track' shows what is "
-                "selected in params.yaml there"
-            )
-        found = max(named, key=lambda each: (each.data.tags.get(CURRENT) == "true", each.info.start_time))
-        with tempfile.TemporaryDirectory() as folder:
-            path = client.download_artifacts(found.info.run_id, EVIDENCE, folder)
-            text = Path(path).read_text(encoding="utf-8")
-    try:
-        return Evidence.model_validate(json.loads(text))
-    except (ValidationError, ValueError):
-        raise LedgerError(f"run {run!r} carries no evidence that this version can read") from None
+    found = MlflowRuns(tracking).find(run)
+    if found is None:
+        raise LedgerError(
+            f"MLflow experiment {tracking.experiment!r} has no run {run!r}; 'driftledger track' shows what is "
+            "selected in params.yaml there"
+        )
+    return evidence_in(found)
+
+
+def _is_current(run: "Run") -> bool:
+    return bool(run.data.tags.get(CURRENT) == "true")
+
+
+def _iso(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _refuse(number: str) -> None:
+    raise ValueError(f"{number} is no JSON")

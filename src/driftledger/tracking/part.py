@@ -7,8 +7,8 @@ from driftledger.canonical import canonical_json
 from driftledger.description_records import TracScore
 from driftledger.ledger.evidence import AnyScore, Behind
 from driftledger.question_records import QuestionScore
-from driftledger.records import ComponentCard
 from driftledger.shown import csv_text, for_csv, for_markdown
+from driftledger.tracking.components import Played
 from driftledger.tracking.content import Metric
 
 Artifacts = dict[str, Callable[[], bytes]]
@@ -21,6 +21,8 @@ class Part:
     metrics: Sequence[Metric]
     note: Sequence[str]
     """Lines of the run's description, in Markdown."""
+    components: Played
+    """The metrics are shown with each version that they are of."""
     params: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     artifacts: Artifacts = field(default_factory=dict)
@@ -48,17 +50,6 @@ def lock_tags(behind: Behind[AnyScore], places: Mapping[str, str] | None = None)
             {"stage": stage, "outs": {out.path: out.md5 for out in entry.outs}}
         )
     return tags
-
-
-def spec_params(role: str, card: ComponentCard) -> dict[str, str]:
-    """A component's name and everything in its fingerprint, below the name of its role."""
-    params = {role: card.name, f"{role}.provider": card.provider, f"{role}.version": card.version}
-    params |= {f"{role}.{key}": _plain(value) for key, value in card.settings.items()}
-    return params | {f"{role}.identity.{key}": _plain(value) for key, value in card.identity.items()}
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else canonical_json(value)
 
 
 def limit(max_tokens: int | None) -> str:

@@ -1,19 +1,24 @@
 """Evidence and score files → what MLflow shows. A projection: nothing here is measured or decided."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
 
 from driftledger.config import Tracking
 from driftledger.description_records import FidelityScore, TracScore
 from driftledger.layout import Layout
+from driftledger.ledger.chained import chain
 from driftledger.ledger.code import dirty_patch, packages
 from driftledger.ledger.evidence import Evidence
 from driftledger.question_records import QuestionScore
-from driftledger.records import ComponentCard, ScoreFile
-from driftledger.tracking.content import ComponentVersion, DatasetInput, Metric, RunContent
+from driftledger.records import ScoreFile
+from driftledger.shown import for_line
+from driftledger.tracking.components import all_of, spec_params
+from driftledger.tracking.content import DatasetInput, Metric, RunContent
 from driftledger.tracking.fidelity import fidelity_part
 from driftledger.tracking.genception import genception_part
-from driftledger.tracking.part import Artifacts, Part, place_of, spec_params
+from driftledger.tracking.part import Artifacts, Part, place_of
 from driftledger.tracking.questions import question_part
 from driftledger.tracking.store import push
 from driftledger.tracking.trac import trac_parts
@@ -37,15 +42,19 @@ def tracking_uri(tracking: Tracking) -> str:
 def show(layout: Layout, evidence: Sequence[Evidence], tracking: Tracking) -> str:
     """Let the current runs of the experiment be exactly those that ``evidence`` stands for; say what it took.
 
+    A run that is shown then gets its line of ``ledger.jsonl``, unless it has one.
+
     Raises:
-        LedgerError: the MLflow store cannot be used; nothing of ours is lost by that.
+        LedgerError: the MLflow store cannot be used, and no line is written; or the ledger cannot, and the runs are
+            shown. The next call does what is left to do.
     """
     contents = [run_content(layout, each) for each in evidence]
     lock = layout.state / "locks" / "track.lock"
     pushed = push(contents, tracking_uri=tracking_uri(tracking), experiment=tracking.experiment, lock=lock)
+    lines = chain.append(layout.ledger, evidence, layout.state / "locks" / "ledger.lock")
     return (
         f"MLflow experiment {tracking.experiment!r}: {pushed.created} runs created, {pushed.resumed} completed, "
-        f"{pushed.unchanged} unchanged"
+        f"{pushed.unchanged} unchanged; {lines} new in {layout.ledger.name}"
     )
 
 
@@ -73,22 +82,30 @@ def run_content(layout: Layout, evidence: Evidence) -> RunContent:
         fingerprint=evidence.fingerprint,
         params=params,
         tags=tags | _said(evidence) | {"mlflow.note.content": _note(evidence, parts)},
-        metrics=tuple(metric for part in parts for metric in part.metrics),
+        metrics=tuple(metric for part in parts for metric in _linked(part, part.metrics)),
         datasets=tuple(_datasets(evidence)),
-        generator=_version(cards.get("generator")),
+        components=all_of(part.components for part in parts),
         artifacts=artifacts,
-        late_metrics=lambda: _late(parts),
+        late_metrics=lambda: [metric for part in parts for metric in _linked(part, part.late_metrics())],
     )
 
 
-def _late(parts: Iterable[Part]) -> list[Metric]:
-    return [metric for part in parts for metric in part.late_metrics()]
+def _linked(part: Part, metrics: Iterable[Metric]) -> Iterator[Metric]:
+    """The metrics with the component versions that they are of."""
+    keys = tuple(component.key for component in part.components.measured)
+    return (replace(metric, of=keys) for metric in metrics)
+
+
+@cache
+def _packages() -> bytes:
+    """The same for every run of a push, and a third of a second to gather."""
+    return packages().encode()
 
 
 def _code_artifacts(layout: Layout, evidence: Evidence) -> Artifacts:
     artifacts: Artifacts = {
         EVIDENCE: lambda: evidence.model_dump_json(indent=2, by_alias=True).encode(),
-        "packages.txt": lambda: packages().encode(),
+        "packages.txt": _packages,
     }
     if evidence.code.dirty:
         artifacts["dirty.patch"] = lambda: dirty_patch(layout.root).encode(errors="surrogateescape")
@@ -100,14 +117,16 @@ def _said(evidence: Evidence) -> dict[str, str]:
     served: dict[str, set[str]] = {}
     for behind in evidence.behind:
         for role, versions in behind.score.served.items():
-            served.setdefault(role, set()).update(versions)
+            served.setdefault(role, set()).update(map(for_line, versions))
     tags = {f"{role}.served": ", ".join(sorted(versions)) for role, versions in served.items()}
     scores = [(f"{behind.score.benchmark}/{place_of(behind.score)}", behind.score) for behind in evidence.behind]
-    flags = [f"{place}: {flag}" for place, score in scores for flag in score.flags]
+    flags = [f"{place}: {for_line(flag)}" for place, score in scores for flag in score.flags]
     flags += [
         f"{len(each)} served versions of the {role} in this run" for role, each in served.items() if len(each) > 1
     ]
-    absent = [f"{place}/{metric}: {reason}" for place, score in scores for metric, reason in score.absent.items()]
+    absent = [
+        f"{place}/{metric}: {for_line(reason)}" for place, score in scores for metric, reason in score.absent.items()
+    ]
     return tags | {tag: "; ".join(sorted(said)) for tag, said in ((FLAGS, flags), (ABSENT, absent)) if said}
 
 
@@ -125,10 +144,3 @@ def _datasets(evidence: Evidence) -> Iterable[DatasetInput]:
         most = max(behind.score.total, inputs[key].samples if key in inputs else 0)
         inputs[key] = DatasetInput(name=behind.on, digest=behind.data.md5, source=behind.data.path, samples=most)
     return inputs.values()
-
-
-def _version(generator: ComponentCard | None) -> ComponentVersion | None:
-    if generator is None:
-        return None
-    params = spec_params("generator", generator)
-    return ComponentVersion("generator", generator.name, generator.fingerprint, params, tags={})

@@ -8,6 +8,7 @@ from driftledger.question_records import AnswerRecord, GradeRecord, QuestionScor
 from driftledger.records import read_jsonl
 from driftledger.reports.questions import HEADLINES
 from driftledger.shown import csv_text, for_csv
+from driftledger.tracking.components import components_of
 from driftledger.tracking.content import Metric
 from driftledger.tracking.part import Part, lock_tags, note_lines
 
@@ -22,6 +23,7 @@ def question_part(layout: Layout, behind: Behind[QuestionScore]) -> Part:
     return Part(
         metrics=[Metric(f"{folder}/{name}", value, dataset=score.question_set) for name, value in values.items()],
         note=note_lines(said, score.flags),
+        components=components_of(behind),
         params={"seed": str(score.inputs.grades.answers.seed)},
         tags=lock_tags(behind) | ({"judge": judge.name, "judge.fingerprint": judge.fingerprint} if judge else {}),
         artifacts={f"{folder}/answers.csv": partial(_answers_csv, layout, behind)},

@@ -7,6 +7,7 @@ last: that is the commit marker. Whatever is not FINISHED was cut short and is f
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,13 +19,20 @@ from driftledger.tracking import connection
 from driftledger.tracking.content import CURRENT, FINGERPRINT, DatasetInput, RunContent
 from driftledger.tracking.text import MAX_PARAM, MAX_TAG, clip, clipped
 
-_METRICS_PER_CALL = 500
+_METRICS_PER_CALL = 100
+"""With more, MLflow 3.17 fails to write rows again that are linked to a model and there already."""
+
 _TEXTS_PER_CALL = 20
-"""A server takes 1 MB per call: 500 metrics, or 20 texts of 8000 characters that JSON writes as six bytes each."""
+"""A server takes 1 MB per call: 20 texts of 8000 characters, which JSON writes as six bytes each."""
+
+_ARTIFACTS_AT_ONCE = 4
 
 _MAX_NAME = 250
 
 T = TypeVar("T")
+
+ModelIds = Mapping[str, str]
+"""Key of a component version → id of its logged model."""
 
 
 class Runs:
@@ -61,7 +69,7 @@ class Runs:
         """Move a run to MLflow's trash."""
         self._client.delete_run(run.info.run_id)
 
-    def fits(self, run: Run, content: RunContent, model_id: str | None) -> bool:
+    def fits(self, run: Run, content: RunContent, model_ids: ModelIds) -> bool:
         """Whether an unfinished run holds only what ``content`` says, in what MLflow does not let us overwrite."""
         run_id = run.info.run_id
         params = clipped(content.params, MAX_PARAM)
@@ -72,7 +80,7 @@ class Runs:
         return (
             whole.data.params.items() <= params.items()
             and {(held.dataset.name, held.dataset.digest) for held in inputs.dataset_inputs} <= datasets
-            and {held.model_id for held in inputs.model_inputs} <= {model_id}
+            and {held.model_id for held in inputs.model_inputs} <= set(model_ids.values())
             and all(
                 (held.key, held.step, held.value, held.timestamp) in rows
                 for key in whole.data.metrics
@@ -80,41 +88,45 @@ class Runs:
             )
         )
 
-    def fill(self, run: Run, content: RunContent, model_id: str | None) -> None:
+    def fill(self, run: Run, content: RunContent, model_ids: ModelIds) -> None:
         """Write everything ``content`` says, and FINISHED last.
 
         The run ends when it starts: it shows results, and has no duration of its own.
         """
-        run_id, start = run.info.run_id, run.info.start_time
+        with ThreadPoolExecutor(_ARTIFACTS_AT_ONCE) as pool:  # pictures are drawn while the store is written to
+            artifacts = {path: pool.submit(make) for path, make in content.artifacts.items()}
+            self._log(run, content, model_ids)
+            if artifacts:
+                self._upload(run.info.run_id, content.name, artifacts)
+        self._client.set_terminated(run.info.run_id, "FINISHED", end_time=run.info.start_time)
+
+    def _log(self, run: Run, content: RunContent, model_ids: ModelIds) -> None:
+        run_id = run.info.run_id
         tags = {**clipped(content.tags, MAX_TAG), FINGERPRINT: content.fingerprint, CURRENT: "true"}
         self._client.log_inputs(
             run_id,
             datasets=[_dataset_entity(dataset) for dataset in content.datasets],
-            models=[entities.LoggedModelInput(model_id)] if model_id else [],
+            models=[entities.LoggedModelInput(model_id) for model_id in model_ids.values()],
         )
-        for metrics in _chunks(_metric_entities(content, start, model_id), _METRICS_PER_CALL):
-            self._client.log_batch(run_id, metrics=metrics, synchronous=True)
+        for rows in _metric_rows(content, run.info.start_time, model_ids):
+            for metrics in _chunks(rows, _METRICS_PER_CALL):
+                self._client.log_batch(run_id, metrics=metrics, synchronous=True)
         for params in _chunks(_items(entities.Param, clipped(content.params, MAX_PARAM)), _TEXTS_PER_CALL):
             self._client.log_batch(run_id, params=params, synchronous=True)
         for some in _chunks(_items(entities.RunTag, tags), _TEXTS_PER_CALL):
             self._client.log_batch(run_id, tags=some, synchronous=True)
-        self._upload(run_id, content)
-        self._client.set_terminated(run_id, "FINISHED", end_time=start)
 
-    def _upload(self, run_id: str, content: RunContent) -> None:
-        if not content.artifacts:
-            return
+    def _upload(self, run_id: str, name: str, artifacts: Mapping[str, Future[bytes]]) -> None:
         with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
-            for path, make in content.artifacts.items():
+            for path, made in artifacts.items():
                 file = Path(folder, path)
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(make())
+                file.write_bytes(made.result())
             try:
                 self._client.log_artifacts(run_id, folder)
             except OSError as error:
                 raise LedgerError(
-                    f"the artifacts of run {content.name!r} cannot be stored ({error}); "
-                    "mend that, then run 'driftledger track'"
+                    f"the artifacts of run {name!r} cannot be stored ({error}); mend that, then run 'driftledger track'"
                 ) from None
 
 
@@ -131,21 +143,27 @@ def _dataset_entity(dataset: DatasetInput) -> entities.DatasetInput:
     )
 
 
-def _metric_entities(content: RunContent, start: int, model_id: str | None) -> list[entities.Metric]:
-    """All rows at the run's start time, so that writing one again is a no-op; a dataset's rows name the model."""
+def _metric_rows(content: RunContent, start: int, model_ids: ModelIds) -> Iterator[list[entities.Metric]]:
+    """All rows at the run's start time, so that writing one again is a no-op for the run.
+
+    A row names one model only: a metric that is of several components is written once for each of them.
+    """
     digests = {dataset.name: dataset.digest for dataset in content.datasets}
-    return [
-        entities.Metric(
-            metric.key,
-            metric.value,
-            start,
-            metric.step,
-            model_id=model_id if metric.dataset else None,
-            dataset_name=metric.dataset,
-            dataset_digest=digests[metric.dataset] if metric.dataset else None,
-        )
-        for metric in content.every_metric()
-    ]
+    metrics = content.every_metric()
+    for place in range(max((len(metric.of) for metric in metrics), default=0) or 1):
+        yield [
+            entities.Metric(
+                metric.key,
+                metric.value,
+                start,
+                metric.step,
+                model_id=model_ids[metric.of[place]] if metric.of else None,
+                dataset_name=metric.dataset,
+                dataset_digest=digests[metric.dataset] if metric.dataset else None,
+            )
+            for metric in metrics
+            if place < (len(metric.of) or 1)
+        ]
 
 
 def _items(entity: type[T], values: Mapping[str, str]) -> list[T]:

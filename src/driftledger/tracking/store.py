@@ -76,8 +76,8 @@ class _Push:
 
     def all(self, contents: Sequence[RunContent]) -> Pushed:
         outcomes = [self._settle(content) for content in contents]
-        generators = [content.generator for content in contents if content.generator]
-        for component in {generator.name: generator for generator in generators}.values():
+        components = [component for content in contents for component in content.components]
+        for component in {component.registered_name: component for component in components}.values():
             self._versions.use(component)
         self._let_go()
         return Pushed(outcomes.count("created"), outcomes.count("resumed"), outcomes.count("unchanged"))
@@ -89,11 +89,11 @@ class _Push:
             self._kept.add(finished.info.run_id)
             self._runs.mark(finished, current=True)
             return "unchanged"
-        model_id = self._versions.publish(content.generator) if content.generator else None
-        leftover = next((run for run in known if self._runs.fits(run, content, model_id)), None)
+        model_ids = {component.key: self._versions.publish(component) for component in content.components}
+        leftover = next((run for run in known if self._runs.fits(run, content, model_ids)), None)
         run = leftover or self._runs.create(content)
         self._kept.add(run.info.run_id)
-        self._runs.fill(run, content, model_id)
+        self._runs.fill(run, content, model_ids)
         return "resumed" if leftover else "created"
 
     def _known(self, fingerprint: str) -> "list[Run]":

@@ -9,6 +9,7 @@ from driftledger.layout import Layout, samples_file
 from driftledger.ledger.evidence import Behind
 from driftledger.records import ComponentCard, SampleEntry, read_jsonl
 from driftledger.shown import csv_text, for_csv
+from driftledger.tracking.components import components_of, spec_params
 from driftledger.tracking.content import Metric
 from driftledger.tracking.costs import cost_metrics, describe_calls
 from driftledger.tracking.part import (
@@ -20,7 +21,6 @@ from driftledger.tracking.part import (
     number,
     place_of,
     some_of,
-    spec_params,
 )
 
 
@@ -46,6 +46,7 @@ def _part(layout: Layout, behind: Behind[TracScore], headline: TracScore) -> Par
     return Part(
         metrics=tuple(_metrics(score, prefix)),
         note=note_lines(f"**{score.dataset}**: {said}", score.flags),
+        components=components_of(behind),
         params=_params(score, headline),
         tags=lock_tags(behind, {"describe": f"{score.dataset}/{score.description}", "trac": place_of(score)})
         | {f"{role}.fingerprint": card.fingerprint for role, card in _cards(score, headline).items()},

@@ -1,19 +1,38 @@
-"""Component versions in MLflow: a logged model per fingerprint, and a registered version that points at it."""
+"""Component versions in MLflow: a logged model per fingerprint, and a registered version that points at it.
+
+MLflow's page of a logged model lists the runs whose metrics are linked to it, and a run's page its model inputs: that
+is how MLflow answers which runs used a version. The registry gathers the versions of a name.
+"""
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import mlflow
 from mlflow import MlflowClient
 from mlflow.entities import LoggedModel, LoggedModelStatus
+from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
+from driftledger.canonical import canonical_json
+from driftledger.tracking import connection
 from driftledger.tracking.content import FINGERPRINT, ComponentVersion
-from driftledger.tracking.text import MAX_PARAM, MAX_TAG, clipped
+from driftledger.tracking.text import MAX_PARAM, clipped
 
 ALIAS = "current"
+SERVED = "served"
+"""Tag of logged models and registered versions: a JSON list of all that the service ever said it was."""
+
+MAX_SERVED = 50
+"""A service that calls itself something else at every call would fill the tag."""
+
+_AND_MORE = "…"
+_MAX_TAG = 5000
+_NOTE = "mlflow.note.content"
+"""Tag by which MLflow's page of a logged model shows a description."""
+
 _IS_EXTERNAL = {"mlflow.model.isExternal": "true"}
 """What MLflow's own ``create_external_model`` sets: the weights are not in this store."""
 
@@ -21,86 +40,148 @@ _VERSIONS_OF_MODEL = "mlflow.modelVersions"
 """Tag by which MLflow's pages lead from a logged model to its registered version."""
 
 
+class _Published(NamedTuple):
+    """What the store holds of a component version; the tags are kept up with what is written."""
+
+    model_id: str
+    version: str
+    model_tags: dict[str, str]
+    version_tags: dict[str, str]
+
+
 class Versions:
-    """The component versions of one experiment. Everything is looked up by fingerprint before it is made."""
+    """The component versions of one experiment. Everything is looked up by fingerprint before it is made.
+
+    Looked up one by one: a list of all logged models would bring all metrics of all runs with it.
+    """
 
     def __init__(self, client: MlflowClient, tracking_uri: str, experiment_id: str) -> None:
         self._client = client
         self._tracking_uri = tracking_uri
         self._experiment_id = experiment_id
-        self._model_ids: dict[str, str] = {}
+        self._published: dict[str, _Published] = {}
+        self._registered: dict[str, list[ModelVersion]] = {}
 
     def publish(self, component: ComponentVersion) -> str:
-        """Make the logged model and the registered version where they are missing; return the model's id."""
-        if component.fingerprint not in self._model_ids:
+        """Make the logged model and the registered version where they are missing; return the model's id.
+
+        What an earlier version of this program left out is added: tags, descriptions, what services said they were.
+        """
+        held = self._published.get(component.key)
+        if held is None:
             model = self._logged_model(component)
             version = self._registered_version(component, model.model_id)
-            if _VERSIONS_OF_MODEL not in model.tags:  # a server sets it too, a database does not
-                held = [{"name": registered_name(component), "version": version}]
-                self._client.set_logged_model_tags(model.model_id, {_VERSIONS_OF_MODEL: json.dumps(held)})
-            self._model_ids[component.fingerprint] = str(model.model_id)
-        return self._model_ids[component.fingerprint]
+            held = _Published(model.model_id, str(version.version), dict(model.tags), dict(version.tags))
+            self._published[component.key] = held
+        self._complete(held, component)
+        return held.model_id
 
     def use(self, component: ComponentVersion) -> None:
-        """Let the alias ``current`` of the registered model name this version."""
-        name = registered_name(component)
+        """Let the alias ``current`` of the registered model name this version, where it has been published."""
+        name = component.registered_name
         try:
             held = self._client.get_model_version_by_alias(name, ALIAS).tags.get(FINGERPRINT)
         except MlflowException as error:
             _expect(error, "RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")  # no such model, no such alias
             held = None
-        if held != component.fingerprint:
-            version = self._registered_version(component, self.publish(component))
-            self._client.set_registered_model_alias(name, ALIAS, str(version))
+        if held != component.fingerprint and (version := self._known(component)):
+            self._client.set_registered_model_alias(name, ALIAS, str(version.version))
+
+    def _complete(self, held: _Published, component: ComponentVersion) -> None:
+        registered = canonical_json([{"name": component.registered_name, "version": int(held.version)}])
+        wanted = _tags(component)
+        on_model = wanted | {_NOTE: component.description, _VERSIONS_OF_MODEL: registered}
+        if lacking := _lacking(held.model_tags, on_model, component.served):
+            self._client.set_logged_model_tags(held.model_id, lacking)
+            held.model_tags.update(lacking)
+        for key, value in _lacking(held.version_tags, wanted, component.served).items():
+            self._client.set_model_version_tag(component.registered_name, held.version, key, value)
+            held.version_tags[key] = value
 
     def _logged_model(self, component: ComponentVersion) -> LoggedModel:
-        found = self._client.search_logged_models(
+        found = connection.all_pages(
+            self._client.search_logged_models,
             [self._experiment_id],
-            filter_string=f"tags.`{FINGERPRINT}` = '{component.fingerprint}'",
+            filter_string=f"name = '{component.name}' AND tags.`{FINGERPRINT}` = '{component.fingerprint}'",
             order_by=[{"field_name": "creation_timestamp", "ascending": True}],
         )
-        model = (
-            found[0]
-            if found
-            else self._client.create_logged_model(
+        model = next((model for model in found if model.model_type == component.kind), None)
+        if model is None:
+            model = self._client.create_logged_model(
                 self._experiment_id,
                 component.name,
-                tags=_IS_EXTERNAL | _tags(component),
+                tags=_IS_EXTERNAL | _lacking({}, _tags(component) | {_NOTE: component.description}, component.served),
                 params=clipped(component.params, MAX_PARAM),
                 model_type=component.kind,
             )
-        )
         if model.status != LoggedModelStatus.READY:
             self._client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
         return model
 
-    def _registered_version(self, component: ComponentVersion, model_id: str) -> int:
-        name = registered_name(component)
-        found = [
-            int(version.version)
-            for version in self._client.search_model_versions(f"name = '{name}'")
-            if version.tags.get(FINGERPRINT) == component.fingerprint
-        ]
-        if found:
-            return min(found)
+    def _known(self, component: ComponentVersion) -> ModelVersion | None:
+        """The registered version with this fingerprint; of several, the first."""
+        name = component.registered_name
+        if name not in self._registered:
+            self._registered[name] = connection.all_pages(self._client.search_model_versions, f"name = '{name}'")
+        same = [each for each in self._registered[name] if each.tags.get(FINGERPRINT) == component.fingerprint]
+        return min(same, key=lambda each: int(each.version), default=None)
+
+    def _registered_version(self, component: ComponentVersion, model_id: str) -> ModelVersion:
+        name, version = component.registered_name, self._known(component)
+        if version is None:
+            self._registered_model(component)
+            with _global_uri(self._tracking_uri):
+                version = self._client.create_model_version(
+                    name,
+                    f"models:/{model_id}",
+                    tags=_lacking({}, _tags(component), component.served),
+                    description=component.description,
+                    model_id=model_id,
+                    await_creation_for=0,
+                )
+            self._registered[name].append(version)
+        elif component.description and not version.description:
+            self._registered_model(component)  # before the version's, which says that both are done
+            self._client.update_model_version(name, version.version, component.description)
+        return version
+
+    def _registered_model(self, component: ComponentVersion) -> None:
+        name, description = component.registered_name, _about(component)
         try:
-            self._client.create_registered_model(name)
+            self._client.create_registered_model(name, description=description)
         except MlflowException as error:
             _expect(error, "RESOURCE_ALREADY_EXISTS")
-        with _global_uri(self._tracking_uri):
-            made = self._client.create_model_version(
-                name, f"models:/{model_id}", tags=_tags(component), model_id=model_id, await_creation_for=0
-            )
-        return int(made.version)
+            if not self._client.get_registered_model(name).description:
+                self._client.update_registered_model(name, description)
 
 
-def registered_name(component: ComponentVersion) -> str:
-    """For instance ``generator.painter``."""
-    return f"{component.kind}.{component.name}"
+def _about(component: ComponentVersion) -> str:
+    return (
+        f"The {component.kind} `{component.name}`, a version per fingerprint: whatever can change what comes out makes "
+        f"another. The alias `{ALIAS}` names the version that is at work in what is selected now."
+    )
 
 
 def _tags(component: ComponentVersion) -> dict[str, str]:
-    return clipped(component.tags, MAX_TAG) | {FINGERPRINT: component.fingerprint}
+    return clipped(component.tags, _MAX_TAG) | {FINGERPRINT: component.fingerprint}
+
+
+def _lacking(held: Mapping[str, str], wanted: Mapping[str, str], served: Collection[str]) -> dict[str, str]:
+    """Of the wanted tags those that are not there; what is there stays, except that :data:`SERVED` grows."""
+    lacking = {key: value for key, value in wanted.items() if value and key not in held}
+    said = _served(held.get(SERVED, "[]"), served)
+    return lacking | ({SERVED: said} if served and said != held.get(SERVED) else {})
+
+
+def _served(held: str, new: Collection[str]) -> str:
+    """The tag with ``new`` in it: sorted, and cut where it is too long, so that the order of pushes does not matter."""
+    try:
+        known = {str(each) for each in json.loads(held)}
+    except (ValueError, TypeError):  # someone wrote something else there
+        known = set()
+    names = sorted((known | set(new)) - {_AND_MORE})
+    more = [_AND_MORE] if _AND_MORE in known or len(names) > MAX_SERVED else []
+    return canonical_json(names[:MAX_SERVED] + more)
 
 
 def _expect(error: MlflowException, *codes: str) -> None:

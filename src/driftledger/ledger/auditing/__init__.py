@@ -1,0 +1,1 @@
+"""Where a score comes from, and what a version touched: questions to the working tree, Git history and MLflow."""

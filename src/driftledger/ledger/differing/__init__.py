@@ -1,0 +1,1 @@
+"""What changed between two Git revisions: components, data, scores, and how answers are read."""

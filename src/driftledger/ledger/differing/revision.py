@@ -1,0 +1,130 @@
+"""A project as a Git revision has it, or as it lies here now: read without checking anything out."""
+
+import io
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from driftledger.errors import LedgerError
+from driftledger.ledger.evidence import AnyScore
+from driftledger.ledger.lock import LOADER, LockedFile, LockEntry, parse_lock
+
+_SCORES = "reports/scores/"
+_ANY_SCORE: TypeAdapter[AnyScore] = TypeAdapter(AnyScore)
+
+
+class Scores(NamedTuple):
+    """The score files that ``dvc.lock`` speaks of, by path."""
+
+    read: dict[str, AnyScore]
+    unread: list[str]
+    """Those that this version cannot read, with the reason."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state of a project; without a commit it is the workspace."""
+
+    root: Path
+    name: str
+    commit: str | None
+
+    @cached_property
+    def params(self) -> dict[str, Any]:
+        """``params.yaml``, as it is written; empty where there is none.
+
+        Raises:
+            LedgerError: it is no YAML mapping.
+        """
+        [data] = self.read(["params.yaml"])
+        try:
+            content = {} if data is None else yaml.load(data.decode(), Loader=LOADER) or {}
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise LedgerError(f"params.yaml of {self.name} is not YAML ({type(error).__name__}); mend it") from None
+        if not isinstance(content, dict):
+            raise LedgerError(f"params.yaml of {self.name} holds no mapping; mend it")
+        return content
+
+    @cached_property
+    def lock(self) -> dict[str, LockEntry]:
+        """Stage name → entry of ``dvc.lock``; empty where there is none.
+
+        Raises:
+            LedgerError: it is not a ``dvc.lock``.
+        """
+        [data] = self.read(["dvc.lock"])
+        return {} if data is None else parse_lock(data, f"dvc.lock of {self.name}")
+
+    @cached_property
+    def scores(self) -> Scores:
+        paths = sorted(
+            out.path
+            for entry in self.lock.values()
+            for out in entry.outs
+            if out.path.startswith(_SCORES) and out.path.endswith(".json")
+        )
+        found, unread = {}, []
+        for path, data in zip(paths, self.read(paths), strict=True):
+            try:
+                if data is not None:
+                    found[path] = _ANY_SCORE.validate_json(data)
+            except ValidationError as error:
+                problem = error.errors(include_url=False)[0]["msg"]
+                unread.append(f"{path} of {self.name} is no score that this version can read ({problem:.200})")
+        return Scores(found, unread)
+
+    def data(self, stage: str) -> dict[str, LockedFile]:
+        """Name → what the stage ``dataset@name``, for instance, wrote first."""
+        named = {name.partition("@")[2]: entry for name, entry in self.lock.items() if name.startswith(f"{stage}@")}
+        return {name: entry.outs[0] for name, entry in named.items() if entry.outs}
+
+    def read(self, paths: Sequence[str]) -> list[bytes | None]:
+        """The files at these paths, relative to the top folder; None for one that is not there."""
+        if self.commit is None:
+            return [path.read_bytes() if path.is_file() else None for path in (self.root / each for each in paths)]
+        return list(_blobs(self.root, self.commit, paths)) if paths else []
+
+
+def workspace(root: Path) -> Snapshot:
+    """The project as it lies here now."""
+    return Snapshot(root, "the workspace", None)
+
+
+def revision(root: Path, name: str) -> Snapshot:
+    """The project at a commit, tag or branch.
+
+    Raises:
+        LedgerError: there is no such revision, or no Git repository.
+    """
+    said = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if said is None:
+        raise LedgerError(f"the revision {name!r:.100} cannot be read; name a commit, tag or branch of this repository")
+    return Snapshot(root, name, said.decode().strip())
+
+
+def git(root: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
+    """What Git says; None where it fails or is not installed."""
+    try:
+        done = subprocess.run(["git", "-C", str(root), *arguments], input=stdin, capture_output=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _blobs(root: Path, commit: str, paths: Sequence[str]) -> Iterator[bytes | None]:
+    """One process for all of them; a name that Git could not take on one line is not there."""
+    asked = "".join(f"{commit}:./{path if path.isprintable() else ''}\n" for path in paths)
+    out = io.BytesIO(git(root, "cat-file", "--batch", stdin=asked.encode()) or b"")
+    for _ in paths:
+        head = out.readline().split()
+        if len(head) != 3:  # "<name> missing"
+            yield None
+        else:
+            data = out.read(int(head[2]) + 1)[:-1]
+            yield data if head[1] == b"blob" else None

@@ -1,0 +1,42 @@
+"""What checking the ledger finds: what does not hold, what nobody can check here, and how much was checked."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+Kind = Literal["bytes", "numbers", "missing"]
+"""A file or lock entry is not the one that the ledger speaks of; a score is not what its records give; evidence that
+should be there is not."""
+
+
+class Finding(NamedTuple):
+    """One thing that does not hold."""
+
+    kind: Kind
+    where: str
+    """A path, a stage of ``dvc.lock``, a line of the ledger, or ``path: metric``."""
+    what: str
+
+
+class Unchecked(NamedTuple):
+    """One thing that cannot be checked here, and why."""
+
+    where: str
+    why: str
+
+
+@dataclass
+class Report:
+    """What several checks found, together."""
+
+    findings: list[Finding] = field(default_factory=list)
+    unchecked: list[Unchecked] = field(default_factory=list)
+    checked: Counter[str] = field(default_factory=Counter)
+    """What was looked at, ``files`` for instance, and how many of it."""
+
+    @property
+    def holds(self) -> bool:
+        return not self.findings
+
+    def __add__(self, other: "Report") -> "Report":
+        return Report(self.findings + other.findings, self.unchecked + other.unchecked, self.checked + other.checked)
