@@ -2,27 +2,21 @@
 
 from driftledger.benchmarks.fidelity import redraw as redrawing
 from driftledger.benchmarks.fidelity import score as faithfulness
-from driftledger.benchmarks.genception import chain as chains
+from driftledger.benchmarks.genception.chain import ChainProtocol
 from driftledger.components import Generator, Model
 from driftledger.layout import Combination, samples_file
 from driftledger.project import Project
 from driftledger.ratings import Rating, read_ratings
-from driftledger.records import new_folder, read_samples, write_json, write_jsonl
-from driftledger.stages.spending import say_spent
+from driftledger.records import read_samples, write_json, write_jsonl
+from driftledger.stages.genception import collect_chains
 
 
 def redraw(project: Project, dataset: str, model: str, generator: str) -> None:
     """Collect one description and one redrawing per image."""
     source, target = project.layout.dataset(dataset), project.layout.redraws(dataset, model, generator)
     protocol = redraw_protocol(project, dataset, project.model(model), project.generator(generator))
-    with project.only_one(target), project.store() as store:
-        samples = redrawing.to_redraw(read_samples(source))
-        collected = chains.collect(protocol, samples, store, f"{dataset} · {model} · {generator}")
-        for component in (protocol.model, protocol.generator):
-            say_spent(component, store)
-        chains.check_failures(collected, project.settings.fidelity.min_coverage, "fidelity")
-        with new_folder(target) as folder:
-            chains.write_chains(folder, protocol, (model, generator), collected)
+    samples, least = redrawing.to_redraw(read_samples(source)), project.settings.fidelity.min_coverage
+    collect_chains(project, protocol, samples, target, (model, generator), ("fidelity", least))
 
 
 def fidelity(project: Project, dataset: str, combination: Combination) -> None:
@@ -43,7 +37,7 @@ def fidelity(project: Project, dataset: str, combination: Combination) -> None:
         write_json(target, score_file)
 
 
-def redraw_protocol(project: Project, dataset: str, model: Model, generator: Generator) -> chains.ChainProtocol:
+def redraw_protocol(project: Project, dataset: str, model: Model, generator: Generator) -> ChainProtocol:
     """How this model describes, and this generator redraws, the images of a dataset that is built.
 
     Raises:

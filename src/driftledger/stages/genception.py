@@ -1,5 +1,8 @@
 """GenCeption: chains, and how far they drift."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from driftledger.benchmarks.genception import chain as chains
 from driftledger.benchmarks.genception import drift as drifts
 from driftledger.components import Generator, Model
@@ -7,19 +10,39 @@ from driftledger.layout import Combination, samples_file
 from driftledger.project import Project
 from driftledger.records import new_folder, read_samples, write_json, write_jsonl
 from driftledger.stages.spending import say_spent
+from driftledger.types import Sample
 
 
 def chain(project: Project, dataset: str, model: str, generator: str) -> None:
     """Collect one model's and generator's chains over a dataset."""
     source, target = project.layout.dataset(dataset), project.layout.chain(dataset, model, generator)
     protocol = chain_protocol(project, dataset, project.model(model), project.generator(generator))
+    least = project.settings.genception.min_coverage
+    collect_chains(project, protocol, read_samples(source), target, (model, generator), ("genception", least))
+
+
+def collect_chains(
+    project: Project,
+    protocol: chains.ChainProtocol,
+    samples: Sequence[Sample],
+    target: Path,
+    names: tuple[str, str],
+    required: tuple[str, float],
+) -> None:
+    """Collect chains and write them to ``target``.
+
+    Args:
+        names: of the model and the generator.
+        required: which benchmark it is for, and its ``min_coverage``.
+    """
+    benchmark, min_coverage = required
     with project.only_one(target), project.store() as store:
-        collected = chains.collect(protocol, read_samples(source), store, f"{dataset} · {model} · {generator}")
+        collected = chains.collect(protocol, samples, store, " · ".join((protocol.dataset.name, *names)))
         for component in (protocol.model, protocol.generator):
             say_spent(component, store)
-        chains.check_failures(collected, project.settings.genception.min_coverage, "genception")
+        chains.check_failures(collected, min_coverage, benchmark)
         with new_folder(target) as folder:
-            chains.write_chains(folder, protocol, (model, generator), collected)
+            chains.write_chains(folder, protocol, names, collected)
 
 
 def drift(project: Project, dataset: str, combination: Combination) -> None:
