@@ -115,13 +115,12 @@ def score(
 
 def _redrawings(samples: Sequence[Sample], records: Sequence[ChainRecord], folder: Path) -> list[_Redrawing]:
     by_sample = {record.sample: record for record in records}
-    found = []
-    for sample in samples:
-        record = by_sample.get(sample.id)
-        drawn = record is not None and record.image is not None
-        image = ImageFile(folder / record.image, record.image_sha256 or "") if drawn else None  # type: ignore[union-attr, operator]
-        found.append(_Redrawing(sample, record, image))
-    return found
+    drawn = {
+        record.sample: ImageFile(folder / record.image, record.image_sha256 or "")
+        for record in records
+        if record.image is not None
+    }
+    return [_Redrawing(sample, by_sample.get(sample.id), drawn.get(sample.id)) for sample in samples]
 
 
 def _check_coverage(redrawn: Sequence[_Redrawing], reached: Sequence[_Redrawing], settings: Fidelity) -> None:
