@@ -31,6 +31,17 @@ def sha256_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def md5_bytes(data: bytes) -> str:
+    """Hex MD5, by which DVC knows a file; no protection against anyone."""
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def md5_file(path: Path) -> str:
+    """The same of a file, read piece by piece."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
 def sha256_file(path: Path) -> str:
     """Hex SHA-256 of a file's bytes."""
     with path.open("rb") as file:

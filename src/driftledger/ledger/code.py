@@ -1,10 +1,11 @@
 """Which code was at work: the Git commit, what differed from it, and the installed packages."""
 
-import subprocess
 from importlib.metadata import distributions
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
+
+from driftledger.ledger.git import git_text
 
 PATCH_LIMIT = 1_000_000
 _PLAIN_DIFF = ("--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
@@ -22,8 +23,8 @@ class CodeVersion(BaseModel):
 
 def code_version(root: Path) -> CodeVersion:
     """Read the Git state of ``root``."""
-    commit = _git(root, "rev-parse", "--verify", "HEAD")
-    status = _git(root, "status", "--porcelain", "-z") or ""
+    commit = git_text(root, "rev-parse", "--verify", "HEAD")
+    status = git_text(root, "status", "--porcelain", "-z") or ""
     entries = [entry for entry in status.split("\0") if entry]
     untracked = sorted(entry[3:] for entry in entries if entry.startswith("?? "))
     return CodeVersion(commit=commit.strip() if commit else None, dirty=bool(entries), untracked=untracked)
@@ -34,7 +35,7 @@ def dirty_patch(root: Path) -> str:
 
     Bytes that are not UTF-8 are lone surrogates in it: encode it with ``surrogateescape``.
     """
-    patch = _git(root, "diff", *_PLAIN_DIFF, "HEAD", errors="surrogateescape") or ""
+    patch = git_text(root, "diff", *_PLAIN_DIFF, "HEAD", errors="surrogateescape") or ""
     if len(patch) <= PATCH_LIMIT:
         return patch
     return patch[:PATCH_LIMIT] + f"\n# cut here: {len(patch) - PATCH_LIMIT} more characters\n"
@@ -44,11 +45,3 @@ def packages() -> str:
     """Name and version of every installed distribution, one per line."""
     names = {f"{each.metadata['Name']}=={each.version}" for each in distributions()}
     return "".join(f"{name}\n" for name in sorted(names, key=str.casefold))
-
-
-def _git(root: Path, *arguments: str, errors: str = "replace") -> str | None:
-    try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=False)
-    except FileNotFoundError:
-        return None
-    return done.stdout.decode(errors=errors) if done.returncode == 0 else None

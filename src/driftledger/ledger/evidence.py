@@ -1,6 +1,5 @@
 """What links a combination's scores to bytes, components, versions and code."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 
-from driftledger.canonical import sha256_of
+from driftledger.canonical import md5_file, sha256_of
 from driftledger.description_records import FidelityScore, TracInputs, TracScore
 from driftledger.errors import LedgerError
 from driftledger.layout import (
@@ -162,10 +161,15 @@ def _ways(layout: Layout, selected: Selected, combination: Combination) -> Itera
         yield _Way(QuestionScore, steps)
 
 
+def steps_behind(layout: Layout, selected: Selected, combination: Combination) -> Iterator[dict[str, Path]]:
+    """For each score of a run, the stages from the data to it, each with the output that leads on."""
+    return (way.steps for way in _ways(layout, selected, combination))
+
+
 def stages_behind(layout: Layout, selected: Selected, combinations: Sequence[Combination]) -> list[str]:
     """The stages behind these runs, by name, each once; those that others read come first."""
-    ways = (way for combination in combinations for way in _ways(layout, selected, combination))
-    return list(dict.fromkeys(stage for way in ways for stage in way.steps))
+    ways = (steps for combination in combinations for steps in steps_behind(layout, selected, combination))
+    return list(dict.fromkeys(stage for steps in ways for stage in steps))
 
 
 def read_evidence(layout: Layout, selected: Selected, combination: Combination) -> Evidence:
@@ -228,8 +232,7 @@ def _behind(layout: Layout, lock: dict[str, LockEntry], way: _Way) -> Behind[Any
 
 def _check_md5(path: Path, locked: LockedFile) -> None:
     try:
-        with path.open("rb") as file:
-            md5 = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        md5 = md5_file(path)
     except FileNotFoundError:
         raise LedgerError(f"{locked.path} is missing; run 'dvc repro', or 'git checkout {locked.path}'") from None
     if md5 != locked.md5:

@@ -1,11 +1,11 @@
 """Whether the code that runs here is the code that a stage ran."""
 
-import hashlib
-import json
 from collections.abc import Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 
+from driftledger.canonical import md5_file
 from driftledger.ledger.lock import LockEntry
+from driftledger.ledger.stored.manifests import manifest_md5
 
 _PACKAGE = Path(__file__).parent.parent
 _PREFIX = "src/driftledger/"
@@ -18,16 +18,10 @@ def other_code(entries: Sequence[LockEntry]) -> list[str]:
 
 
 def _md5(path: Path) -> str | None:
-    """As DVC has it: a folder's is over the sorted list of its files, ``__pycache__`` left out."""
+    """As DVC has it: a folder's is over its files, ``__pycache__`` left out."""
     if path.is_file():
-        return _hash(path.read_bytes())
+        return md5_file(path)
     if not path.is_dir():
         return None
     files = [file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
-    names = sorted((file.relative_to(path) for file in files), key=PurePath.as_posix)
-    entries = [{"md5": _hash((path / name).read_bytes()), "relpath": name.as_posix()} for name in names]
-    return _hash(json.dumps(entries, sort_keys=True).encode()) + ".dir"
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+    return manifest_md5({file.relative_to(path).as_posix(): md5_file(file) for file in files})

@@ -11,22 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
-from driftledger.layout import (
-    Combination,
-    Layout,
-    answer_stage,
-    chain_stage,
-    dataset_stage,
-    describe_stage,
-    drift_stage,
-    fidelity_stage,
-    grade_stage,
-    question_set_stage,
-    redraw_stage,
-    score_stage,
-    trac_stage,
-)
-from driftledger.ledger.evidence import Selected
+from driftledger.layout import Combination, Layout
+from driftledger.ledger.evidence import Selected, steps_behind
 
 SCORES = "reports/scores"
 
@@ -146,35 +132,9 @@ def stages_behind(path: str) -> dict[str, str]:
     >>> stages_behind("reports/scores/questions/exam/seer.json")["answer@exam-seer"]
     'data/answers/exam/seer'
     """
-    at, names = Layout(Path()), _names(path)
-    steps: dict[str, Path] = {}
-    match names:
-        case ["genception", on, model, generator, encoder]:
-            steps = {
-                dataset_stage(on): at.dataset(on),
-                chain_stage(on, model, generator): at.chain(on, model, generator),
-                drift_stage(on, Combination(model, generator, encoder)): Path(path),
-            }
-        case ["fidelity", on, model, generator, encoder]:
-            steps = {
-                dataset_stage(on): at.dataset(on),
-                redraw_stage(on, model, generator): at.redraws(on, model, generator),
-                fidelity_stage(on, Combination(model, generator, encoder)): Path(path),
-            }
-        case ["trac", on, model, description, encoder]:
-            steps = {
-                dataset_stage(on): at.dataset(on),
-                describe_stage(on, model, description): at.descriptions(on, model, description),
-                trac_stage(on, model, description, encoder): Path(path),
-            }
-        case ["questions", on, model]:
-            steps = {
-                question_set_stage(on): at.question_set(on),
-                answer_stage(on, model): at.answers(on, model),
-                grade_stage(on, model): at.grades(on, model),
-                score_stage(on, model): Path(path),
-            }
-    return {stage: place.as_posix() for stage, place in steps.items()}
+    selection = selection_of(path)
+    ways = steps_behind(Layout(Path()), *selection) if selection else ()
+    return {stage: place.as_posix() for steps in ways for stage, place in steps.items()}
 
 
 def folders_behind(path: str, outs: Mapping[str, str]) -> dict[str, str]:

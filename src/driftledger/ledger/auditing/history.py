@@ -5,7 +5,6 @@ without a remote. Commits that share a state share the work, and what is read fr
 store: a second question reads next to nothing.
 """
 
-import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from driftledger.canonical import md5_bytes
 from driftledger.errors import DriftledgerError
 from driftledger.layout import Combination, Layout
 from driftledger.ledger import evidence as evidence_module
@@ -171,7 +171,7 @@ class History:
         if kept is None:
             data = self._git.read(blob)
             facts = facts_of(data)
-            kept = {"md5": _md5(data), "facts": None if facts is None else facts.model_dump(mode="json")}
+            kept = {"md5": md5_bytes(data), "facts": None if facts is None else facts.model_dump(mode="json")}
             self._remembered.keep("score", blob, kept)
         return Stored(kept["md5"], None if kept["facts"] is None else ScoreFacts.model_validate(kept["facts"]))
 
@@ -188,7 +188,7 @@ class History:
 
 def _rules() -> str:
     """Another string whenever the code changes by which runs get their fingerprints."""
-    return _md5(Path(evidence_module.__file__).read_bytes())
+    return md5_bytes(Path(evidence_module.__file__).read_bytes())
 
 
 def outs_of(lock: bytes) -> dict[str, str]:
@@ -212,7 +212,3 @@ def selection_in(params: bytes) -> tuple[Selected, list[Combination]]:
         return Selected(**names), combinations
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError):
         return Selected(), []
-
-
-def _md5(data: bytes) -> str:
-    return hashlib.md5(data, usedforsecurity=False).hexdigest()

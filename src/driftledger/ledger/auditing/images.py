@@ -4,14 +4,13 @@ Every list of images that the ledger has, ``samples.jsonl``, ``records.jsonl`` a
 the hash. That needs no index that could be out of date: a processor looks through several gigabytes of text per second.
 """
 
-import hashlib
 import json
 import mmap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from driftledger.canonical import sha256_bytes
+from driftledger.canonical import md5_bytes, sha256_bytes
 from driftledger.errors import LedgerError
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.stored.contents import Contents, beneath
@@ -140,7 +139,7 @@ class Images:
 
 def hash_of(data: bytes) -> ImageHash:
     """Both hashes of a file's bytes."""
-    return ImageHash(sha256_bytes(data), hashlib.md5(data, usedforsecurity=False).hexdigest())
+    return ImageHash(sha256_bytes(data), md5_bytes(data))
 
 
 def _lines_with(file: Path, needles: Iterable[bytes]) -> Iterator[dict[str, Any]]:

@@ -6,13 +6,13 @@ that Git has of them, so that a long history is not read.
 """
 
 import hashlib
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.ledger.chained.lines import Published, read_chain, rows_of
 from driftledger.ledger.findings import Finding
+from driftledger.ledger.git import git
 
 _MOST = 20
 
@@ -45,9 +45,9 @@ def history(root: Path, path: Path, data: bytes) -> History | None:
     Returns:
         None where there is no Git, or no commit that knows the file.
     """
-    tips = [tip for tip in ("HEAD", "MERGE_HEAD") if _git(root, "rev-parse", "--verify", "--quiet", tip)]
+    tips = [tip for tip in ("HEAD", "MERGE_HEAD") if git(root, "rev-parse", "--verify", "--quiet", tip)]
     simplified = ("--full-history", "--simplify-merges", "--topo-order", "--parents")
-    listed = _git(root, "rev-list", *simplified, *tips, "--", path.name) if tips else None
+    listed = git(root, "rev-list", *simplified, *tips, "--", path.name) if tips else None
     if not listed:
         return None
     parents = {commit: before for commit, *before in (line.split() for line in listed.decode().splitlines())}
@@ -62,24 +62,16 @@ def history(root: Path, path: Path, data: bytes) -> History | None:
             findings += _became(path.name, lost[0], versions[lost[0]].data, commit, version.data)
         elif lost:
             sides += [versions[each].data for each in lost]
-    shallow = _git(root, "rev-parse", "--is-shallow-repository") == b"true\n"
+    shallow = git(root, "rev-parse", "--is-shallow-repository") == b"true\n"
     return History(len(parents), shallow, findings, _left_out(sides, data))
-
-
-def _git(root: Path, *arguments: str, given: bytes = b"") -> bytes | None:
-    try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], input=given, capture_output=True, check=False)
-    except FileNotFoundError:
-        return None
-    return done.stdout if done.returncode == 0 else None
 
 
 def _versions(root: Path, name: str, commits: list[str], now: bytes) -> Mapping[str, _Version]:
     """Commit → version, newest first; only one that is the beginning of no newer one is read."""
-    prefix = (_git(root, "rev-parse", "--show-prefix") or b"").removesuffix(b"\n")
+    prefix = (git(root, "rev-parse", "--show-prefix") or b"").removesuffix(b"\n")
     asked = b"".join(commit.encode() + b":" + prefix + name.encode() + b"\n" for commit in commits)
     format_ = "--batch-check=%(objectname) %(objectsize)"
-    told = (_git(root, "cat-file", format_, given=asked) or b"").decode(errors="replace").splitlines()
+    told = (git(root, "cat-file", format_, stdin=asked) or b"").decode(errors="replace").splitlines()
     likes, versions, known = [now], dict[str, _Version](), dict[str, _Version]()
     for commit, answer in zip(commits, told, strict=True):
         if answer.endswith(" missing"):  # it was deleted
@@ -89,7 +81,7 @@ def _versions(root: Path, name: str, commits: list[str], now: bytes) -> Mapping[
         if blob not in known:
             like = next((each for each in likes if _is_blob(each, int(size), blob)), None)
             if like is None:
-                like = _git(root, "cat-file", "blob", blob) or b""
+                like = git(root, "cat-file", "blob", blob) or b""
                 likes.append(like)
             known[blob] = _Version(like, int(size))
         versions[commit] = known[blob]

@@ -11,8 +11,9 @@ from driftledger.ledger.changes import Change, changes, component_changes
 from driftledger.ledger.comparing.per_sample import headlines
 from driftledger.ledger.differing.data_changes import DataChange, data_changes
 from driftledger.ledger.differing.moved import Readings, moved_between
-from driftledger.ledger.differing.revision import Snapshot, git, revision, workspace
+from driftledger.ledger.differing.revision import Snapshot, revision, workspace
 from driftledger.ledger.differing.score_cards import cards_of, data_of
+from driftledger.ledger.git import git
 from driftledger.ledger.stored.contents import Contents
 from driftledger.records import ComponentCard
 

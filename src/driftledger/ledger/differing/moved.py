@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from driftledger.errors import LedgerError
 from driftledger.layout import Layout, grade_stage
-from driftledger.ledger.differing.revision import Snapshot, revision, workspace
+from driftledger.ledger.differing.revision import Snapshot
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.stored.contents import Contents
 from driftledger.question_records import GradeRecord, GradesCard
@@ -39,20 +39,6 @@ class Readings(BaseModel):
     moved: list[Moved]
     """Of the answers that both have."""
     answered: int
-
-
-def moved_since(
-    layout: Layout, revision_name: str, question_sets: Sequence[str], models: Sequence[str]
-) -> Iterator[Readings]:
-    """Compare the grades here with those that ``dvc.lock`` speaks of at a revision, fetched where not cached.
-
-    Raises:
-        LedgerError: there is no such revision, or its grades cannot be had.
-    """
-    then, contents = revision(layout.root, revision_name), Contents(layout.root)
-    for question_set in question_sets:
-        for model in models:
-            yield moved_between(contents, then, workspace(layout.root), question_set, model)
 
 
 def moved_between(contents: Contents, then: Snapshot, now: Snapshot, question_set: str, model: str) -> Readings:

@@ -1,8 +1,6 @@
 """A project as a Git revision has it, or as it lies here now: read without checking anything out."""
 
-import io
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from driftledger.errors import LedgerError
 from driftledger.ledger.evidence import AnyScore
+from driftledger.ledger.git import git, read_blobs
 from driftledger.ledger.lock import LOADER, LockedFile, LockEntry, parse_lock
 
 _SCORES = "reports/scores/"
@@ -88,7 +87,7 @@ class Snapshot:
         """The files at these paths, relative to the top folder; None for one that is not there."""
         if self.commit is None:
             return [path.read_bytes() if path.is_file() else None for path in (self.root / each for each in paths)]
-        return list(_blobs(self.root, self.commit, paths)) if paths else []
+        return list(read_blobs(self.root, [f"{self.commit}:./{path}" for path in paths]))
 
 
 def workspace(root: Path) -> Snapshot:
@@ -106,25 +105,3 @@ def revision(root: Path, name: str) -> Snapshot:
     if said is None:
         raise LedgerError(f"the revision {name!r:.100} cannot be read; name a commit, tag or branch of this repository")
     return Snapshot(root, name, said.decode().strip())
-
-
-def git(root: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
-    """What Git says; None where it fails or is not installed."""
-    try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], input=stdin, capture_output=True, check=False)
-    except FileNotFoundError:
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
-def _blobs(root: Path, commit: str, paths: Sequence[str]) -> Iterator[bytes | None]:
-    """One process for all of them; a name that Git could not take on one line is not there."""
-    asked = "".join(f"{commit}:./{path if path.isprintable() else ''}\n" for path in paths)
-    out = io.BytesIO(git(root, "cat-file", "--batch", stdin=asked.encode()) or b"")
-    for _ in paths:
-        head = out.readline().split()
-        if len(head) != 3:  # "<name> missing"
-            yield None
-        else:
-            data = out.read(int(head[2]) + 1)[:-1]
-            yield data if head[1] == b"blob" else None

@@ -4,7 +4,6 @@ A run of last year is read from the DVC cache, from the remote or from Git histo
 their paths. Nothing is believed to be what its name says: every file is hashed before it is handed out.
 """
 
-import hashlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from driftledger.canonical import sha256_bytes
+from driftledger.canonical import md5_file, sha256_bytes
 from driftledger.errors import LedgerError
 from driftledger.layout import Layout
 from driftledger.ledger.lock import LockedFile
@@ -81,9 +80,7 @@ class Contents:
         state = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
         known = self._known.get(path)
         if known is None or known[0] != state:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-            known = self._known[path] = (state, digest)
+            known = self._known[path] = (state, md5_file(path))
         return known[1]
 
     def fetch(self, locked: Sequence[LockedFile]) -> list[LockedFile]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self
 
+from driftledger.ledger.git import git_text
+
 _REFERENCES = ("--branches", "--tags", "--remotes", "HEAD")
 _TREE = b"40000"
 _MOST_TREES = 1_000
@@ -34,8 +36,8 @@ class GitObjects:
     @classmethod
     def around(cls, root: Path) -> "GitObjects | None":
         """None where there is no Git, no repository, or no commit in it."""
-        prefix = _git(root, "rev-parse", "--show-prefix")
-        if prefix is None or _git(root, "rev-parse", "--verify", "--quiet", "HEAD") is None:
+        prefix = git_text(root, "rev-parse", "--show-prefix")
+        if prefix is None or git_text(root, "rev-parse", "--verify", "--quiet", "HEAD") is None:
             return None
         return cls(root, prefix.rstrip("\n"))
 
@@ -51,16 +53,16 @@ class GitObjects:
     @property
     def is_shallow(self) -> bool:
         """Whether older commits were left out when it was cloned."""
-        return _git(self._root, "rev-parse", "--is-shallow-repository") == "true\n"
+        return git_text(self._root, "rev-parse", "--is-shallow-repository") == "true\n"
 
     def commits(self) -> list[Commit]:
         """Those of every branch and tag, parents first."""
-        said = _git(self._root, "log", "--reverse", "--date-order", "--format=%H %ct", *_REFERENCES) or ""
+        said = git_text(self._root, "log", "--reverse", "--date-order", "--format=%H %ct", *_REFERENCES) or ""
         return [Commit(name, _iso(int(seconds))) for name, seconds in map(str.split, said.splitlines())]
 
     def commit(self, revision: str) -> Commit | None:
         """The commit that a revision names, if it names one."""
-        said = _git(self._root, "log", "-1", "--format=%H %ct", "--end-of-options", revision, "--")
+        said = git_text(self._root, "log", "-1", "--format=%H %ct", "--end-of-options", revision, "--")
         if not said:
             return None
         name, seconds = said.split()
@@ -68,12 +70,12 @@ class GitObjects:
 
     def before(self, revision: str) -> set[str]:
         """The ids of a commit and of all that lead to it."""
-        return set((_git(self._root, "rev-list", "--end-of-options", revision, "--") or "").split())
+        return set((git_text(self._root, "rev-list", "--end-of-options", revision, "--") or "").split())
 
     def ids(self, commits: Sequence[str], paths: Sequence[str]) -> Iterator[list[str | None]]:
         """For each commit, what it has at each of the paths: an object's id, or None."""
         asked = "".join(f"{commit}:{self._prefix}{path}\n" for commit in commits for path in paths)
-        said = _git(self._root, "cat-file", "--batch-check=%(objectname)", given=asked.encode()) or ""
+        said = git_text(self._root, "cat-file", "--batch-check=%(objectname)", stdin=asked.encode()) or ""
         found = [None if line.endswith(" missing") else line for line in said.splitlines()]
         return (found[start : start + len(paths)] for start in range(0, len(found), len(paths)))
 
@@ -128,12 +130,3 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 def _iso(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
-
-
-def _git(root: Path, *arguments: str, given: bytes = b"") -> str | None:
-    try:
-        command = ["git", "-C", str(root), "-c", "log.showSignature=false", *arguments]
-        done = subprocess.run(command, input=given, capture_output=True, check=False)
-    except FileNotFoundError:
-        return None
-    return done.stdout.decode(errors="replace") if done.returncode == 0 else None

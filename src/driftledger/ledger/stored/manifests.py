@@ -1,8 +1,9 @@
 """What DVC keeps of a folder: the list of its files, whose MD5 is the folder's."""
 
-import hashlib
 import json
 from pathlib import PurePosixPath
+
+from driftledger.canonical import md5_bytes
 
 FOLDER = ".dir"
 """What the MD5 of a folder ends in."""
@@ -24,8 +25,7 @@ def manifest_md5(files: dict[str, str]) -> str:
     '03bff49e298d673a6d85d12d3fb2add0.dir'
     """
     rows = [{"md5": md5, "relpath": name} for name, md5 in sorted(files.items())]
-    text = json.dumps(rows, sort_keys=True)
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() + FOLDER
+    return md5_bytes(json.dumps(rows, sort_keys=True).encode()) + FOLDER
 
 
 def _is_inside(name: object) -> bool:
