@@ -8,11 +8,26 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run test test-core install-all check lint ui bench requirements clean
+.PHONY: run run-neural train-trio test test-core install-all check lint ui bench requirements clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
 	dvc repro
+
+run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch; params.yaml then selects them
+	driftledger preset neural
+	dvc repro --single-item resolve dataset
+	export OMP_NUM_THREADS=1; step="dvc --wait-for-lock repro --single-item"; \
+	$$step question_set answer grade score & questions=$$!; \
+	$$step chain drift & chains=$$!; \
+	$$step describe trac redraw fidelity; descriptions=$$?; \
+	wait $$questions && wait $$chains && exit $$descriptions
+	dvc repro
+	dvc repro --single-item trio/dvc.yaml:validity
+
+train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go on; takes more than an hour
+	dvc repro trio/dvc.yaml:train_trio
+	dvc repro trio/dvc.yaml:measure_trio
 
 test: $(VENV)/installed-all ## run all tests; installs every optional library, torch included
 	pytest -n auto

@@ -13,7 +13,7 @@ from tests.conftest import REPOSITORY
 SOURCE = REPOSITORY / "src" / "driftledger"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("types", "errors", "canonical", "shown", "images", "vocabulary", "progress", "layout"),
+    ("types", "errors", "canonical", "shown", "images", "vocabulary", "figures", "progress", "layout"),
     ("call_key", "call_result", "seeds", "strict", "metrics", "parsing", "sheets"),
     ("components", "registry", "calls", "benchmark_settings"),
     ("remote", "checkpoints"),
@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ledger", "reports"),
     ("project", "tracking"),
     ("verification",),
+    ("trio", "validity"),
     ("stages",),
     ("questions", "inquiries"),
     ("cli",),

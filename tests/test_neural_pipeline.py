@@ -1,22 +1,24 @@
-"""``dvc repro`` with real architectures: a LLaVA describes, Stable Diffusion draws, a ViT and Inception look."""
+"""``dvc repro`` with real architectures that mean something: the checkpoints in trio/ describe, draw and look."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
-for library in ("torch", "transformers", "diffusers", "cleanfid"):
+for library in ("torch", "transformers", "diffusers", "open_clip", "cleanfid"):
     pytest.importorskip(library)
 
+from driftledger.datasets.arrangements.measuring import measure
+from driftledger.description_records import FidelityScore
 from driftledger.project import Project
-from driftledger.records import ChainRecord, ScoreFile, read_json, read_jsonl
-from tests.checkpoints.diffusion import build_stable_diffusion
-from tests.checkpoints.encoders import build_vit
+from driftledger.records import ChainRecord, ScoreFile, read_json, read_jsonl, read_samples
 from tests.checkpoints.inception import build_inception
-from tests.checkpoints.vision_language import build_llava
 from tests.checkpoints.weights import change_one_weight
-from tests.conftest import Checkout
+from tests.conftest import REPOSITORY, Checkout, make_checkout
 
 pytestmark = [
     pytest.mark.neural,
@@ -24,7 +26,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning"),  # what Inception is published in
 ]
 
-COMBINATION = ("llava", "diffusion")
+EARLY, FINAL, PAINTER = "trio_llava_early", "trio_llava_final", "trio_sd_2"
 
 
 def stages_run(output: str) -> list[str]:
@@ -32,100 +34,126 @@ def stages_run(output: str) -> list[str]:
 
 
 def neural_selection(params: dict[str, Any]) -> None:
-    params["run"] |= {"models": ["llava"], "generators": ["diffusion"], "encoders": ["vit", "inception"]}
-    params["models"]["llava"] = {
-        "provider": "transformers",
-        "path": "checkpoints/llava",
-        "max_new_tokens": 12,
-        "batch_size": 3,
-        "device": "cpu",
+    params["run"] |= {
+        "datasets": ["arrangements"],
+        "genception": ["arrangements"],
+        "fidelity": ["arrangements"],
+        "models": [EARLY, FINAL],
+        "generators": [PAINTER],
+        "encoders": ["trio_vit", "trio_clip", "inception"],
     }
-    params["generators"]["diffusion"] = {
-        "provider": "diffusers",
-        "path": "checkpoints/diffusion",
-        "steps": 2,
-        "height": 32,
-        "width": 32,
-        "batch_size": 3,
-        "device": "cpu",
-    }
-    params["encoders"]["vit"] = {"provider": "vit", "path": "checkpoints/vit", "device": "cpu"}
-    params["encoders"]["inception"] = {
-        "provider": "inception",
-        "path": "checkpoints/inception",
-        "allow_pickle": True,
-        "device": "cpu",
-    }
+    params["datasets"]["arrangements"]["per_category"] = 4
+    params["encoders"]["inception"] |= {"path": "trio/inception", "allow_pickle": True, "device": "cpu"}
 
 
-@pytest.fixture
-def neural(checkout: Checkout) -> Checkout:
-    """The checkout with tiny random checkpoints in it, selected."""
-    folder = checkout.root / "checkpoints"
-    build_llava(folder / "llava")
-    build_stable_diffusion(folder / "diffusion")
-    build_vit(folder / "vit")
-    build_inception(folder / "inception")
-    (checkout.root / ".gitignore").open("a").write("/checkpoints/\n")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The checkout with the trio in it, selected and evaluated."""
+    checkout = make_checkout(tmp_path_factory.mktemp("neural"))
+    shutil.copytree(REPOSITORY / "trio", checkout.root / "trio")
+    build_inception(checkout.root / "trio" / "inception")
+    (checkout.root / ".gitignore").open("a").write("/trio/\n")
     checkout.params(neural_selection)
     checkout.env |= {
         "HF_HUB_OFFLINE": "1",
         "XDG_CACHE_HOME": str(checkout.root.parent / "cache"),
         "OMP_NUM_THREADS": "1",
     }
+    assert "6 runs created" in checkout.run("dvc", "repro").stdout
     return checkout
 
 
-def records_of(root: Path) -> list[ChainRecord]:
-    return read_jsonl(Project(root).layout.chain("my_images", *COMBINATION) / "records.jsonl", ChainRecord)
+@pytest.fixture
+def copied(made: Checkout, tmp_path: Path) -> Checkout:
+    """The same, to be changed, with an MLflow store of its own."""
+    other = made.copy(tmp_path / "checkout")
+    for store in other.root.glob("mlflow.db*"):
+        store.unlink()
+    return other
 
 
-def score_of(root: Path, encoder: str) -> ScoreFile:
-    return read_json(root / f"reports/scores/genception/my_images/llava/diffusion/{encoder}.json", ScoreFile)
+def records_of(root: Path, model: str) -> list[ChainRecord]:
+    return read_jsonl(Project(root).layout.chain("arrangements", model, PAINTER) / "records.jsonl", ChainRecord)
 
 
-def test_the_whole_way_with_real_adapters(neural: Checkout) -> None:
-    done = neural.run("dvc", "repro").stdout
-    assert "2 runs created" in done
-    records = records_of(neural.root)
-    assert len(records) == 8 * 2
-    assert len({record.description for record in records}) > 4
-    assert len({record.image_sha256 for record in records}) == 16
-    assert all(record.prompt_reading is not None and record.prompt_reading.read <= 75 for record in records)
-    seen, inception = score_of(neural.root, "vit"), score_of(neural.root, "inception")
-    assert -1 <= seen.metrics["gc_at_2"] <= 1
-    assert "frechet_vit_at_2" in seen.metrics
-    assert inception.metrics["fid_at_2"] > 0
-    identity = seen.inputs.chain.generator.identity
+def score_of(root: Path, model: str, encoder: str) -> ScoreFile:
+    return read_json(root / f"reports/scores/genception/arrangements/{model}/{PAINTER}/{encoder}.json", ScoreFile)
+
+
+def measured(path: Path) -> set[tuple[int, str, str]]:
+    """Cell, colour and shape of each thing in an image."""
+    with Image.open(path) as image:
+        return {(thing.cell, thing.colour, thing.shape) for thing in measure(np.asarray(image.convert("RGB"))).things}
+
+
+def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
+    captions = {sample.id: sample.image for sample in read_samples(Project(made.root).layout.dataset("arrangements"))}
+    truth = {name: measure(np.asarray(image.open())).caption for name, image in captions.items()}
+    said = {record.sample: record.description for record in records_of(made.root, FINAL) if record.t == 1}
+    assert sum(said[name] == truth[name] for name in truth) >= 11  # of 12
+    assert len(set(truth.values())) == 12
+
+
+def test_the_generator_draws_what_it_is_told(made: Checkout) -> None:
+    layout = Project(made.root).layout
+    chain = layout.chain("arrangements", FINAL, PAINTER)
+    asked, drawn = 0, 0
+    for record in records_of(made.root, FINAL):
+        if record.t == 1 and record.image is not None:
+            original = measured(layout.dataset("arrangements") / "images" / f"{record.sample}.png")
+            asked, drawn = asked + len(original), drawn + len(original & measured(chain / record.image))
+    assert asked == 24
+    assert drawn / asked >= 0.8
+
+
+@pytest.mark.parametrize(("encoder", "distance"), [("trio_vit", "frechet_vit"), ("trio_clip", "frechet_open_clip")])
+def test_the_metrics_rank_the_trained_model_above_the_untrained(made: Checkout, encoder: str, distance: str) -> None:
+    early, final = (score_of(made.root, model, encoder).metrics for model in (EARLY, FINAL))
+    assert final["gc_at_2_low"] > early["gc_at_2_high"]
+    assert final[f"{distance}_at_2"] < early[f"{distance}_at_2"]
+
+
+def test_fidelity_through_a_clip_that_reads(made: Checkout) -> None:
+    path = "reports/scores/fidelity/arrangements/{}/trio_sd_2/trio_clip.json"
+    early, final = (read_json(made.root / path.format(model), FidelityScore).metrics for model in (EARLY, FINAL))
+    assert final["clip_s"] > early["clip_s"]
+    assert final["clip_s_i"] > early["clip_s_i"]
+
+
+def test_the_evidence_names_what_was_loaded(made: Checkout) -> None:
+    score = score_of(made.root, FINAL, "inception")
+    assert score.metrics["fid_at_2"] > 0
+    identity = score.inputs.chain.generator.identity
     assert identity["device"] == "cpu"
     assert len(identity["weights"]["sha256"]) == 64
-    assert any("cut off" in flag for flag in seen.flags) == any(
-        record.prompt_reading is not None and record.prompt_reading.cut for record in records
-    )
+    readings = [record.prompt_reading for record in records_of(made.root, FINAL)]
+    assert all(reading is not None and reading.tokens == reading.read <= 46 for reading in readings)
+    assert not any("cut off" in flag for flag in score.flags)
 
-    outputs = neural.outputs()
-    assert stages_run(neural.run("dvc", "repro").stdout) == ["resolve", "track"]
-    for left in neural.root.joinpath(".driftledger").glob("calls.db*"):
+
+def test_what_is_evaluated_is_not_evaluated_again(copied: Checkout) -> None:
+    outputs = copied.outputs()
+    assert stages_run(copied.run("dvc", "repro").stdout) == ["resolve", "track"]
+    for left in copied.root.joinpath(".driftledger").glob("calls.db*"):
         left.unlink()
-    neural.run("driftledger", "chain", "my_images", *COMBINATION)
-    assert neural.outputs() == outputs
-
-    change_one_weight(neural.root / "checkpoints" / "vit")
-    assert stages_run(neural.run("dvc", "repro").stdout) == [
-        "resolve",
-        "drift@my_images-llava-diffusion-vit",
-        "report",
-        "track",
-    ]
-    (neural.root / "checkpoints" / "llava").rename(neural.root / "checkpoints" / "elsewhere")
-    neural.params(lambda params: params["models"]["llava"].update(path="checkpoints/elsewhere"))
-    assert stages_run(neural.run("dvc", "repro").stdout) == ["resolve", "track"]
+    copied.run("driftledger", "chain", "arrangements", FINAL, PAINTER)
+    assert copied.outputs() == outputs
 
 
-def test_a_mistake_in_an_entry_is_one_sentence(neural: Checkout) -> None:
-    neural.params(lambda params: params["models"]["llava"].update(path="checkpoints/lava"))
-    done = neural.run("dvc", "repro", check=False)
+def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied: Checkout) -> None:
+    change_one_weight(copied.root / "trio" / "vit")
+    stages = stages_run(copied.run("dvc", "repro").stdout)
+    assert {stage.partition("@")[0] for stage in stages} == {"resolve", "drift", "fidelity", "report", "track"}
+    assert all(stage.endswith("-trio_vit") for stage in stages if "@" in stage)
+    (copied.root / "trio" / "sd_2").rename(copied.root / "trio" / "elsewhere")
+    copied.params(lambda params: params["generators"][PAINTER].update(path="trio/elsewhere"))
+    assert stages_run(copied.run("dvc", "repro").stdout) == ["resolve", "track"]
+
+
+def test_a_mistake_in_an_entry_is_one_sentence(copied: Checkout) -> None:
+    copied.params(lambda params: params["models"][FINAL].update(path="trio/lava"))
+    done = copied.run("dvc", "repro", check=False)
     assert done.returncode != 0
     said = done.stdout + done.stderr
-    assert "'checkpoints/lava' is no folder here; mend path, or set revision if it is on the hub" in said
+    assert "'trio/lava' is no folder here; mend path, or set revision if it is on the hub" in said
     assert "Traceback" not in said

@@ -75,6 +75,16 @@ class Layout(NamedTuple):
         return self.root / "reports" / "leaderboard"
 
     @property
+    def measured_trio(self) -> Path:
+        """What the checkpoints in ``trio/`` can do where the truth is known."""
+        return self.root / "reports" / "trio.json"
+
+    @property
+    def validity(self) -> Path:
+        """Without suffix: written as ``.json``, ``.md`` and ``.png``."""
+        return self.root / "reports" / "validity"
+
+    @property
     def lengths_picture(self) -> Path:
         """TRAC's accuracy over the length of descriptions, a line per model."""
         return self.root / "reports" / "lengths.png"

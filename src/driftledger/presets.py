@@ -4,13 +4,13 @@ A value is replaced where it stands in the text. A YAML library that writes the 
 not its layout, and one preset could then not undo another.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from driftledger.config import PARAMS, parse_settings
+from driftledger.config import PARAMS, Settings, parse_settings
 from driftledger.errors import ConfigError, unknown_name
 from driftledger.records import write_text
 
@@ -33,26 +33,48 @@ def apply_preset(root: Path, name: str) -> list[str]:
     Raises:
         ConfigError: no such preset, or the settings would not be valid with it; nothing is written then.
     """
+    text, preset = _read(root, name)
+    changes = _changes(text, preset)
+    if not changes:
+        return []
+    text = _changed(text, changes)
+    parse_settings(yaml.safe_load(text), _title(name))
+    if _changes(text, preset):  # an alias stands for text elsewhere
+        raise ConfigError(f"{PARAMS} is written in a way that presets cannot change; select by hand what {name} does")
+    write_text(root / PARAMS, text)
+    return [change.said for change in changes]
+
+
+def preset_settings(root: Path, name: str) -> Settings:
+    """The settings as they would be with the preset; nothing is written. Errors as in :func:`apply_preset`."""
+    text, preset = _read(root, name)
+    return parse_settings(yaml.safe_load(_changed(text, _changes(text, preset))), _title(name))
+
+
+def _title(name: str) -> str:
+    return f"{PARAMS} with the preset {name}"
+
+
+def _read(root: Path, name: str) -> tuple[str, dict[str, Any]]:
+    """``params.yaml`` as it is written, and what the preset wants of it."""
     folder, params = root / "presets", root / PARAMS
     if name not in preset_names(folder):
         raise ConfigError(unknown_name("preset", name, preset_names(folder)))
     preset = yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
     try:
         text = params.read_bytes().decode()
-        changes = _changes(text, preset)
+        _changes(text, preset)
     except FileNotFoundError:
         raise ConfigError(f"{params} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{params} is not YAML: {' '.join(str(error).split())}") from None
-    if not changes:
-        return []
+    return text, preset
+
+
+def _changed(text: str, changes: Sequence[_Change]) -> str:
     for change in sorted(changes, reverse=True):
         text = text[: change.start] + change.value + text[change.end :]
-    parse_settings(yaml.safe_load(text), f"{PARAMS} with the preset {name}")
-    if _changes(text, preset):  # an alias stands for text elsewhere
-        raise ConfigError(f"{params} is written in a way that presets cannot change; select by hand what {name} does")
-    write_text(params, text)
-    return [change.said for change in changes]
+    return text
 
 
 def _changes(text: str, preset: dict[str, Any]) -> list[_Change]:

@@ -16,6 +16,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
         "photos": "driftledger.datasets.photos:Photos",
         "digits": "driftledger.datasets.digits:Digits",
         "beetles": "driftledger.datasets.beetles.provider:Beetles",
+        "arrangements": "driftledger.datasets.arrangements.provider:Arrangements",
         "image_folder": "driftledger.datasets.image_folder:ImageFolder",
         "huggingface": "driftledger.datasets.huggingface:HuggingFace",
     },

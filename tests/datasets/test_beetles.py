@@ -17,10 +17,10 @@ from skimage.measure import label
 
 from driftledger.datasets.beetles import Beetles
 from driftledger.datasets.beetles.anatomy import Part, sprite
-from driftledger.datasets.beetles.choices import between, roll
 from driftledger.datasets.beetles.drawing import draw
 from driftledger.datasets.beetles.species import COLOURS, SPECIES, Species
 from driftledger.datasets.build import build
+from driftledger.datasets.choices import between, roll
 from driftledger.datasets.digits import Digits
 from driftledger.models.regions.lab import lab
 from driftledger.records import SampleEntry, read_jsonl

@@ -1,12 +1,11 @@
-"""The font, the shapes, and what is drawn of flags, signs and symbols."""
+"""The font, and what is drawn of flags, signs and symbols."""
 
 from itertools import combinations, groupby
 
 import numpy as np
 import pytest
-from skimage.draw import disk, polygon2mask
 
-from driftledger.question_sets.scenes import figures, lettering
+from driftledger.question_sets.scenes import lettering
 from driftledger.question_sets.scenes.drawing import draw
 from driftledger.question_sets.scenes.emblems import draw_flag, draw_sign, draw_symbol, flag_cloth
 from driftledger.question_sets.scenes.knowledge import (
@@ -16,7 +15,6 @@ from driftledger.question_sets.scenes.knowledge import (
     KINDRED_SIGNS,
     LOOKALIKES,
     SAID,
-    SHAPES,
     SIGNS,
     SYMBOLS,
     Flag,
@@ -111,29 +109,3 @@ def test_characters_can_be_told_apart() -> None:
             assert np.count_nonzero(one != other) >= 2
     with pytest.raises(KeyError):
         lettering.line_bitmap("TEA ß")
-
-
-@pytest.mark.parametrize("shape", ["square", "diamond", "triangle", "octagon", "star", "cross", "up", "right", "left"])
-@pytest.mark.parametrize("extent", [28, 44, 66, 140])
-def test_polygons_agree_with_scikit_image(shape: str, extent: int) -> None:
-    mask = figures.figure(shape, (160, 160), (80, 80), extent)
-    half = extent / 2
-    corners = [(80 + half * y / 1000 - 0.5, 80 + half * x / 1000 - 0.5) for x, y in figures._OUTLINES[shape]]
-    independent = polygon2mask((160, 160), corners)
-    assert np.count_nonzero(mask != independent) <= 2 * extent  # pixels on an edge may go either way
-
-
-@pytest.mark.parametrize("extent", [28, 44, 66, 140])
-def test_circles_agree_with_scikit_image(extent: int) -> None:
-    mask = figures.figure("circle", (160, 160), (80, 80), extent)
-    independent = np.zeros((160, 160), dtype=bool)
-    independent[disk((79.5, 79.5), extent / 2, shape=(160, 160))] = True
-    assert np.array_equal(mask, independent)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_shape_fills_its_extent(shape: str) -> None:
-    for extent in (28, 44, 66):
-        rows, columns = np.nonzero(figures.figure(shape, (160, 160), (80, 80), extent))
-        for line in (rows, columns):
-            assert extent - 3 <= line.max() - line.min() + 1 <= extent

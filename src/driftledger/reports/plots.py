@@ -71,7 +71,7 @@ def draw_panels(title: str, up: str, panels: Sequence[Panel]) -> bytes:
     chance = [_CHANCE] if any(panel.chance is not None for panel in panels) else []
     legend = list(_legend([*names, *chance], width - 2 * _EDGE))
     head = _TITLE + _LEGEND * (legend[-1][2] + 1) + _EDGE
-    sheet = _Sheet(width, head + PANEL[1] * -(-len(panels) // columns))
+    sheet = Sheet(width, head + PANEL[1] * -(-len(panels) // columns))
     sheet.text((_EDGE, _TITLE // 2), title, 16, "lm")
     for name, left, line in legend:
         middle = _TITLE + _LEGEND * line + _LEGEND // 2
@@ -94,7 +94,7 @@ def draw_sentence(title: str, sentence: str) -> bytes:
         if font.getlength(f"{lines[-1]} {word}") > PANEL[0]:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
-    sheet = _Sheet(width, _TITLE + _LEGEND * len(lines) + _EDGE)
+    sheet = Sheet(width, _TITLE + _LEGEND * len(lines) + _EDGE)
     sheet.text((_EDGE, _TITLE // 2), title, 16, "lm")
     for number, line in enumerate(lines):
         sheet.text((_EDGE, _TITLE + _LEGEND * number + _LEGEND // 2), line, 13, "lm")
@@ -131,7 +131,7 @@ def _legend(names: Sequence[str], width: int) -> Iterator[tuple[str, int, int]]:
         left += needed
 
 
-def _draw_panel(sheet: "_Sheet", corner: tuple[int, int], panel: Panel, up: str, names: Sequence[str]) -> None:
+def _draw_panel(sheet: "Sheet", corner: tuple[int, int], panel: Panel, up: str, names: Sequence[str]) -> None:
     x0, y0 = corner[0] + _LEFT, corner[1] + _TOP
     x1, y1 = corner[0] + PANEL[0] - _RIGHT, corner[1] + PANEL[1] - _BOTTOM
     points = [point for line in panel.lines.values() for point in line]
@@ -172,7 +172,7 @@ def _apart(place: int, of: int) -> int:
     return round((place - (of - 1) / 2) * min(6, 36 / of))
 
 
-def _draw_line(sheet: "_Sheet", places: Sequence[tuple[float, float]], index: int) -> None:
+def _draw_line(sheet: "Sheet", places: Sequence[tuple[float, float]], index: int) -> None:
     for start, end in pairwise(places):
         sheet.line(start, end, _colour(index))
     highest = min((place[1] for place in places), default=0.0)
@@ -181,7 +181,7 @@ def _draw_line(sheet: "_Sheet", places: Sequence[tuple[float, float]], index: in
         sheet.marker(place, index, small=len(places) > _MOST_MARKERS and number != best)
 
 
-class _Sheet:
+class Sheet:
     """A white sheet; places are in its own pixels."""
 
     def __init__(self, width: int, height: int) -> None:

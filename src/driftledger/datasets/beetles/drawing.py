@@ -8,9 +8,9 @@ import numpy as np
 from PIL import Image
 
 from driftledger.datasets.beetles.anatomy import SPRITE, Part, sprite
-from driftledger.datasets.beetles.choices import Key, between, roll
 from driftledger.datasets.beetles.grounds import RGB, SIDE, ground
 from driftledger.datasets.beetles.species import COLOURS, Species
+from driftledger.datasets.choices import Key, between, roll
 from driftledger.types import Split
 
 _FINE = 3

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.question_sets.scenes.figures import figure
+from driftledger.figures import figure
 from driftledger.question_sets.scenes.knowledge import COLOURS, GROUNDS, PLACES, SHAPES, SIZES
 from driftledger.vocabulary import RGB
 

@@ -3,10 +3,10 @@
 import numpy as np
 from PIL import Image
 
+from driftledger.figures import figure
 from driftledger.images import png_bytes
 from driftledger.question_sets.scenes.boards import Board
 from driftledger.question_sets.scenes.emblems import Canvas, draw_flag, draw_sign, draw_symbol, outlined, paint
-from driftledger.question_sets.scenes.figures import figure
 from driftledger.question_sets.scenes.knowledge import COLOURS, GROUNDS, Flag, Sign
 from driftledger.question_sets.scenes.lettering import ADVANCE, GLYPH_HEIGHT, enlarged, line_bitmap
 from driftledger.question_sets.scenes.scene import CELL, SIDE, Background, Block, Scene, Thing, make_scene

@@ -6,7 +6,7 @@ Only what :mod:`~.knowledge` holds is drawn, so a model that knows these tables 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.question_sets.scenes.figures import SUB, figure, polygon
+from driftledger.figures import SUB, figure, polygon
 from driftledger.question_sets.scenes.knowledge import COLOURS, GROUNDS, Flag, Sign, Symbol
 from driftledger.question_sets.scenes.lettering import SYMBOLS, Bitmap, enlarged, line_bitmap
 from driftledger.vocabulary import RGB

@@ -1,0 +1,1 @@
+"""Does each metric rank a better model higher? The stages of one model's training know the answer: later is better."""

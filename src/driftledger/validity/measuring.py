@@ -1,0 +1,141 @@
+"""What each checkpoint does with held-out arrangements, and how far a chain comes without faults in describing."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from PIL import Image
+
+from driftledger.benchmarks.genception import chain as chains
+from driftledger.benchmarks.genception import drift
+from driftledger.calls import CallStore
+from driftledger.components import Encoder, Generator, Model
+from driftledger.config import Settings
+from driftledger.datasets.arrangements.grammar import Arrangement
+from driftledger.datasets.arrangements.measuring import measure
+from driftledger.datasets.arrangements.provider import Arrangements
+from driftledger.datasets.base import DatasetProvider
+from driftledger.datasets.build import build
+from driftledger.layout import Combination
+from driftledger.records import DatasetCard, generation_prompt, read_json, read_samples
+from driftledger.reports.validity.measured import Interval, Retrieval, Share, share
+from driftledger.types import Conversation, Float32, Sample
+from driftledger.validity.faultless import Faultless
+
+Item = TypeVar("Item")
+
+_HELD_OUT = Arrangements(per_category=50, seed=2)
+"""Others than those that the benchmarks go over."""
+_AMONG = 100
+"""Captions that retrieval chooses from."""
+
+
+class Drawn(NamedTuple):
+    """A built dataset of arrangements, with what its images measure as."""
+
+    folder: Path
+    card: DatasetCard
+    samples: list[Sample]
+
+    @property
+    def images(self) -> list[Image.Image]:
+        return [sample.image.open() for sample in self.samples]
+
+    @property
+    def truths(self) -> list[Arrangement]:
+        return [_measured(image) for image in self.images]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where things are measured: a folder that may be thrown away afterwards."""
+
+    settings: Settings
+    folder: Path
+    iterations: int
+    """T of chains."""
+
+    def exact(self, model: Model) -> Share:
+        """Of held-out arrangements, those that are described word for word as their caption does."""
+        prompt = self.settings.genception.describe_prompt
+        asked = [Conversation.ask(prompt, sample.image) for sample in self._held_out.samples]
+        said = [reply.text for some in _batches(asked, model.batch_size) for reply in model.respond(some)]
+        return share(text == truth.caption for text, truth in zip(said, self._held_out.truths, strict=True))
+
+    def redrawn(self, generator: Generator) -> Share:
+        """Of the things in true captions, those that are drawn in their cell with their colour and their shape."""
+        truths, template = self._held_out.truths, self.settings.genception.generate_prompt
+        asked = [generation_prompt(template, truth.caption) for truth in truths]
+        made = [
+            one
+            for numbers in _batches(range(len(asked)), generator.batch_size)
+            for one in generator.generate([asked[number] for number in numbers], list(numbers))
+        ]
+        there = [_looks(_measured(one.image)) if one.image is not None else set() for one in made]
+        return share(look in drawn for drawn, truth in zip(there, truths, strict=True) for look in _looks(truth))
+
+    def ceiling(self, generator: Generator, encoder: Encoder) -> list[Interval]:
+        """GC@1 … GC@T of a model that describes without fault, over the dataset ``arrangements``."""
+        drawn = self._drawn("arrangements", self.settings.dataset("arrangements"))
+        asked = self.settings.genception.model_copy(update={"iterations": self.iterations})
+        names = ("faultless", "generator")
+        protocol = chains.ChainProtocol(
+            dataset=drawn.card,
+            model=Faultless(),
+            generator=generator,
+            iterations=asked.iterations,
+            describe_prompt=asked.describe_prompt,
+            generate_prompt=asked.generate_prompt,
+            run_seed=self.settings.run.seed,
+        )
+        target = self.folder / "chains" / generator.fingerprint
+        if not target.is_dir():
+            target.mkdir(parents=True)
+            collected = chains.collect(protocol, drawn.samples, CallStore(self.folder / "calls"), "without fault")
+            chains.write_chains(target, protocol, names, collected)
+        seed = self.settings.run.seed
+        score, _ = drift.score(drawn.folder, target, Combination(*names, "encoder"), encoder, asked, seed)
+        return [
+            Interval(*(score.metrics[f"gc_at_{t}{end}"] for end in ("", "_low", "_high")))
+            for t in range(1, asked.iterations + 1)
+        ]
+
+    def retrieval(self, encoder: Encoder) -> Retrieval:
+        """Among 100 captions the nearest to each image, and among their images the nearest to each caption."""
+        captions = [truth.caption for truth in self._held_out.truths[:_AMONG]]
+        seen = _unit(encoder.encode_images(self._held_out.images[:_AMONG]))
+        near, own = seen @ _unit(encoder.encode_texts(captions)).T, np.arange(len(captions))
+        return Retrieval(
+            image_to_text=share(near.argmax(axis=1) == own), text_to_image=share(near.argmax(axis=0) == own)
+        )
+
+    @property
+    def _held_out(self) -> Drawn:
+        return self._drawn("held_out", _HELD_OUT)
+
+    def _drawn(self, name: str, dataset: DatasetProvider) -> Drawn:
+        folder = self.folder / "datasets" / name
+        if not folder.is_dir():
+            build(name, dataset, folder)
+        return Drawn(folder, read_json(folder / "dataset.json", DatasetCard), read_samples(folder))
+
+
+def _measured(image: Image.Image) -> Arrangement:
+    return measure(np.asarray(image.convert("RGB")))
+
+
+def _looks(arrangement: Arrangement) -> set[tuple[int, str, str]]:
+    """Cell, colour and shape of each thing."""
+    return {(thing.cell, thing.colour, thing.shape) for thing in arrangement.things}
+
+
+def _unit(vectors: Float32) -> Float32:
+    lengths: Float32 = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / lengths
+
+
+def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
