@@ -16,9 +16,13 @@ run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it
 
 run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch; params.yaml then selects them
 	driftledger preset neural
-	dvc repro --single-item resolve dataset
+	dvc repro --single-item resolve dataset question_set
+	export OMP_NUM_THREADS=1; \
+	driftledger collect questions & questions=$$!; \
+	driftledger collect genception trac fidelity; images=$$?; \
+	wait $$questions && exit $$images
 	export OMP_NUM_THREADS=1; step="dvc --wait-for-lock repro --single-item"; \
-	$$step question_set answer grade score & questions=$$!; \
+	$$step answer grade score & questions=$$!; \
 	$$step chain drift & chains=$$!; \
 	$$step describe trac redraw fidelity; descriptions=$$?; \
 	wait $$questions && wait $$chains && exit $$descriptions
@@ -30,10 +34,10 @@ train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go 
 	dvc repro trio/dvc.yaml:measure_trio
 
 test: $(VENV)/installed-all ## run all tests; installs every optional library, torch included
-	pytest -n auto
+	pytest -n auto --dist worksteal
 
 test-core: $(VENV)/installed-dev ## run the tests that need no torch
-	pytest -n auto -m "not neural"
+	pytest -n auto --dist worksteal -m "not neural"
 
 install-all: $(VENV)/installed-all ## install every optional library
 

@@ -22,6 +22,11 @@ def pytest_configure() -> None:
     )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow ones first: with several workers, none of them is left alone with a long one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:
     """An image with a few plain shapes, different for every number."""
     image = Image.new("RGB", size, (40 * number % 256, 90, 200 - 30 * number % 200))

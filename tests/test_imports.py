@@ -30,7 +30,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("verification",),
     ("trio", "validity"),
     ("stages",),
-    ("questions", "inquiries"),
+    ("selection",),
+    ("questions", "collecting", "inquiries"),
     ("cli",),
 )
 """From the bottom to the top. A module imports from lower layers and from its own folder, never from a neighbour."""

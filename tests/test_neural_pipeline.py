@@ -5,17 +5,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from PIL import Image
 
 for library in ("torch", "transformers", "diffusers", "open_clip", "cleanfid"):
     pytest.importorskip(library)
 
-from driftledger.datasets.arrangements.measuring import measure
 from driftledger.description_records import FidelityScore
 from driftledger.project import Project
 from driftledger.records import ChainRecord, ScoreFile, read_json, read_jsonl, read_samples
+from driftledger.validity.faultless import shown_in
 from tests.checkpoints.inception import build_inception
 from tests.checkpoints.weights import change_one_weight
 from tests.conftest import REPOSITORY, Checkout, make_checkout
@@ -83,12 +82,12 @@ def score_of(root: Path, model: str, encoder: str) -> ScoreFile:
 def measured(path: Path) -> set[tuple[int, str, str]]:
     """Cell, colour and shape of each thing in an image."""
     with Image.open(path) as image:
-        return {(thing.cell, thing.colour, thing.shape) for thing in measure(np.asarray(image.convert("RGB"))).things}
+        return {(thing.cell, thing.colour, thing.shape) for thing in shown_in(image).things}
 
 
 def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
     captions = {sample.id: sample.image for sample in read_samples(Project(made.root).layout.dataset("arrangements"))}
-    truth = {name: measure(np.asarray(image.open())).caption for name, image in captions.items()}
+    truth = {name: shown_in(image.open()).caption for name, image in captions.items()}
     said = {record.sample: record.description for record in records_of(made.root, FINAL) if record.t == 1}
     assert sum(said[name] == truth[name] for name in truth) >= 11  # of 12
     assert len(set(truth.values())) == 12

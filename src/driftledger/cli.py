@@ -180,6 +180,22 @@ def plan(
     typer.echo(json.dumps(planned, indent=2) if as_json else plan_table(planned))
 
 
+@app.command()
+def collect(
+    benchmarks: Annotated[
+        list[str] | None, typer.Argument(help="genception, trac, fidelity or questions; else all.")
+    ] = None,
+    model: Annotated[list[str] | None, typer.Option(help="One of run.models; may be repeated; else all.")] = None,
+) -> None:
+    """Make every call that the selected runs still need in one process, which loads each checkpoint once.
+
+    The results wait in the call store: 'dvc repro' then writes its files without loading a model.
+    """
+    from driftledger import collecting  # stages, each a process that has to start, do not need it
+
+    collecting.collect(_project(), benchmarks or (), model or ())
+
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 

@@ -33,8 +33,7 @@ def apply_preset(root: Path, name: str) -> list[str]:
     Raises:
         ConfigError: no such preset, or the settings would not be valid with it; nothing is written then.
     """
-    text, preset = _read(root, name)
-    changes = _changes(text, preset)
+    text, preset, changes = _read(root, name)
     if not changes:
         return []
     text = _changed(text, changes)
@@ -47,28 +46,27 @@ def apply_preset(root: Path, name: str) -> list[str]:
 
 def preset_settings(root: Path, name: str) -> Settings:
     """The settings as they would be with the preset; nothing is written. Errors as in :func:`apply_preset`."""
-    text, preset = _read(root, name)
-    return parse_settings(yaml.safe_load(_changed(text, _changes(text, preset))), _title(name))
+    text, _, changes = _read(root, name)
+    return parse_settings(yaml.safe_load(_changed(text, changes)), _title(name))
 
 
 def _title(name: str) -> str:
     return f"{PARAMS} with the preset {name}"
 
 
-def _read(root: Path, name: str) -> tuple[str, dict[str, Any]]:
-    """``params.yaml`` as it is written, and what the preset wants of it."""
+def _read(root: Path, name: str) -> tuple[str, dict[str, Any], list[_Change]]:
+    """``params.yaml`` as it is written, what the preset wants of it, and what that changes."""
     folder, params = root / "presets", root / PARAMS
     if name not in preset_names(folder):
         raise ConfigError(unknown_name("preset", name, preset_names(folder)))
     preset = yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
     try:
         text = params.read_bytes().decode()
-        _changes(text, preset)
+        return text, preset, _changes(text, preset)
     except FileNotFoundError:
         raise ConfigError(f"{params} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{params} is not YAML: {' '.join(str(error).split())}") from None
-    return text, preset
 
 
 def _changed(text: str, changes: Sequence[_Change]) -> str:

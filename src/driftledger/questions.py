@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from itertools import product
 
-from driftledger.benchmarks.fidelity.redraw import to_redraw
 from driftledger.benchmarks.plan import Plan, PlannedCalls, expected_of
 from driftledger.call_result import Result
 from driftledger.calls import CallStore
 from driftledger.canonical import sha256_of
-from driftledger.components import Model
 from driftledger.errors import ConfigError
 from driftledger.execution.steps import Ask, Call, Draw
 from driftledger.execution.walk import stored_in, walk
@@ -16,47 +14,40 @@ from driftledger.models.human import Human
 from driftledger.models.human_folder import Pending, write_sheet
 from driftledger.models.human_sheet import SHEET
 from driftledger.project import Project
-from driftledger.question_sets.files import read_questions
 from driftledger.ratings import RUBRIC, ToRate
 from driftledger.ratings import write_sheet as write_ratings_sheet
 from driftledger.records import ChainRecord, read_jsonl
-from driftledger.stages.distinctiveness import describe_protocol
-from driftledger.stages.faithfulness import redraw_protocol
+from driftledger.selection import Answers, Selection
 from driftledger.stages.genception import chain_protocol
-from driftledger.stages.questions import answer_protocol, judging_of
 from driftledger.types import Conversation, Turn
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:
     """What the selected chains would still ask of each selected model and generator, without asking."""
-    settings, run = project.settings, project.settings.run
+    settings, run, selection = project.settings, project.settings.run, Selection(project)
     models = {name: settings.model(name) for name in run.models}
     generators = {name: settings.generator(name) for name in run.generators}
+    judge = settings.model(run.judge) if settings.needs_judge else None
     with project.store() as store:
         plan = Plan(store)
-        for dataset, model, generator in product(run.genception, models.values(), generators.values()):
-            samples = project.built_samples(dataset)
-            plan.add_chains(chain_protocol(project, dataset, model, generator), samples)
-        for dataset, model, description in product(run.trac, models.values(), run.descriptions):
-            samples = project.built_samples(dataset)
-            plan.add_descriptions(describe_protocol(project, dataset, model, description), samples)
-        for dataset, model, generator in product(run.fidelity, models.values(), generators.values()):
-            samples = to_redraw(project.built_samples(dataset))
-            plan.add_chains(redraw_protocol(project, dataset, model, generator), samples)
-        for question_set in run.question_sets:
-            for model in models.values():
-                _plan_answers(project, plan, question_set, model)
+        for (name, model), (drawing, generator) in product(models.items(), generators.items()):
+            for _, chain, samples in selection.chains((name, drawing), model, generator):
+                plan.add_chains(chain, samples)
+        for name, model in models.items():
+            for _, describing, samples in selection.descriptions(name, model):
+                plan.add_descriptions(describing, samples)
+        for name, model in models.items():
+            for asked in selection.answers(name, model, judge):
+                _plan_answers(plan, asked)
         found = {f"models.{name}": plan.of(model) for name, model in models.items()}
         found |= {f"generators.{name}": plan.of(generator) for name, generator in generators.items()}
-        return found | ({f"judge {run.judge}": plan.of(settings.model(run.judge))} if settings.needs_judge else {})
+        return found | ({f"judge {run.judge}": plan.of(judge)} if judge is not None else {})
 
 
-def _plan_answers(project: Project, plan: Plan, question_set: str, model: Model) -> None:
+def _plan_answers(plan: Plan, asked: Answers) -> None:
     """Count the answers, and their gradings where a judge has to grade them."""
-    protocol, judging = answer_protocol(project, question_set, model), None
-    if protocol.card.protocol == "mm_vet":
-        judging = judging_of(project, question_set, project.settings.model(project.settings.run.judge))
-    for question in read_questions(protocol.folder):
+    protocol, judging = asked.protocol, asked.judging
+    for question in asked.questions:
         for variant in range(protocol.variants):
             answer = plan.add_one(protocol.run(question, variant))
             if judging is None:

@@ -29,6 +29,7 @@ from driftledger.models.transformers import Transformers
 from driftledger.question_sets.scenes.drawing import draw as draw_scene
 from driftledger.question_sets.scenes.scene import make_scene
 from driftledger.trio import autoencoder, describer, eye, lessons, looker, painter, pair, train
+from driftledger.trio.cells import looks_of, numbered
 from driftledger.trio.lessons import Asked, Lessons, Prompts
 from driftledger.trio.settings import FOLDER, TrioSettings, ways_to_ask, ways_to_tell
 from driftledger.trio.stream import arrangements, images, random_for
@@ -275,14 +276,14 @@ def test_the_looker_sees(trained: Workshop, shown: dict[Arrangement, ImageFile])
 
 def test_what_the_looker_is_asked_of_each_cell() -> None:
     things = Thing(2, "large", "black", "circle"), Thing(5, "small", "red", "ring")
-    told = looker.attributes(Arrangement("pink", things)).reshape(9, 3).tolist()
+    told = numbered(looks_of(Arrangement("pink", things)), looker._ATTRIBUTES).tolist()
     assert [told[2], told[5]] == [[2, 8, 1], [1, 1, 6]]
     assert [cell for cell, one in enumerate(told) if one != [0, 0, 0]] == [2, 5]
 
 
 def test_what_the_eye_is_asked_of_each_patch() -> None:
     """Of 8×8 patches, those of a cell that nothing is said about are left out."""
-    cells = eye._cells({2: ("large", "red", "ring")}, frozenset({6, 7}))
+    cells = numbered({2: ("large", "red", "ring")}, eye._ATTRIBUTES, frozenset({6, 7}))
     patches = cells[eye._cell_of_patch(64)].reshape(8, 8, 3)
     assert (patches[:3, 5:] == cells[2]).all()
     assert (patches[5:, :5] == -100).all()

@@ -14,7 +14,8 @@ from transformers import CLIPVisionConfig, CLIPVisionModel
 from driftledger.datasets.arrangements import grammar
 from driftledger.question_sets.scenes import knowledge
 from driftledger.trio.autoencoder import as_input
-from driftledger.trio.lessons import Lessons, Looks
+from driftledger.trio.cells import UNASKED, looks_of, numbered, numbers_to_tell
+from driftledger.trio.lessons import Lessons
 from driftledger.trio.loop import half
 from driftledger.trio.stream import Random, arrangements, images, worn
 
@@ -28,7 +29,6 @@ _ATTRIBUTES = tuple(
         (grammar.SHAPES, knowledge.SHAPES),
     )
 )
-_NOTHING, _UNASKED = 0, -100
 
 
 class Eye(nn.Module):
@@ -37,7 +37,7 @@ class Eye(nn.Module):
     def __init__(self, config: CLIPVisionConfig) -> None:
         super().__init__()
         self.tower = CLIPVisionModel(config)
-        answers = sum(len(names) + 1 for names in _ATTRIBUTES)
+        answers = sum(numbers_to_tell(_ATTRIBUTES))
         self.read = nn.Sequential(nn.LayerNorm(config.hidden_size), nn.Linear(config.hidden_size, answers))
 
 
@@ -53,27 +53,18 @@ class Naming:
         drawn = arrangements(random, _BATCH)
         scenes, looks = self.lessons.looks(random, _BATCH)
         pixels = as_input(np.concatenate([worn(random, images(drawn)), scenes])).to(self.device)
-        things = [{one.cell: (one.size, one.colour, one.shape) for one in some.things} for some in drawn]
-        truth = torch.stack([*(_cells(found) for found in things), *(_cells(*found) for found in looks)])
+        things = [(looks_of(some), frozenset[int]()) for some in drawn]
+        truth = torch.stack([numbered(found, _ATTRIBUTES, unasked) for found, unasked in (*things, *looks)])
         with half(self.device):
             seen = self.model.tower(pixel_values=pixels).last_hidden_state[:, 1:]
             told = self.model.read(seen).float()
         asked = truth[:, _cell_of_patch(seen.shape[1])].to(self.device)
-        scores = told.split([len(names) + 1 for names in _ATTRIBUTES], dim=2)
+        scores = told.split(numbers_to_tell(_ATTRIBUTES), dim=2)
         losses = [
-            nn.functional.cross_entropy(one.transpose(1, 2), asked[:, :, place], ignore_index=_UNASKED)
+            nn.functional.cross_entropy(one.transpose(1, 2), asked[:, :, place], ignore_index=UNASKED)
             for place, one in enumerate(scores)
         ]
         return torch.stack(losses).sum()
-
-
-def _cells(things: Looks, unasked: frozenset[int] = frozenset()) -> Tensor:
-    """Cell × attribute: 0 where there is nothing, else the attribute's number from 1 on."""
-    cells = torch.full((len(grammar.PLACES), len(_ATTRIBUTES)), _NOTHING)
-    cells[sorted(unasked)] = _UNASKED
-    for cell, said in things.items():
-        cells[cell] = torch.tensor([1 + names.index(word) for names, word in zip(_ATTRIBUTES, said, strict=True)])
-    return cells
 
 
 def _cell_of_patch(patches: int) -> NDArray[np.int64]:

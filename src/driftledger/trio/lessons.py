@@ -5,7 +5,7 @@ in those sets, about scenes of another seed. Nothing here looks at how an answer
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle, product
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from driftledger.question_sets.scenes import mm_sap, mm_vet, mme
 from driftledger.question_sets.scenes.drawing import draw
 from driftledger.question_sets.scenes.mm_sap import SapQuestion
 from driftledger.question_sets.scenes.scene import make_scene
+from driftledger.trio.cells import Looks
 from driftledger.trio.stream import Random, arrangements, images, worn
 
 _SEED = 2
@@ -57,10 +58,6 @@ class Choices(NamedTuple):
 class Plain(NamedTuple):
     question: str
     answer: str
-
-
-Looks = Mapping[int, tuple[str, str, str]]
-"""Cell of the 3×3 grid → size, colour and shape of the thing in it."""
 
 
 class Lessons:

@@ -8,16 +8,16 @@ from torch import Tensor, nn
 from transformers import ViTConfig, ViTImageProcessor, ViTModel
 
 from driftledger.datasets.arrangements.drawing import SIDE
-from driftledger.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement
+from driftledger.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES
 from driftledger.trio.autoencoder import as_input
+from driftledger.trio.cells import looks_of, numbered, numbers_to_tell
 from driftledger.trio.loop import half
 from driftledger.trio.stream import Random, arrangements, images, worn
 
 _BATCH = 96
 _WIDTH = 96
-_NOTHING = 0
 _ATTRIBUTES = (tuple(SIZES), tuple(INKS), SHAPES)
-_ANSWERS = tuple(len(names) + 1 for names in _ATTRIBUTES)
+_ANSWERS = numbers_to_tell(_ATTRIBUTES)
 
 
 class Looker(nn.Module):
@@ -51,18 +51,9 @@ class Naming:
             told = self.model.read(self.model.vit(pixel_values=pixels).last_hidden_state[:, 0]).float()
         ground, *cells = told.split([len(GROUNDS), *_ANSWERS * len(PLACES)], dim=1)
         grounds = torch.tensor([list(GROUNDS).index(one.ground) for one in some]).to(told.device)
-        truth = torch.stack([attributes(one) for one in some]).to(told.device)
+        truth = torch.stack([numbered(looks_of(one), _ATTRIBUTES).flatten() for one in some]).to(told.device)
         losses = [nn.functional.cross_entropy(scores, truth[:, place]) for place, scores in enumerate(cells)]
         return nn.functional.cross_entropy(ground, grounds) + torch.stack(losses).sum() / len(_ANSWERS)
-
-
-def attributes(one: Arrangement) -> Tensor:
-    """For each cell its size, colour and shape: 0 where there is nothing, else from 1 on."""
-    cells = torch.full((len(PLACES), len(_ATTRIBUTES)), _NOTHING)
-    for thing in one.things:
-        said = (thing.size, thing.colour, thing.shape)
-        cells[thing.cell] = torch.tensor([1 + names.index(word) for names, word in zip(_ATTRIBUTES, said, strict=True)])
-    return cells.flatten()
 
 
 def save(folder: Path, model: Looker) -> None:

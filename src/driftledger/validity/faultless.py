@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from PIL import Image
 
 from driftledger.components import Model
+from driftledger.datasets.arrangements.grammar import Arrangement
 from driftledger.datasets.arrangements.measuring import measure
 from driftledger.types import Conversation, Reply
 
@@ -24,4 +26,9 @@ def _caption(conversation: Conversation) -> str:
     image = conversation.last_image
     if image is None:
         raise ValueError("a conversation without an image")
-    return measure(np.asarray(image.open().convert("RGB"))).caption
+    return shown_in(image.open()).caption
+
+
+def shown_in(image: Image.Image) -> Arrangement:
+    """What an image measures as."""
+    return measure(np.asarray(image.convert("RGB")))

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image
@@ -14,7 +15,6 @@ from driftledger.calls import CallStore
 from driftledger.components import Encoder, Generator, Model
 from driftledger.config import Settings
 from driftledger.datasets.arrangements.grammar import Arrangement
-from driftledger.datasets.arrangements.measuring import measure
 from driftledger.datasets.arrangements.provider import Arrangements
 from driftledger.datasets.base import DatasetProvider
 from driftledger.datasets.build import build
@@ -22,7 +22,7 @@ from driftledger.layout import Combination
 from driftledger.records import DatasetCard, generation_prompt, read_json, read_samples
 from driftledger.reports.validity.measured import Interval, Retrieval, Share, share
 from driftledger.types import Conversation, Float32, Sample
-from driftledger.validity.faultless import Faultless
+from driftledger.validity.faultless import Faultless, shown_in
 
 Item = TypeVar("Item")
 
@@ -32,20 +32,21 @@ _AMONG = 100
 """Captions that retrieval chooses from."""
 
 
-class Drawn(NamedTuple):
+@dataclass(frozen=True)
+class Drawn:
     """A built dataset of arrangements, with what its images measure as."""
 
     folder: Path
     card: DatasetCard
     samples: list[Sample]
 
-    @property
+    @cached_property
     def images(self) -> list[Image.Image]:
         return [sample.image.open() for sample in self.samples]
 
-    @property
+    @cached_property
     def truths(self) -> list[Arrangement]:
-        return [_measured(image) for image in self.images]
+        return [shown_in(image) for image in self.images]
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Bench:
             for numbers in _batches(range(len(asked)), generator.batch_size)
             for one in generator.generate([asked[number] for number in numbers], list(numbers))
         ]
-        there = [_looks(_measured(one.image)) if one.image is not None else set() for one in made]
+        there = [_looks(shown_in(one.image)) if one.image is not None else set() for one in made]
         return share(look in drawn for drawn, truth in zip(there, truths, strict=True) for look in _looks(truth))
 
     def ceiling(self, generator: Generator, encoder: Encoder) -> list[Interval]:
@@ -111,7 +112,7 @@ class Bench:
             image_to_text=share(near.argmax(axis=1) == own), text_to_image=share(near.argmax(axis=0) == own)
         )
 
-    @property
+    @cached_property
     def _held_out(self) -> Drawn:
         return self._drawn("held_out", _HELD_OUT)
 
@@ -120,10 +121,6 @@ class Bench:
         if not folder.is_dir():
             build(name, dataset, folder)
         return Drawn(folder, read_json(folder / "dataset.json", DatasetCard), read_samples(folder))
-
-
-def _measured(image: Image.Image) -> Arrangement:
-    return measure(np.asarray(image.convert("RGB")))
 
 
 def _looks(arrangement: Arrangement) -> set[tuple[int, str, str]]:
