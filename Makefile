@@ -4,6 +4,8 @@ VENV := .venv
 UV_VERSION := 0.13.8
 UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python
 
+BY_FILE := --dist loadfile --no-loadscope-reorder # what tests of one file share is made once
+
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
@@ -34,10 +36,10 @@ train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go 
 	dvc repro trio/dvc.yaml:measure_trio
 
 test: $(VENV)/installed-all ## run all tests; installs every optional library, torch included
-	pytest -n auto --dist worksteal
+	pytest -n auto $(BY_FILE)
 
 test-core: $(VENV)/installed-dev ## run the tests that need no torch
-	pytest -n auto --dist worksteal -m "not neural"
+	pytest -n auto $(BY_FILE) -m "not neural"
 
 install-all: $(VENV)/installed-all ## install every optional library
 

@@ -17,14 +17,16 @@ TRACKED = ("dvc.yaml", "params.yaml", "MLproject", "python_env.yaml", ".dvcignor
 
 
 def pytest_configure() -> None:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: with more, they wait for each other
     os.environ.update(
         DVC_NO_ANALYTICS="1", HF_HUB_OFFLINE="1", MLFLOW_DISABLE_TELEMETRY="true", NO_PROXY="127.0.0.1,localhost"
     )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow ones first: with several workers, none of them is left alone with a long one at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Files with slow ones first: with several workers, none of them is left alone with a long one at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:
@@ -65,6 +67,8 @@ class Checkout:
         shutil.copytree(self.root, root, symlinks=True)
         other = Checkout.__new__(Checkout)
         other.root, other.env = root, self.env
+        for store in other.root.glob("mlflow.db*"):  # which holds the place of the first one
+            store.unlink()
         return other
 
     def params(self, change: Callable[[dict[str, Any]], None]) -> None:
@@ -127,3 +131,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     made = make_checkout(tmp_path_factory.mktemp("finished"))
     made.run("dvc", "repro")
     return made
+
+
+@pytest.fixture
+def evaluated(finished: Checkout, tmp_path: Path) -> Checkout:
+    """The same to be changed, and not in MLflow yet."""
+    return finished.copy(tmp_path / "checkout")

@@ -43,12 +43,9 @@ def named(builds: list[Build]) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+def inference() -> Iterator[None]:
     with torch.inference_mode():
         yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

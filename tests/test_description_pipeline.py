@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.conftest import Checkout
+from tests.conftest import Checkout, make_checkout
 
 pytestmark = pytest.mark.slow
 
@@ -35,13 +35,20 @@ def with_descriptions(params: dict[str, Any]) -> None:
         params[benchmark]["bootstrap"]["resamples"] = 200
 
 
-@pytest.fixture
-def described(checkout: Checkout) -> Checkout:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    checkout = make_checkout(tmp_path_factory.mktemp("described"))
     checkout.params(with_descriptions)
     checkout.commit("descriptions")
     checkout.run("dvc", "repro")
     checkout.commit("scores")
     return checkout
+
+
+@pytest.fixture
+def described(made: Checkout, tmp_path: Path) -> Checkout:
+    """To be changed, and not in MLflow yet."""
+    return made.copy(tmp_path / "checkout")
 
 
 def score(root: Path, path: str) -> dict[str, Any]:

@@ -68,30 +68,28 @@ def test_a_changed_generator_is_a_new_run_and_the_old_one_still_verifies(checkou
     assert "all holds" in first_line(checkout, "--ledger")
 
 
-def test_an_image_replaced_under_its_name_is_another_version_of_the_dataset(checkout: Checkout) -> None:
-    checkout.run("dvc", "repro")
-    checkout.commit("first images")
-    first = fingerprint(checkout)
-    draw(checkout.root / "my_images" / "round" / "1.png", 11)
-    checkout.run("dvc", "repro")
-    checkout.commit("another image")
-    assert fingerprint(checkout) != first
-    assert "all holds" in first_line(checkout, first)
-    said = checkout.run("driftledger", "diff", "HEAD~1").stdout
+def test_an_image_replaced_under_its_name_is_another_version_of_the_dataset(evaluated: Checkout) -> None:
+    evaluated.commit("first images")
+    first = fingerprint(evaluated)
+    draw(evaluated.root / "my_images" / "round" / "1.png", 11)
+    evaluated.run("dvc", "repro")
+    evaluated.commit("another image")
+    assert fingerprint(evaluated) != first
+    assert "all holds" in first_line(evaluated, first)
+    said = evaluated.run("driftledger", "diff", "HEAD~1").stdout
     assert "round_1" in said
-    compared = checkout.run("driftledger", "compare", first, RUN).stdout
+    compared = evaluated.run("driftledger", "compare", first, RUN).stdout
     assert "not ranked" in compared
 
 
-def test_a_clone_with_only_the_remote_audits_and_verifies(checkout: Checkout, tmp_path: Path) -> None:
-    checkout.run("dvc", "repro")
-    checkout.run("dvc", "remote", "add", "--default", "here", str(tmp_path / "remote"))
-    checkout.commit("a remote")
-    checkout.run("dvc", "push")
+def test_a_clone_with_only_the_remote_audits_and_verifies(evaluated: Checkout, tmp_path: Path) -> None:
+    evaluated.run("dvc", "remote", "add", "--default", "here", str(tmp_path / "remote"))
+    evaluated.commit("a remote")
+    evaluated.run("dvc", "push")
     other = Checkout.__new__(Checkout)
-    other.root, other.env = tmp_path / "clone", checkout.env
-    checkout.run("git", "clone", "--quiet", str(checkout.root), str(other.root))
-    shutil.rmtree(checkout.root / ".dvc" / "cache")
+    other.root, other.env = tmp_path / "clone", evaluated.env
+    evaluated.run("git", "clone", "--quiet", str(evaluated.root), str(other.root))
+    shutil.rmtree(evaluated.root / ".dvc" / "cache")
     assert "all holds" in first_line(other, RUN)
     said = other.run("driftledger", "audit", RUN).stdout
     assert "from Git and DVC: " in said

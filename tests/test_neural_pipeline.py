@@ -11,7 +11,6 @@ from PIL import Image
 for library in ("torch", "transformers", "diffusers", "open_clip", "cleanfid"):
     pytest.importorskip(library)
 
-from driftledger.description_records import FidelityScore
 from driftledger.project import Project
 from driftledger.records import ChainRecord, ScoreFile, read_json, read_jsonl, read_samples
 from driftledger.validity.faultless import shown_in
@@ -25,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning"),  # what Inception is published in
 ]
 
-EARLY, FINAL, PAINTER = "trio_llava_early", "trio_llava_final", "trio_sd_2"
+MODEL, PAINTER = "trio_llava_final", "trio_sd_2"
 
 
 def stages_run(output: str) -> list[str]:
@@ -37,7 +36,7 @@ def neural_selection(params: dict[str, Any]) -> None:
         "datasets": ["arrangements"],
         "genception": ["arrangements"],
         "fidelity": ["arrangements"],
-        "models": [EARLY, FINAL],
+        "models": [MODEL],
         "generators": [PAINTER],
         "encoders": ["trio_vit", "trio_clip", "inception"],
     }
@@ -56,27 +55,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     checkout.env |= {
         "HF_HUB_OFFLINE": "1",
         "XDG_CACHE_HOME": str(checkout.root.parent / "cache"),
-        "OMP_NUM_THREADS": "1",
     }
-    assert "6 runs created" in checkout.run("dvc", "repro").stdout
+    assert "3 runs created" in checkout.run("dvc", "repro").stdout
     return checkout
 
 
 @pytest.fixture
 def copied(made: Checkout, tmp_path: Path) -> Checkout:
-    """The same, to be changed, with an MLflow store of its own."""
-    other = made.copy(tmp_path / "checkout")
-    for store in other.root.glob("mlflow.db*"):
-        store.unlink()
-    return other
+    """The same, to be changed, and not in MLflow yet."""
+    return made.copy(tmp_path / "checkout")
 
 
-def records_of(root: Path, model: str) -> list[ChainRecord]:
-    return read_jsonl(Project(root).layout.chain("arrangements", model, PAINTER) / "records.jsonl", ChainRecord)
+def records_of(root: Path) -> list[ChainRecord]:
+    return read_jsonl(Project(root).layout.chain("arrangements", MODEL, PAINTER) / "records.jsonl", ChainRecord)
 
 
-def score_of(root: Path, model: str, encoder: str) -> ScoreFile:
-    return read_json(root / f"reports/scores/genception/arrangements/{model}/{PAINTER}/{encoder}.json", ScoreFile)
+def score_of(root: Path, encoder: str) -> ScoreFile:
+    return read_json(root / f"reports/scores/genception/arrangements/{MODEL}/{PAINTER}/{encoder}.json", ScoreFile)
 
 
 def measured(path: Path) -> set[tuple[int, str, str]]:
@@ -88,16 +83,16 @@ def measured(path: Path) -> set[tuple[int, str, str]]:
 def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
     captions = {sample.id: sample.image for sample in read_samples(Project(made.root).layout.dataset("arrangements"))}
     truth = {name: shown_in(image.open()).caption for name, image in captions.items()}
-    said = {record.sample: record.description for record in records_of(made.root, FINAL) if record.t == 1}
+    said = {record.sample: record.description for record in records_of(made.root) if record.t == 1}
     assert sum(said[name] == truth[name] for name in truth) >= 11  # of 12
     assert len(set(truth.values())) == 12
 
 
 def test_the_generator_draws_what_it_is_told(made: Checkout) -> None:
     layout = Project(made.root).layout
-    chain = layout.chain("arrangements", FINAL, PAINTER)
+    chain = layout.chain("arrangements", MODEL, PAINTER)
     asked, drawn = 0, 0
-    for record in records_of(made.root, FINAL):
+    for record in records_of(made.root):
         if record.t == 1 and record.image is not None:
             original = measured(layout.dataset("arrangements") / "images" / f"{record.sample}.png")
             asked, drawn = asked + len(original), drawn + len(original & measured(chain / record.image))
@@ -105,27 +100,13 @@ def test_the_generator_draws_what_it_is_told(made: Checkout) -> None:
     assert drawn / asked >= 0.8
 
 
-@pytest.mark.parametrize(("encoder", "distance"), [("trio_vit", "frechet_vit"), ("trio_clip", "frechet_open_clip")])
-def test_the_metrics_rank_the_trained_model_above_the_untrained(made: Checkout, encoder: str, distance: str) -> None:
-    early, final = (score_of(made.root, model, encoder).metrics for model in (EARLY, FINAL))
-    assert final["gc_at_2_low"] > early["gc_at_2_high"]
-    assert final[f"{distance}_at_2"] < early[f"{distance}_at_2"]
-
-
-def test_fidelity_through_a_clip_that_reads(made: Checkout) -> None:
-    path = "reports/scores/fidelity/arrangements/{}/trio_sd_2/trio_clip.json"
-    early, final = (read_json(made.root / path.format(model), FidelityScore).metrics for model in (EARLY, FINAL))
-    assert final["clip_s"] > early["clip_s"]
-    assert final["clip_s_i"] > early["clip_s_i"]
-
-
 def test_the_evidence_names_what_was_loaded(made: Checkout) -> None:
-    score = score_of(made.root, FINAL, "inception")
+    score = score_of(made.root, "inception")
     assert score.metrics["fid_at_2"] > 0
     identity = score.inputs.chain.generator.identity
     assert identity["device"] == "cpu"
     assert len(identity["weights"]["sha256"]) == 64
-    readings = [record.prompt_reading for record in records_of(made.root, FINAL)]
+    readings = [record.prompt_reading for record in records_of(made.root)]
     assert all(reading is not None and reading.tokens == reading.read <= 46 for reading in readings)
     assert not any("cut off" in flag for flag in score.flags)
 
@@ -135,7 +116,7 @@ def test_what_is_evaluated_is_not_evaluated_again(copied: Checkout) -> None:
     assert stages_run(copied.run("dvc", "repro").stdout) == ["resolve", "track"]
     for left in copied.root.joinpath(".driftledger").glob("calls.db*"):
         left.unlink()
-    copied.run("driftledger", "chain", "arrangements", FINAL, PAINTER)
+    copied.run("driftledger", "chain", "arrangements", MODEL, PAINTER)
     assert copied.outputs() == outputs
 
 
@@ -150,7 +131,7 @@ def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied: Checkout)
 
 
 def test_a_mistake_in_an_entry_is_one_sentence(copied: Checkout) -> None:
-    copied.params(lambda params: params["models"][FINAL].update(path="trio/lava"))
+    copied.params(lambda params: params["models"][MODEL].update(path="trio/lava"))
     done = copied.run("dvc", "repro", check=False)
     assert done.returncode != 0
     said = done.stdout + done.stderr

@@ -52,9 +52,7 @@ def test_second_run_calls_nothing_and_creates_no_run(checkout: Checkout) -> None
     assert checkout.outputs() == before
 
 
-def test_only_what_is_new_or_changed_runs(checkout: Checkout) -> None:
-    checkout.run("dvc", "repro")
-
+def test_only_what_is_new_or_changed_runs(evaluated: Checkout) -> None:
     def second_model_and_generator(params: dict[str, Any]) -> None:
         params["run"]["models"] = ["regions_medium", "blind"]
         params["generators"]["small_painter"] = {"provider": "painter", "longest_side": 64}
@@ -62,8 +60,8 @@ def test_only_what_is_new_or_changed_runs(checkout: Checkout) -> None:
         params["encoders"]["other_layout"] = {"provider": "layout", "batch_size": 4}
         params["run"]["encoders"] = ["layout", "other_layout"]
 
-    checkout.params(second_model_and_generator)
-    new = stages_run(checkout.run("dvc", "repro").stdout)
+    evaluated.params(second_model_and_generator)
+    new = stages_run(evaluated.run("dvc", "repro").stdout)
     assert [name for name in new if name.startswith("chain@")] == [
         "chain@my_images-regions_medium-small_painter",
         "chain@my_images-blind-painter",
@@ -73,8 +71,8 @@ def test_only_what_is_new_or_changed_runs(checkout: Checkout) -> None:
     assert "drift@my_images-regions_medium-painter-layout" not in new
     assert not any(name.startswith("dataset@") for name in new)
 
-    checkout.params(lambda params: params["generators"]["small_painter"].update(longest_side=80))
-    changed = stages_run(checkout.run("dvc", "repro").stdout)
+    evaluated.params(lambda params: params["generators"]["small_painter"].update(longest_side=80))
+    changed = stages_run(evaluated.run("dvc", "repro").stdout)
     assert {name for name in changed if "@" in name} == {
         f"{stage}@my_images-{model}-small_painter{encoder}"
         for model in ("regions_medium", "blind")
@@ -82,34 +80,33 @@ def test_only_what_is_new_or_changed_runs(checkout: Checkout) -> None:
     }
 
 
-def test_changed_image_in_the_folder_is_seen(checkout: Checkout) -> None:
-    checkout.run("dvc", "repro")
-    draw(checkout.root / "my_images" / "round" / "1.png", 30)
-    ran = stages_run(checkout.run("dvc", "repro").stdout)
+def test_changed_image_in_the_folder_is_seen(evaluated: Checkout) -> None:
+    draw(evaluated.root / "my_images" / "round" / "1.png", 30)
+    ran = stages_run(evaluated.run("dvc", "repro").stdout)
     assert "dataset@my_images" in ran
     assert "chain@my_images-regions_medium-painter" in ran
-    assert calls_made(checkout.root) == 8 * 2 * 2 + 2 * 2
+    assert calls_made(evaluated.root) == 8 * 2 * 2 + 2 * 2
 
 
-def test_a_new_version_of_a_component_is_seen_by_its_fingerprint_alone(checkout: Checkout) -> None:
-    checkout.run("dvc", "repro")
-    painter = checkout.root / "src/driftledger/generators/painter.py"
+def test_a_new_version_of_a_component_is_seen_by_its_fingerprint_alone(evaluated: Checkout) -> None:
+    painter = evaluated.root / "src/driftledger/generators/painter.py"
     code = painter.read_text(encoding="utf-8")
     painter.write_text(code + "\n# a comment changes nothing\n", encoding="utf-8")
-    assert stages_run(checkout.run("dvc", "repro", PYTHONPATH="src").stdout) == ["resolve", "track"]
+    assert stages_run(evaluated.run("dvc", "repro", PYTHONPATH="src").stdout) == ["resolve", "track"]
     painter.write_text(code.replace('version: ClassVar[str] = "1"', 'version: ClassVar[str] = "2"'), encoding="utf-8")
-    ran = stages_run(checkout.run("dvc", "repro", PYTHONPATH="src").stdout)
+    ran = stages_run(evaluated.run("dvc", "repro", PYTHONPATH="src").stdout)
     assert "chain@my_images-regions_medium-painter" in ran
     assert "dataset@my_images" not in ran
-    assert calls_made(checkout.root) == 8 * 2 * 2 + 8 * 2, "the descriptions' calls are the same, the drawings' are not"
+    assert calls_made(evaluated.root) == 8 * 2 * 2 + 8 * 2, (
+        "the descriptions' calls are the same, the drawings' are not"
+    )
 
 
-def test_more_iterations_reuse_the_first_ones(checkout: Checkout) -> None:
-    checkout.run("dvc", "repro")
-    checkout.params(lambda params: params["genception"].update(iterations=3))
-    checkout.run("dvc", "repro")
-    assert calls_made(checkout.root) == 8 * 3 * 2
-    assert most_often_made(checkout.root) == 1
+def test_more_iterations_reuse_the_first_ones(evaluated: Checkout) -> None:
+    evaluated.params(lambda params: params["genception"].update(iterations=3))
+    evaluated.run("dvc", "repro")
+    assert calls_made(evaluated.root) == 8 * 3 * 2
+    assert most_often_made(evaluated.root) == 1
 
 
 def test_killed_ten_times_ends_as_if_undisturbed(checkout: Checkout, tmp_path: Path) -> None:
@@ -165,33 +162,31 @@ def test_a_model_that_leaves_too_few_chains_fails_its_stage_with_a_sentence(chec
     assert not (checkout.root / "reports/scores/genception/my_images/regions_medium/painter/layout.json").exists()
 
 
-def test_mlflow_project_does_the_same_and_joins_no_runs(checkout: Checkout) -> None:
-    checkout.run("dvc", "repro")
-    before = checkout.outputs()
-    checkout.run("mlflow", "run", ".", "--env-manager", "local")
-    assert checkout.outputs() == before
-    with sqlite3.connect(checkout.root / "mlflow.db") as db:
+def test_mlflow_project_does_the_same_and_joins_no_runs(evaluated: Checkout) -> None:
+    before = evaluated.outputs()
+    evaluated.run("mlflow", "run", ".", "--env-manager", "local")
+    assert evaluated.outputs() == before
+    with sqlite3.connect(evaluated.root / "mlflow.db") as db:
         rows = db.execute("SELECT e.name, r.name FROM runs r JOIN experiments e USING (experiment_id)").fetchall()
     ours = [name for experiment, name in rows if experiment == "driftledger"]
     assert ours == ["regions_medium · painter · layout"]
-    audit = checkout.run("mlflow", "run", ".", "--env-manager", "local", "-e", "audit", "-P", f"run={ours[0]}")
+    audit = evaluated.run("mlflow", "run", ".", "--env-manager", "local", "-e", "audit", "-P", f"run={ours[0]}")
     assert "GC@2" in audit.stdout + audit.stderr
 
 
-def test_deleted_mlflow_store_is_rebuilt_the_same(checkout: Checkout) -> None:
+def test_deleted_mlflow_store_is_rebuilt_the_same(evaluated: Checkout) -> None:
     from driftledger.tracking.dump import dump
 
-    uri = f"sqlite:///{checkout.root}/mlflow.db"
-    checkout.run("dvc", "repro")
-    checkout.commit("results")
-    checkout.run("driftledger", "track")
-    for file in checkout.root.glob("mlflow.db*"):
+    uri = f"sqlite:///{evaluated.root}/mlflow.db"
+    evaluated.commit("results")
+    evaluated.run("driftledger", "track")
+    for file in evaluated.root.glob("mlflow.db*"):
         file.unlink()
-    checkout.run("driftledger", "track")
+    evaluated.run("driftledger", "track")
     first = dump(uri, "driftledger")
-    for file in checkout.root.glob("mlflow.db*"):
+    for file in evaluated.root.glob("mlflow.db*"):
         file.unlink()
-    checkout.run("dvc", "repro")
+    evaluated.run("dvc", "repro")
     assert dump(uri, "driftledger") == first
     assert len(first["runs"]) == 1
 

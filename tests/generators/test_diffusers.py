@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +36,6 @@ READ = {"sd": 75, "sdxl": 75, "flux": 511}
 PROMPTS = ["a red cat on the house", "a dog", "the blue sky with a boat", "a small green tree"]
 SEEDS = [3, 1, 4, 1]
 INDEX, UNET = "model_index.json", "unet/diffusion_pytorch_model.safetensors"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

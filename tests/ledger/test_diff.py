@@ -417,8 +417,8 @@ def test_lock_of_is_what_the_ledger_writes(history):
 
 
 @pytest.mark.slow
-def test_a_replaced_image_in_a_real_project(finished: Checkout, tmp_path: Path) -> None:
-    checkout = finished.copy(tmp_path / "copy")
+def test_a_replaced_image_in_a_real_project(evaluated: Checkout) -> None:
+    checkout = evaluated
     checkout.commit("evaluated")
     image = checkout.root / "my_images" / "round" / "1.png"
     Image.new("RGB", (96, 72), (9, 200, 90)).save(image)

@@ -250,8 +250,8 @@ def test_evidence_that_was_changed_is_found(kept: Ledger) -> None:
         assert said in finding.what
 
 
-def test_a_whole_run_of_dvc_holds_before_it_is_committed_too(finished: Checkout, tmp_path: Path) -> None:
-    ledger = Ledger(finished.copy(tmp_path / "copy"))
+def test_a_whole_run_of_dvc_holds_before_it_is_committed_too(evaluated: Checkout) -> None:
+    ledger = Ledger(evaluated)
     report = checked(ledger)
     assert (report.findings, report.unchecked) == ([], [])
     rewrite(ledger.root / "reports" / "leaderboard.md", b"better")

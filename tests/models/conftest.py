@@ -24,12 +24,9 @@ SIZES = [(96, 72), (72, 96), (64, 64), (120, 40)]
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A checkpoint of each layout, to look at only; torch is left with one thread."""
-    import torch
-
+    """A checkpoint of each layout, to look at only."""
     from tests.checkpoints import vision_language
 
-    torch.set_num_threads(1)
     root = tmp_path_factory.mktemp("checkpoints")
     return {name: getattr(vision_language, f"build_{name}")(root / name) for name in LAYOUTS}
 

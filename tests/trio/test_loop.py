@@ -1,6 +1,6 @@
 """The training loop: what was stopped anywhere goes on as if it had not been, and nothing that is kept is a pickle."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
@@ -27,14 +27,10 @@ Weights = dict[str, Tensor]
 
 
 @pytest.fixture(autouse=True)
-def save_often(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every second step; and one thread, which is enough for so little."""
+def save_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second step."""
     monkeypatch.setattr(loop, "_SAVE_EVERY", 2)
     monkeypatch.setattr(loop, "_WARM_UP", 3)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 class KilledError(Exception):

@@ -73,15 +73,12 @@ def workshop(root: Path) -> Workshop:
 
 @pytest.fixture(scope="module", autouse=True)
 def little() -> Iterator[None]:
-    """Batches of four, and one thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    """Batches of four."""
     with pytest.MonkeyPatch.context() as patch:
         for module, names in BATCHES.items():
             for name in names:
                 patch.setattr(module, name, 4)
         yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
