@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import settings
 from PIL import Image, ImageDraw
 
 REPOSITORY = Path(__file__).parent.parent
@@ -17,6 +18,8 @@ TRACKED = ("dvc.yaml", "params.yaml", "MLproject", "python_env.yaml", ".dvcignor
 
 
 def pytest_configure() -> None:
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: with more, they wait for each other
     os.environ.update(
         DVC_NO_ANALYTICS="1", HF_HUB_OFFLINE="1", MLFLOW_DISABLE_TELEMETRY="true", NO_PROXY="127.0.0.1,localhost"

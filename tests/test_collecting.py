@@ -98,6 +98,16 @@ def test_one_model_or_one_benchmark(project: Project) -> None:
     assert after["judge rubric"] == rest["judge rubric"]
 
 
+def test_what_is_not_needed_is_not_looked_at(project: Project) -> None:
+    params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
+    params["generators"]["gone"] = {"provider": "diffusers", "path": "gone"}
+    params["run"] |= {"generators": ["gone"], "judge": "gpt_4_1"}
+    (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    collect(Project(project.root), benchmarks=["trac"])
+    with pytest.raises(ConfigError, match="'gone' is no folder here"):
+        collect(Project(project.root), benchmarks=["genception"])
+
+
 def test_nothing_stays_in_memory(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     released: list[str] = []
     noting: Callable[[Blind], None] = lambda model: released.append(model.provider)  # noqa: E731

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from skimage.draw import disk, polygon2mask
 
@@ -87,7 +87,6 @@ def test_a_pixel_belongs_to_a_polygon_by_its_centre() -> None:
 
 
 @given(polygons, st.integers(0, 7), st.booleans())
-@settings(deadline=None)
 def test_neither_the_first_corner_nor_the_direction_matters(corners: list[Point], turn: int, back: bool) -> None:
     turn %= len(corners)
     other = [*corners[turn:], *corners[:turn]][:: -1 if back else 1]
@@ -95,7 +94,6 @@ def test_neither_the_first_corner_nor_the_direction_matters(corners: list[Point]
 
 
 @given(polygons)
-@settings(deadline=None)
 def test_parts_that_share_an_edge_share_no_pixel_and_leave_none_out(corners: list[Point]) -> None:
     """A polygon is its fan of triangles, by the even-odd rule to the pixel: on an edge, each pixel is on one side."""
     fan = np.zeros(SHAPE, dtype=np.bool_)
@@ -107,7 +105,6 @@ def test_parts_that_share_an_edge_share_no_pixel_and_leave_none_out(corners: lis
 @given(
     st.sampled_from(["circle", "ring", "triangle", "cross", "star", "heart"]), st.integers(-9, 9), st.integers(-9, 9)
 )
-@settings(deadline=None)
 def test_a_shape_that_is_moved_is_the_same(shape: str, across: int, down: int) -> None:
     here, there = (figure(shape, SHAPE, (30 + x, 20 + y), 18) for x, y in ((0, 0), (across, down)))
     assert np.array_equal(np.roll(here, (down, across), axis=(0, 1)), there)

@@ -1,8 +1,10 @@
 """What the scores in ``reports/`` say about the embedded components, which is what the README shows them for."""
 
+from itertools import pairwise
+
 from driftledger.description_records import TracScore
-from driftledger.layout import Layout
-from driftledger.records import read_json
+from driftledger.layout import Combination, Layout
+from driftledger.records import ScoreFile, read_json
 from tests.conftest import REPOSITORY
 
 LAYOUT = Layout(REPOSITORY)
@@ -40,3 +42,11 @@ def test_more_words_do_not_hurt_up_to_a_point() -> None:
 
 def test_no_description_names_its_digit() -> None:
     assert {trac(model).metrics["leak_rate"] for model in SEEING} == {0}
+
+
+def test_the_more_a_model_tells_the_more_survives() -> None:
+    named = (Combination(model, "painter", "layout") for model in (*reversed(SEEING), "blind"))
+    order = [read_json(LAYOUT.scores("genception", "photos", each), ScoreFile).metrics for each in named]
+    for t in (1, 2, 3, 4, 5):
+        for better, worse in pairwise(order):
+            assert better[f"gc_at_{t}_low"] > worse[f"gc_at_{t}_high"]

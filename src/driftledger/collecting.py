@@ -10,6 +10,7 @@ from driftledger.benchmarks.genception import chain as chains
 from driftledger.benchmarks.questions import answers, grading
 from driftledger.benchmarks.trac import describe as describing
 from driftledger.calls import CallStore
+from driftledger.components import Model
 from driftledger.errors import ConfigError, unknown_name
 from driftledger.project import Project
 from driftledger.question_records import AnswerRecord
@@ -34,20 +35,22 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
     _check_known("benchmark", benchmarks, BENCHMARKS)
     _check_known("selected model", models, run.models)
     selection = Selection(project, benchmarks or BENCHMARKS)
+    judge = project.judge() if selection.needs_judge else None
     with project.store() as store:
         chosen = [name for name in run.models if not models or name in models]
-        for asked, given in [each for name in chosen for each in _ask(selection, name, store)]:
+        for asked, given in [each for name in chosen for each in _ask(selection, name, judge, store)]:
             if asked.judging is not None:
                 questions = {question.id: question for question in asked.questions}
                 grading.judge(asked.judging, questions, given, store, f"{asked.title} · {run.judge}")
                 say_spent(asked.judging.judge, store)
 
 
-def _ask(selection: Selection, name: str, store: CallStore) -> list[tuple[Answers, list[AnswerRecord]]]:
+def _ask(
+    selection: Selection, name: str, judge: Model | None, store: CallStore
+) -> list[tuple[Answers, list[AnswerRecord]]]:
     """Ask everything of one model, and give its answers."""
     project, model = selection.project, selection.project.model(name)
-    judge = project.judge() if project.settings.needs_judge else None
-    for drawing in project.settings.run.generators:
+    for drawing in selection.generators:
         generator = project.generator(drawing)
         for title, chain, originals in selection.chains((name, drawing), model, generator):
             chains.collect(chain, originals, store, title)

@@ -57,6 +57,22 @@ class Selection:
     project: Project
     benchmarks: Collection[str] = BENCHMARKS
 
+    @property
+    def generators(self) -> Sequence[str]:
+        """Those that draw something."""
+        drawn = [*self._datasets("genception"), *self._datasets("fidelity")]
+        return self.project.settings.run.generators if drawn else ()
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether there are open questions."""
+        return "questions" in self.benchmarks and self.project.settings.needs_judge
+
+    def _datasets(self, benchmark: str) -> Sequence[str]:
+        run = self.project.settings.run
+        over = {"genception": run.genception, "trac": run.trac, "fidelity": run.fidelity}
+        return over[benchmark] if benchmark in self.benchmarks else ()
+
     def answers(self, name: str, model: Model, judge: Model | None) -> Iterator[Answers]:
         """What one model is asked, question set by question set. Without a judge, nothing is to be graded."""
         for question_set in self.project.settings.run.question_sets if "questions" in self.benchmarks else ():
@@ -68,21 +84,19 @@ class Selection:
 
     def descriptions(self, name: str, model: Model) -> Iterator[Descriptions]:
         """What one model describes for TRAC."""
-        run = self.project.settings.run
-        for dataset in run.trac if "trac" in self.benchmarks else ():
+        for dataset in self._datasets("trac"):
             samples = self.project.built_samples(dataset)
-            for description in run.descriptions:
+            for description in self.project.settings.run.descriptions:
                 protocol = describe_protocol(self.project, dataset, model, description)
                 yield Descriptions(f"{dataset} · {name} · {description}", protocol, samples)
 
     def chains(self, names: tuple[str, str], model: Model, generator: Generator) -> Iterator[Chains]:
         """What one model describes and one generator, both of these names, draws."""
-        run = self.project.settings.run
-        for dataset in run.genception if "genception" in self.benchmarks else ():
+        for dataset in self._datasets("genception"):
             samples = self.project.built_samples(dataset)
             protocol = chain_protocol(self.project, dataset, model, generator)
             yield Chains(" · ".join((dataset, *names)), protocol, samples)
-        for dataset in run.fidelity if "fidelity" in self.benchmarks else ():
+        for dataset in self._datasets("fidelity"):
             samples = to_redraw(self.project.built_samples(dataset))
             protocol = redraw_protocol(self.project, dataset, model, generator)
             yield Chains(" · ".join((dataset, *names, "redrawn")), protocol, samples)

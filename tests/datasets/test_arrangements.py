@@ -89,7 +89,6 @@ def test_captions(ground: str, things: list[tuple[Any, ...]], caption: str) -> N
 
 
 @given(arrangements(least=0, most=9))
-@settings(deadline=None)
 def test_a_caption_determines_its_arrangement(one: Arrangement) -> None:
     assert parsed(one.caption) == one
 
@@ -116,7 +115,6 @@ def test_inks_can_be_told_apart_and_so_can_grounds() -> None:
 
 
 @given(arrangements(most=9))
-@settings(deadline=None)
 def test_every_pixel_has_a_named_colour_and_things_do_not_touch(one: Arrangement) -> None:
     pixels = draw(one)
     assert (pixels.shape, pixels.dtype) == ((SIDE, SIDE, 3), np.uint8)
@@ -148,7 +146,7 @@ def test_a_silhouette_is_not_to_be_written_to() -> None:
 
 
 @given(arrangements(least=0, most=6))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_what_is_drawn_is_measured(one: Arrangement) -> None:
     assert measure(draw(one)) == one
 
@@ -164,7 +162,6 @@ def test_what_is_blurred_and_noisy_is_measured(ground: str) -> None:
 
 
 @given(arrangements(), st.data())
-@settings(deadline=None)
 def test_one_thing_painted_over_recoloured_or_moved_is_measured_as_such(one: Arrangement, some: st.DataObject) -> None:
     place = some.draw(st.sampled_from(range(len(one.things))))
     thing, others = one.things[place], one.things[:place] + one.things[place + 1 :]
@@ -186,7 +183,6 @@ def test_one_thing_painted_over_recoloured_or_moved_is_measured_as_such(one: Arr
 
 
 @given(arrangements(least=2))
-@settings(deadline=None)
 def test_two_things_that_change_places_are_measured_as_such(one: Arrangement) -> None:
     first, second, *others = one.things
     pixels = draw(one)

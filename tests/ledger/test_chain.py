@@ -133,7 +133,7 @@ def test_appending_leaves_earlier_lines_and_what_is_known(tmp_path: Path, ledger
     assert not list(tmp_path.glob("*.partial"))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=4))
 def test_in_whatever_portions_each_run_has_one_line(
     runs: list[Evidence], tmp_path_factory: pytest.TempPathFactory, portions: list[list[int]]

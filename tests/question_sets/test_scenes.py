@@ -40,7 +40,7 @@ def told(questions: tuple[SourceQuestion, ...]) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_every_set_keeps_the_rules_of_its_benchmark(protocol: Protocol, seed: int) -> None:
     check("scenes", protocol, asked(protocol, 40, seed))
 

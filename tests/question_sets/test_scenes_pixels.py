@@ -26,7 +26,7 @@ seen_at = cache(lambda seed, number: look(make_scene(seed, number)))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 9_999))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_a_scene_holds_is_what_its_pixels_show(seed: int, number: int) -> None:
     scene = make_scene(seed, number)
     picture = look(scene)

@@ -91,7 +91,7 @@ def test_every_kind_of_file_gives_the_same_questions(name: str, tmp_path: Path) 
 cells = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r"), min_size=1, max_size=6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(texts=st.lists(cells, min_size=1, max_size=4), separator=st.sampled_from([",", ";", "\t"]))
 def test_csv_is_read_as_pandas_reads_it(texts: list[str], separator: str, tmp_path: Path) -> None:
     file = images(tmp_path) / "q.csv"

@@ -69,7 +69,7 @@ def each(asked: Asked) -> Iterator[Said]:
 
 
 @given(seeds)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_description_is_the_caption_of_what_is_shown(seed: int) -> None:
     asked = lessons().descriptions(random_for(seed, 1), 6)
     shown = [measure(pixels) for pixels in asked.images]
@@ -98,7 +98,7 @@ def chosen(said: Said) -> tuple[SapQuestion, list[str], int]:
 
 
 @given(seeds)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_the_answer_to_a_choice_is_the_right_option(seed: int) -> None:
     for said in each(lessons().questions(random_for(seed, 1), 8, Choices)):
         one, options, option = chosen(said)

@@ -15,7 +15,6 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @given(seeds, st.integers(0, 64), st.booleans())
-@settings(deadline=None)
 def test_what_is_held_out_never_comes_to_training(seed: int, count: int, held_out: bool) -> None:
     some = arrangements(random_for(seed, 1), count, held_out=held_out)
     assert [one.held_out for one in some] == [held_out] * count
@@ -53,7 +52,7 @@ def test_no_attribute_is_rarer_than_another() -> None:
 
 
 @given(st.tuples(seeds, st.integers(0, 10_000)), st.tuples(seeds, st.integers(0, 10_000)))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_a_key_gives_the_same_stream_and_another_key_another(one: tuple[int, int], other: tuple[int, int]) -> None:
     def drawn(key: tuple[int, int]) -> bytes:
         random = random_for(*key)
@@ -64,7 +63,7 @@ def test_a_key_gives_the_same_stream_and_another_key_another(one: tuple[int, int
 
 
 @given(seeds, st.integers(1, 5))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_worn_images_keep_their_shape_and_what_they_show(seed: int, count: int) -> None:
     random = random_for(seed)
     some = arrangements(random, count)
