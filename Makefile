@@ -25,9 +25,9 @@ run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/
 	wait $$questions && exit $$images
 	export OMP_NUM_THREADS=1; step="dvc --wait-for-lock repro --single-item"; \
 	$$step answer grade score & questions=$$!; \
-	$$step chain drift & chains=$$!; \
-	$$step describe trac redraw fidelity; descriptions=$$?; \
-	wait $$questions && wait $$chains && exit $$descriptions
+	$$step chain drift describe trac & chains=$$!; \
+	$$step redraw fidelity; redraws=$$?; \
+	wait $$questions && wait $$chains && exit $$redraws
 	dvc repro
 	dvc repro --single-item trio/dvc.yaml:validity
 
