@@ -16,14 +16,14 @@ export MLFLOW_DISABLE_TELEMETRY := true
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
 	dvc repro
 
+run-neural: export OMP_NUM_THREADS := 1
 run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch; params.yaml then selects them
 	driftledger preset neural
 	dvc repro --single-item resolve dataset question_set
-	export OMP_NUM_THREADS=1; \
 	driftledger collect questions & questions=$$!; \
 	driftledger collect genception trac fidelity; images=$$?; \
 	wait $$questions && exit $$images
-	export OMP_NUM_THREADS=1; step="dvc --wait-for-lock repro --single-item"; \
+	step="dvc --wait-for-lock repro --single-item"; \
 	$$step answer grade score & questions=$$!; \
 	$$step chain drift describe trac & chains=$$!; \
 	$$step redraw fidelity; redraws=$$?; \

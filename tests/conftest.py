@@ -1,6 +1,7 @@
 """What all tests share: drawn images, and whole checkouts to run DVC in."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -99,6 +100,11 @@ class Checkout:
         """Every output of the pipeline and ``dvc.lock``, by path."""
         files = [*(self.root / "data").rglob("*"), *(self.root / "reports").rglob("*"), self.root / "dvc.lock"]
         return {str(file.relative_to(self.root)): file.read_bytes() for file in sorted(files) if file.is_file()}
+
+
+def stages_run(output: str) -> list[str]:
+    """The stages that ``dvc repro`` says it has run."""
+    return re.findall(r"Running stage '([^']+)'", output)
 
 
 def shapes_only(params: dict[str, Any]) -> None:

@@ -2,24 +2,19 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
-from tests.conftest import Checkout, make_checkout
+from tests.conftest import Checkout, make_checkout, stages_run
 
 pytestmark = pytest.mark.slow
 
 MODEL = "regions_medium"
 TRAC = f"trac@beetles-{MODEL}"
 DESCRIBE = f"describe@beetles-{MODEL}"
-
-
-def stages_run(output: str) -> list[str]:
-    return re.findall(r"Running stage '([^']+)'", output)
 
 
 def with_descriptions(params: dict[str, Any]) -> None:

@@ -1,6 +1,5 @@
 """``dvc repro`` with real architectures that mean something: the checkpoints in trio/ describe, draw and look."""
 
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from driftledger.records import ChainRecord, ScoreFile, read_json, read_jsonl, r
 from driftledger.validity.faultless import shown_in
 from tests.checkpoints.inception import build_inception
 from tests.checkpoints.weights import change_one_weight
-from tests.conftest import REPOSITORY, Checkout, make_checkout
+from tests.conftest import REPOSITORY, Checkout, make_checkout, stages_run
 
 pytestmark = [
     pytest.mark.neural,
@@ -25,10 +24,6 @@ pytestmark = [
 ]
 
 MODEL, PAINTER = "trio_llava_final", "trio_sd_2"
-
-
-def stages_run(output: str) -> list[str]:
-    return re.findall(r"Running stage '([^']+)'", output)
 
 
 def neural_selection(params: dict[str, Any]) -> None:

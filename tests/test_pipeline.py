@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import re
 import signal
 import sqlite3
 import subprocess
@@ -14,13 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Checkout, draw
+from tests.conftest import Checkout, draw, stages_run
 
 pytestmark = pytest.mark.slow
-
-
-def stages_run(output: str) -> list[str]:
-    return re.findall(r"Running stage '([^']+)'", output)
 
 
 def calls_made(root: Path) -> int:

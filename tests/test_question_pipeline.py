@@ -1,22 +1,17 @@
 """``dvc repro`` with question sets: what runs again, what does not, and what a change of reading moved."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import Checkout
+from tests.conftest import Checkout, stages_run
 
 pytestmark = pytest.mark.slow
 
 SETS = ["scenes_mm_sap", "scenes_mm_vet", "scenes_mme"]
 MODEL = "regions_medium"
-
-
-def stages_run(output: str) -> list[str]:
-    return re.findall(r"Running stage '([^']+)'", output)
 
 
 def with_questions(params: dict[str, Any]) -> None:

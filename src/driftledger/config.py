@@ -241,13 +241,21 @@ def load_settings(path: Path = Path(PARAMS)) -> Settings:
     Raises:
         ConfigError: it is missing, is not YAML, or something in it is unknown or out of bounds.
     """
+    return parse_settings(read_yaml(path), str(path))
+
+
+def read_yaml(path: Path) -> Any:
+    """What a file of settings in the checkout holds, unchecked.
+
+    Raises:
+        ConfigError: it is missing, or is not YAML.
+    """
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    return parse_settings(raw, str(path))
 
 
 def parse_settings(raw: Any, where: str) -> Settings:

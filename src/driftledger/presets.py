@@ -33,14 +33,14 @@ def apply_preset(root: Path, name: str) -> list[str]:
     Raises:
         ConfigError: no such preset, or the settings would not be valid with it; nothing is written then.
     """
-    text, preset, changes = _read(root, name)
+    params, (text, preset, changes) = root / PARAMS, _read(root, name)
     if not changes:
         return []
     text = _changed(text, changes)
     parse_settings(yaml.safe_load(text), _title(name))
     if _changes(text, preset):  # an alias stands for text elsewhere
-        raise ConfigError(f"{PARAMS} is written in a way that presets cannot change; select by hand what {name} does")
-    write_text(root / PARAMS, text)
+        raise ConfigError(f"{params} is written in a way that presets cannot change; select by hand what {name} does")
+    write_text(params, text)
     return [change.said for change in changes]
 
 

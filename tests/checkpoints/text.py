@@ -1,10 +1,11 @@
 """Tokenizers of a few hundred entries, with whole English words among them."""
 
 from collections.abc import Iterable
-from itertools import accumulate, pairwise
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import BertTokenizer, CLIPTokenizer, PreTrainedTokenizerFast, T5Tokenizer
+
+from driftledger.trio.tokens import merges_of
 
 WORDS = (
     "a", "the", "of", "on", "in", "with", "and", "red", "green", "blue", "yellow", "dark", "bright", "small", "large",
@@ -19,7 +20,7 @@ CLIP_LENGTH = 77
 
 def chat_tokenizer(end: str, special: Iterable[str], length: int = 4096) -> PreTrainedTokenizerFast:
     """Byte-level BPE, padded on the left; ``end`` ends a text and pads it."""
-    merges = _merges([SPACE, *word] for word in WORDS)
+    merges = merges_of([SPACE, *word] for word in WORDS)
     backend = Tokenizer(models.BPE(_ids([*BYTES, *map("".join, merges)]), merges))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
@@ -40,7 +41,7 @@ def spoken(tokenizer: PreTrainedTokenizerFast) -> list[int]:
 
 def clip_tokenizer() -> CLIPTokenizer:
     """CLIP's tokenizer: lower-cased, ``</w>`` at the end of a word, cut at 77 tokens, special tokens last."""
-    merges = _merges([*word[:-1], word[-1] + "</w>"] for word in WORDS)
+    merges = merges_of([*word[:-1], word[-1] + "</w>"] for word in WORDS)
     entries = [*BYTES, *(byte + "</w>" for byte in BYTES), *map("".join, merges), "<|startoftext|>", "<|endoftext|>"]
     return CLIPTokenizer(_ids(entries), merges, model_max_length=CLIP_LENGTH)
 
@@ -60,15 +61,6 @@ def bert_tokenizer(length: int) -> BertTokenizer:
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     entries = [*special, *characters, *("##" + character for character in characters), *WORDS]
     return BertTokenizer(_ids(entries), model_max_length=length)
-
-
-def _merges(words: Iterable[list[str]]) -> list[tuple[str, str]]:
-    """The merges that build each word from its symbols, from left to right."""
-    found: dict[tuple[str, str], None] = {}
-    for symbols in words:
-        for built, longer in pairwise(accumulate(symbols)):
-            found[built, longer.removeprefix(built)] = None
-    return list(found)
 
 
 def _ids(entries: Iterable[str]) -> dict[str, int]:

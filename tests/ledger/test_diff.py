@@ -418,15 +418,14 @@ def test_lock_of_is_what_the_ledger_writes(history):
 
 @pytest.mark.slow
 def test_a_replaced_image_in_a_real_project(evaluated: Checkout) -> None:
-    checkout = evaluated
-    checkout.commit("evaluated")
-    image = checkout.root / "my_images" / "round" / "1.png"
+    evaluated.commit("evaluated")
+    image = evaluated.root / "my_images" / "round" / "1.png"
     Image.new("RGB", (96, 72), (9, 200, 90)).save(image)
-    checkout.run("dvc", "repro", "drift")
-    found = diff(checkout.root, "HEAD")
+    evaluated.run("dvc", "repro", "drift")
+    found = diff(evaluated.root, "HEAD")
     [data] = found.data
     assert (data.name, data.added, data.removed, len(data.replaced)) == ("my_images", [], [], 1)
     assert {each.became for each in found.scores} == {"changed"}
     assert found.components == found.selection == found.protocols == []
-    checkout.commit("replaced")
-    assert diff(checkout.root, "HEAD~1", "HEAD").data == found.data
+    evaluated.commit("replaced")
+    assert diff(evaluated.root, "HEAD~1", "HEAD").data == found.data

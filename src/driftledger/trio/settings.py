@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from driftledger.config import Settings
+from driftledger.config import Settings, read_yaml
 from driftledger.errors import ConfigError
 from driftledger.strict import Strict, explain
 
@@ -112,11 +111,7 @@ def load_trio(root: Path) -> TrioSettings:
     """
     file = root / FOLDER / "params.yaml"
     try:
-        return TrioSettings.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise ConfigError(f"{file} is missing; run this in the top folder of the project") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
+        return TrioSettings.model_validate(read_yaml(file))
     except ValidationError as error:
         raise ConfigError(explain(error, str(file))) from None
 

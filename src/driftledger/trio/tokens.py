@@ -45,12 +45,18 @@ def caption_tokenizer(words: Iterable[str], length: int) -> CLIPTokenizer:
 
 
 def _clip(words: Sequence[str], length: int) -> CLIPTokenizer:
-    """Merges build each word from left to right; those of the first words come first."""
-    merges: dict[tuple[str, str], None] = {}
-    for word in words:
-        for built, longer in pairwise(accumulate([*word[:-1], word[-1] + "</w>"])):
-            merges[built, longer.removeprefix(built)] = None
+    """Merges of the first words come first."""
+    merges = merges_of([*word[:-1], word[-1] + "</w>"] for word in words)
     alphabet = [*_BYTES, *(byte + "</w>" for byte in _BYTES)]
     entries = ["<|padding|>", *alphabet, *map("".join, merges), "<|startoftext|>", "<|endoftext|>"]
     ids = {entry: number for number, entry in enumerate(dict.fromkeys(entries))}
-    return CLIPTokenizer(ids, list(merges), model_max_length=length, pad_token="<|padding|>")
+    return CLIPTokenizer(ids, merges, model_max_length=length, pad_token="<|padding|>")
+
+
+def merges_of(words: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
+    """The merges that build each word from its symbols, from left to right."""
+    merges: dict[tuple[str, str], None] = {}
+    for symbols in words:
+        for built, longer in pairwise(accumulate(symbols)):
+            merges[built, longer.removeprefix(built)] = None
+    return list(merges)

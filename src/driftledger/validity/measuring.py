@@ -6,9 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-from PIL import Image
-
+from driftledger.benchmarks.encoding import encode_images, encode_texts
 from driftledger.benchmarks.genception import chain as chains
 from driftledger.benchmarks.genception import drift
 from driftledger.calls import CallStore
@@ -19,9 +17,10 @@ from driftledger.datasets.arrangements.provider import Arrangements
 from driftledger.datasets.base import DatasetProvider
 from driftledger.datasets.build import build
 from driftledger.layout import Combination
+from driftledger.metrics.retrieval import top1
 from driftledger.records import DatasetCard, generation_prompt, read_json, read_samples
 from driftledger.reports.validity.measured import Interval, Retrieval, Share, share
-from driftledger.types import Conversation, Float32, Sample
+from driftledger.types import Conversation, Sample
 from driftledger.validity.faultless import Faultless, shown_in
 
 Item = TypeVar("Item")
@@ -43,12 +42,8 @@ class Drawn:
     samples: list[Sample]
 
     @cached_property
-    def images(self) -> list[Image.Image]:
-        return [sample.image.open() for sample in self.samples]
-
-    @cached_property
     def truths(self) -> list[Arrangement]:
-        return [shown_in(image) for image in self.images]
+        return [shown_in(sample.image.open()) for sample in self.samples]
 
 
 @dataclass(frozen=True)
@@ -107,11 +102,13 @@ class Bench:
 
     def retrieval(self, encoder: Encoder) -> Retrieval:
         """Among 100 captions the nearest to each image, and among their images the nearest to each caption."""
-        captions = [truth.caption for truth in self._held_out.truths[:_AMONG]]
-        seen = _unit(encoder.encode_images(self._held_out.images[:_AMONG]))
-        near, own = seen @ _unit(encoder.encode_texts(captions)).T, np.arange(len(captions))
+        samples, truths = self._held_out.samples[:_AMONG], self._held_out.truths[:_AMONG]
+        captions = [truth.caption for truth in truths]
+        seen = encode_images(encoder, (sample.image for sample in samples))
+        read = encode_texts(encoder, captions)
         return Retrieval(
-            image_to_text=share(near.argmax(axis=1) == own), text_to_image=share(near.argmax(axis=0) == own)
+            image_to_text=_found(top1(read, captions, seen), captions),
+            text_to_image=_found(top1(seen, captions, read), captions),
         )
 
     @cached_property
@@ -130,9 +127,8 @@ def _looks(arrangement: Arrangement) -> set[tuple[int, str, str]]:
     return {(thing.cell, thing.colour, thing.shape) for thing in arrangement.things}
 
 
-def _unit(vectors: Float32) -> Float32:
-    lengths: Float32 = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / lengths
+def _found(taken: Sequence[str], own: Sequence[str]) -> Share:
+    return share(one == other for one, other in zip(taken, own, strict=True))
 
 
 def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
