@@ -4,13 +4,14 @@ VENV := .venv
 UV_VERSION := 0.13.8
 UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python
 
+EVALUATE := evaluate-genception evaluate-trac evaluate-fidelity evaluate-questions
 BY_FILE := --dist loadfile --no-loadscope-reorder # what tests of one file share is made once
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural train-trio test test-core install-all check lint ui bench requirements clean
+.PHONY: run run-neural $(EVALUATE) collect-images collect-questions train-trio test test-core install-all check lint ui bench requirements clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
@@ -20,16 +21,19 @@ run-neural: export OMP_NUM_THREADS := 1
 run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch; params.yaml then selects them
 	driftledger preset neural
 	dvc repro --single-item resolve dataset question_set
-	driftledger collect questions & questions=$$!; \
-	driftledger collect genception trac fidelity; images=$$?; \
-	wait $$questions && exit $$images
-	step="dvc --wait-for-lock repro --single-item"; \
-	$$step answer grade score & questions=$$!; \
-	$$step chain drift describe trac & chains=$$!; \
-	$$step redraw fidelity; redraws=$$?; \
-	wait $$questions && wait $$chains && exit $$redraws
+	$(MAKE) --jobs 3 $(EVALUATE)
 	dvc repro
 	dvc repro --single-item trio/dvc.yaml:validity
+
+# One process makes all calls, so that a checkpoint is loaded once; the stages then find them in the call store.
+$(EVALUATE): evaluate-%:
+	dvc --wait-for-lock repro --single-item pipelines/$*/dvc.yaml
+evaluate-genception evaluate-trac evaluate-fidelity: collect-images
+evaluate-questions: collect-questions
+collect-images:
+	driftledger collect genception trac fidelity
+collect-questions:
+	driftledger collect questions
 
 train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go on; takes more than an hour
 	dvc repro trio/dvc.yaml:train_trio

@@ -14,8 +14,11 @@ import yaml
 from hypothesis import settings
 from PIL import Image, ImageDraw
 
+from driftledger.layout import LOCKS
+
 REPOSITORY = Path(__file__).parent.parent
-TRACKED = ("dvc.yaml", "params.yaml", "MLproject", "python_env.yaml", ".dvcignore", ".gitignore", ".dvc/config")
+PIPELINES = tuple(file.replace(".lock", ".yaml") for file in LOCKS)
+TRACKED = (*PIPELINES, "params.yaml", "MLproject", "python_env.yaml", ".dvcignore", ".gitignore", ".dvc/config")
 
 
 def pytest_configure() -> None:
@@ -97,14 +100,14 @@ class Checkout:
         return done
 
     def outputs(self) -> dict[str, bytes]:
-        """Every output of the pipeline and ``dvc.lock``, by path."""
-        files = [*(self.root / "data").rglob("*"), *(self.root / "reports").rglob("*"), self.root / "dvc.lock"]
+        """Every output of the pipelines and their locks, by path."""
+        files = [*(self.root / "data").rglob("*"), *(self.root / "reports").rglob("*"), *map(self.root.joinpath, LOCKS)]
         return {str(file.relative_to(self.root)): file.read_bytes() for file in sorted(files) if file.is_file()}
 
 
 def stages_run(output: str) -> list[str]:
     """The stages that ``dvc repro`` says it has run."""
-    return re.findall(r"Running stage '([^']+)'", output)
+    return re.findall(r"Running stage '(?:pipelines/\w+/dvc\.yaml:)?([^':]+)'", output)
 
 
 def shapes_only(params: dict[str, Any]) -> None:

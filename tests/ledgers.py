@@ -8,7 +8,7 @@ import yaml
 from PIL import Image
 
 from driftledger.images import png_bytes
-from driftledger.layout import Combination, Layout, chain_stage, dataset_stage, drift_stage, samples_file
+from driftledger.layout import LOCKS, Combination, Layout, chain_stage, dataset_stage, drift_stage, samples_file
 from driftledger.records import (
     ChainCard,
     ChainRecord,
@@ -21,6 +21,7 @@ from driftledger.records import (
     write_jsonl,
 )
 from driftledger.types import Outcome
+from tests.conftest import REPOSITORY
 
 COMBINATION = Combination("seer", "brush", "eye")
 ITERATIONS = 2
@@ -123,6 +124,19 @@ def lock_of(root: Path, score: ScoreFile) -> dict[str, Any]:
             },
         },
     }
+
+
+def divide_lock(root: Path) -> None:
+    """Let each pipeline's stages stand in a lock of its own, where ``dvc.lock`` had all."""
+    lock = yaml.safe_load((root / "dvc.lock").read_text(encoding="utf-8"))
+    for file in LOCKS[1:]:
+        pipeline = yaml.safe_load((REPOSITORY / file).with_suffix(".yaml").read_text(encoding="utf-8"))
+        own = [name for name in lock["stages"] if name.partition("@")[0] in pipeline["stages"]]
+        stages = {name: lock["stages"].pop(name) for name in own}
+        if stages:
+            (root / file).parent.mkdir(parents=True, exist_ok=True)
+            (root / file).write_text(yaml.safe_dump({"schema": "2.0", "stages": stages}, sort_keys=False), "utf-8")
+    write_lock(root, lock)
 
 
 def write_lock(root: Path, lock: Any) -> None:

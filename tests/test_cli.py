@@ -15,7 +15,7 @@ from driftledger import cli, inquiries, stages
 from driftledger.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.layout import Combination
 from driftledger.ledger.findings import Finding, Report
-from tests.conftest import REPOSITORY
+from tests.conftest import PIPELINES, REPOSITORY
 
 COMMANDS = {
     "resolve": [],
@@ -198,6 +198,11 @@ def test_help_lists_the_commands(tmp_path: Path) -> None:
 
 
 def test_every_stage_of_the_pipeline_is_a_command() -> None:
-    pipeline = (REPOSITORY / "dvc.yaml").read_text(encoding="utf-8")
-    called = {line.split()[2] for line in pipeline.splitlines() if line.strip().startswith("cmd: driftledger")}
-    assert called == set(COMMANDS)
+    texts = [(REPOSITORY / file).read_text(encoding="utf-8") for file in PIPELINES]
+    lines = [line.split() for text in texts for line in text.splitlines()]
+    called = [line[2] for line in lines if line[:2] == ["cmd:", "driftledger"]]
+    assert sorted(called) == sorted(COMMANDS)
+
+
+def test_every_pipeline_is_one_whose_lock_is_read() -> None:
+    assert {str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("pipelines/*/dvc.yaml")} == {*PIPELINES[1:]}

@@ -1,5 +1,6 @@
 """Everything that is asked, in one process: the stages that follow ask nothing."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ import yaml
 
 from driftledger import questions, stages
 from driftledger.collecting import collect
+from driftledger.encoders.layout import Layout
 from driftledger.errors import ConfigError, StoreError
+from driftledger.layout import Combination
 from driftledger.models.blind import Blind
 from driftledger.models.rubric import Rubric
 from driftledger.project import Project
@@ -54,7 +57,9 @@ def asks_nobody(*_: Any) -> None:
 
 def write_all(project: Project, model: str) -> None:
     stages.chain(project, "my_images", model, "painter")
+    stages.drift(project, "my_images", Combination(model, "painter", "layout"))
     stages.redraw(project, "my_images", model, "painter")
+    stages.fidelity(project, "my_images", Combination(model, "painter", "layout"))
     stages.describe(project, "colours", model, "features")
     for name in SETS:
         stages.answer(project, name, model)
@@ -70,19 +75,31 @@ def test_stages_find_in_the_store_what_was_collected(project: Project, monkeypat
     write_all(Project(project.root), "blind")
 
 
+def test_scores_find_in_the_store_what_the_encoder_saw(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    collect(project)
+    monkeypatch.setattr(Layout, "encode_images", asks_nobody)
+    write_all(Project(project.root), "blind")
+    write_all(Project(project.root), "regions_coarse")
+
+
 def test_collected_first_or_not_the_files_are_the_same(project: Project) -> None:
     def written() -> dict[str, bytes]:
-        files = [
-            path for path in (project.root / "data").rglob("*") if path.is_file() and "regions_coarse" in str(path)
-        ]
-        return {str(path): path.read_bytes() for path in files}
+        folders = [project.root / "data", project.root / "reports" / "scores"]
+        files = [path for folder in folders for path in folder.rglob("*") if "regions_coarse" in str(path)]
+        return {str(path): path.read_bytes() for path in files if path.is_file()}
 
     write_all(project, "regions_coarse")
     before = written()
-    (project.layout.state / "calls.db").unlink()
+    assert any("scores/fidelity" in path for path in before)
+    shutil.rmtree(project.layout.state)
     collect(project)
     write_all(Project(project.root), "regions_coarse")
     assert written() == before
+
+
+def test_what_encoders_see_is_only_looked_at_for_what_was_asked(project: Project) -> None:
+    collect(project, benchmarks=["trac", "questions"])
+    assert not (project.layout.state / "features").exists()
 
 
 def test_one_model_or_one_benchmark(project: Project) -> None:

@@ -15,7 +15,7 @@ SOURCE = REPOSITORY / "src" / "driftledger"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("types", "errors", "canonical", "shown", "images", "vocabulary", "figures", "progress", "layout"),
     ("call_key", "call_result", "seeds", "strict", "metrics", "parsing", "sheets"),
-    ("components", "registry", "calls", "benchmark_settings"),
+    ("components", "registry", "calls", "feature_store", "benchmark_settings"),
     ("remote", "checkpoints"),
     ("records",),
     ("question_records", "description_records", "ratings"),

@@ -146,7 +146,7 @@ def repro_killed_at(checkout: Checkout, calls: int, delay: float) -> int:
 
 
 def test_a_model_that_leaves_too_few_chains_fails_its_stage_with_a_sentence(checkout: Checkout) -> None:
-    checkout.run("dvc", "repro", "dataset@my_images", "chain@my_images-regions_medium-painter")
+    checkout.run("dvc", "repro", "dataset@my_images", "pipelines/genception/dvc.yaml:chain")
     records = checkout.root / "data/chains/my_images/regions_medium/painter/records.jsonl"
     lines = records.read_text(encoding="utf-8").splitlines()
     records.write_text("\n".join(line for line in lines if json.loads(line)["t"] == 1) + "\n", encoding="utf-8")

@@ -189,7 +189,7 @@ def collect(
 ) -> None:
     """Make every call that the selected runs still need in one process, which loads each checkpoint once.
 
-    The results wait in the call store: 'dvc repro' then writes its files without loading a model.
+    What they say, draw and see waits beside the call store: 'dvc repro' then writes its files without loading any.
     """
     from driftledger import collecting  # stages, each a process that has to start, do not need it
 

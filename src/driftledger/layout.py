@@ -3,6 +3,13 @@
 from pathlib import Path
 from typing import NamedTuple
 
+PIPELINES = ("genception", "trac", "fidelity", "questions")
+"""The benchmarks, each with a ``dvc.yaml`` of its own: DVC reads and writes all of a lock for each stage in it."""
+
+LOCK = "dvc.lock"
+LOCKS = (LOCK, *(f"pipelines/{name}/{LOCK}" for name in PIPELINES))
+"""Every lock of the project, relative to the top folder. A stage's name is in one of them only."""
+
 
 class Combination(NamedTuple):
     """What one MLflow run shows."""
@@ -22,7 +29,7 @@ class Layout(NamedTuple):
 
     @property
     def state(self) -> Path:
-        """The call store and locks: disposable, outside Git and DVC."""
+        """The call store, the feature store and locks: disposable, outside Git and DVC."""
         return self.root / ".driftledger"
 
     @property

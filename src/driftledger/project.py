@@ -14,6 +14,7 @@ from driftledger.calls import CallStore
 from driftledger.components import Component, Encoder, Generator, Model
 from driftledger.config import PARAMS, Settings, load_settings
 from driftledger.errors import StoreError
+from driftledger.feature_store import FeatureStore
 from driftledger.layout import Combination, Layout, dataset_stage
 from driftledger.ledger.evidence import Selected
 from driftledger.records import DatasetCard, read_json, read_samples
@@ -111,6 +112,9 @@ class Project:
 
     def store(self) -> CallStore:
         return CallStore(self.layout.state)
+
+    def features(self) -> FeatureStore:
+        return FeatureStore(self.layout.state / "features")
 
     @contextmanager
     def only_one(self, target: Path) -> Iterator[None]:

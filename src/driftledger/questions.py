@@ -31,7 +31,7 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
     with project.store() as store:
         plan = Plan(store)
         for (name, model), (drawing, generator) in product(models.items(), generators.items()):
-            for _, chain, samples in selection.chains((name, drawing), model, generator):
+            for _, _, chain, samples in selection.chains((name, drawing), model, generator):
                 plan.add_chains(chain, samples)
         for name, model in models.items():
             for _, describing, samples in selection.descriptions(name, model):

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from driftledger.benchmarks.fidelity.redraw import to_redraw
 from driftledger.benchmarks.genception.chain import ChainProtocol
@@ -23,8 +23,9 @@ BENCHMARKS = ("genception", "trac", "fidelity", "questions")
 
 
 class Chains(NamedTuple):
-    """A ``chain`` or a ``redraw`` stage."""
+    """A ``chain`` stage of GenCeption, or a ``redraw`` stage of fidelity."""
 
+    benchmark: Literal["genception", "fidelity"]
     title: str
     protocol: ChainProtocol
     samples: Sequence[Sample]
@@ -95,8 +96,8 @@ class Selection:
         for dataset in self._datasets("genception"):
             samples = self.project.built_samples(dataset)
             protocol = chain_protocol(self.project, dataset, model, generator)
-            yield Chains(" · ".join((dataset, *names)), protocol, samples)
+            yield Chains("genception", " · ".join((dataset, *names)), protocol, samples)
         for dataset in self._datasets("fidelity"):
             samples = to_redraw(self.project.built_samples(dataset))
             protocol = redraw_protocol(self.project, dataset, model, generator)
-            yield Chains(" · ".join((dataset, *names, "redrawn")), protocol, samples)
+            yield Chains("fidelity", " · ".join((dataset, *names, "redrawn")), protocol, samples)

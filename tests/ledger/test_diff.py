@@ -18,7 +18,7 @@ from driftledger.records import SampleEntry, write_json, write_jsonl
 from driftledger.types import Outcome
 from tests.conftest import Checkout
 from tests.description_ledgers import add_trac, trac_score
-from tests.ledgers import chain_card, component, lock_of, score_file, with_chain, write_ledger, write_lock
+from tests.ledgers import chain_card, component, divide_lock, lock_of, score_file, with_chain, write_ledger, write_lock
 from tests.question_ledgers import add_questions, question_score
 
 PARAMS: dict[str, Any] = {
@@ -310,13 +310,19 @@ def test_no_repository_is_one_sentence(tmp_path):
         ("params.yaml", b"[]", "nothing"),
         ("params.yaml", b"- run", "params.yaml of HEAD holds no mapping"),
         ("dvc.lock", b"stages: 3", "dvc.lock of HEAD is not a dvc.lock"),
+        ("pipelines/trac/dvc.lock", b"stages: 3", "pipelines/trac/dvc.lock of HEAD is not a dvc.lock"),
     ],
 )
 def test_a_damaged_file_of_a_revision_is_one_sentence(history, path, content, message):
-    whole = (history.root / path).read_bytes()
-    (history.root / path).write_bytes(content)
+    file = history.root / path
+    whole = file.read_bytes() if file.is_file() else None
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
     history.commit("damaged")
-    (history.root / path).write_bytes(whole)
+    if whole is None:
+        file.unlink()
+    else:
+        file.write_bytes(whole)
     if message == "nothing":
         assert len(diff(history.root, "HEAD").selection) == len(PARAMS["run"])
         return
@@ -410,6 +416,15 @@ def test_untrusted_text_is_inert_in_the_terminal(history):
     assert text.count("\nscores:") == 0  # no score changed, and nobody else says so at the start of a line
 
 
+def test_a_lock_that_was_divided_is_no_difference(history):
+    history.commit("one lock")
+    history.state(metrics={"gc_at_2": 0.8})
+    before = diff(history.root, "HEAD")
+    divide_lock(history.root)
+    assert diff(history.root, "HEAD") == before
+    assert len(before.scores) == 1
+
+
 def test_lock_of_is_what_the_ledger_writes(history):
     """The cases above change the one file that a hand-written lock speaks of."""
     stages = lock_of(history.root, score_file())["stages"]
@@ -421,7 +436,7 @@ def test_a_replaced_image_in_a_real_project(evaluated: Checkout) -> None:
     evaluated.commit("evaluated")
     image = evaluated.root / "my_images" / "round" / "1.png"
     Image.new("RGB", (96, 72), (9, 200, 90)).save(image)
-    evaluated.run("dvc", "repro", "drift")
+    evaluated.run("dvc", "repro", "pipelines/genception/dvc.yaml")
     found = diff(evaluated.root, "HEAD")
     [data] = found.data
     assert (data.name, data.added, data.removed, len(data.replaced)) == ("my_images", [], [], 1)

@@ -6,8 +6,9 @@ import pytest
 import yaml
 
 from driftledger.errors import LedgerError
+from driftledger.layout import chain_stage
 from driftledger.ledger.lock import LockEntry, read_lock
-from tests.ledgers import lock_of, locked, score_file, write_ledger, write_lock
+from tests.ledgers import divide_lock, lock_of, locked, score_file, write_ledger, write_lock
 
 DATA, CODE = locked("data/datasets/shapes", "1" * 32 + ".dir", nfiles=4), locked("src/driftledger/models", "2" * 32)
 
@@ -102,9 +103,27 @@ def with_unknown_key(root: Path) -> bytes:
 )
 def test_anything_else_is_one_sentence(root: Path, content: bytes | Callable[[Path], bytes]) -> None:
     (root / "dvc.lock").write_bytes(content if isinstance(content, bytes) else content(root))
-    with pytest.raises(LedgerError, match=r"is not a dvc\.lock .*git checkout dvc\.lock") as caught:
+    with pytest.raises(LedgerError, match=r"is not a dvc\.lock .*git checkout") as caught:
         read_lock(root)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_the_locks_of_all_pipelines_are_read_as_one(root: Path) -> None:
+    whole = read_lock(root)
+    divide_lock(root)
+    assert [name.partition("@")[0] for name in yaml.safe_load((root / "dvc.lock").read_bytes())["stages"]] == [
+        "resolve",
+        "dataset",
+    ]
+    assert read_lock(root) == whole
+
+
+def test_a_stage_that_has_moved_to_its_pipeline_is_read_there(root: Path) -> None:
+    """DVC leaves in a lock what its pipeline no longer has."""
+    before = (root / "dvc.lock").read_bytes()
+    divide_lock(root)
+    (root / "dvc.lock").write_bytes(before.replace(b"run.seed: 7", b"run.seed: 6"))
+    assert read_lock(root)[chain_stage("shapes", "seer", "brush")].params["params.yaml"]["run.seed"] == 7
 
 
 def test_an_empty_pipeline_has_no_stages(tmp_path: Path) -> None:

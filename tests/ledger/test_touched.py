@@ -16,6 +16,7 @@ from driftledger.ledger.auditing.touched import Answer, Touched, touched
 from driftledger.ledger.auditing.touched_text import as_json, as_table
 from driftledger.ledger.stored.git_objects import GitObjects
 from tests.audited import Audited, audited_in, empty, version
+from tests.ledgers import divide_lock
 
 HOSTILE = "\x1b[2J\x9b31m\r\n\u202eevil [red]markup[/red] <img src=x> =1+1 \ud800"
 SMALL = version("brush", settings={"longest_side": 64}, identity={"repository": "org/brush", "commit": "c0ffee" * 6})
@@ -66,6 +67,15 @@ def test_changed_settings_are_a_new_version_and_the_old_one_is_still_there(chang
     assert large.known_from == ["git"]
     assert [len(small.runs), len(large.runs)] == [1, 1]
     assert small.runs != large.runs
+
+
+def test_a_lock_that_was_divided_speaks_of_the_same_runs(changed: Told) -> None:
+    before, _ = ask(changed.audited, generator="brush").rows
+    divide_lock(changed.audited.root)
+    divided = changed.audited.commit("a lock for each pipeline", "2026-03-09T12:00:00+00:00")
+    after, large = ask(changed.audited, generator="brush").rows
+    assert (after.runs, after.current, after.first_commit) == (before.runs, True, before.first_commit)
+    assert (after.last_commit, large.current) == (divided, False)
 
 
 @pytest.mark.parametrize(

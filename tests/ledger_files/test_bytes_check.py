@@ -1,4 +1,5 @@
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from driftledger.errors import LedgerError
+from driftledger.layout import LOCKS
 from driftledger.ledger.checking.bytes_check import check_bytes, check_stages
 from driftledger.ledger.findings import Report
 from driftledger.ledger.stored.contents import Contents
@@ -20,6 +22,8 @@ from tests.verification.conftest import CHAINS, GENCEPTION, MODEL, Ledger, place
 CHAIN = f"chain@my_images-{MODEL}-painter"
 DRIFT = f"drift@my_images-{MODEL}-painter-layout"
 PICTURE = f"{CHAINS}/images/round_1/2.png"
+PIPELINE = "pipelines/genception/dvc.yaml"
+LOCK = "pipelines/genception/dvc.lock"
 DVC_CACHE = Path(".dvc") / "cache" / "files" / "md5"
 
 
@@ -29,7 +33,8 @@ def checked(ledger: Ledger, contents: Contents | None = None) -> Report:
     try:
         evidence = ledger.evidence
     except LedgerError:
-        committed = yaml.safe_load(git(ledger, "show", "HEAD:dvc.lock"))["stages"]
+        texts = [git(ledger, "show", f"HEAD:{file}") for file in LOCKS]
+        committed = [stage for text in texts for stage in yaml.safe_load(text)["stages"]]
         return check_stages(ledger.root, committed, contents)
     return check_bytes(ledger.root, [evidence], contents)
 
@@ -71,7 +76,7 @@ def test_every_changed_byte_is_found_and_named(ledger: Ledger) -> None:
         "records": [*data.rglob("*.jsonl")],
         "components": [*data.rglob("components.json"), *data.rglob("dataset.json"), *data.rglob("question_set.json")],
         "scores": [*scores.rglob("*.json"), *scores.rglob("*.jsonl")],
-        "lock": [root / "dvc.lock"],
+        "lock": [root / file for file in LOCKS],
     }
     for kind, files in kinds.items():
         for _ in range(20 if kind == "lock" else 8):
@@ -125,9 +130,9 @@ def test_what_nobody_has_is_missing_and_says_why(ledger: Ledger) -> None:
 
 
 def on_lines(ledger: Ledger, report: Report) -> set[str]:
-    """The lines of ``dvc.lock`` that findings name."""
-    lines = (ledger.root / "dvc.lock").read_text(encoding="utf-8").splitlines()
-    assert {finding.where.partition(",")[0] for finding in report.findings} == {"dvc.lock"}
+    """The lines of GenCeption's lock that findings name."""
+    lines = (ledger.root / LOCK).read_text(encoding="utf-8").splitlines()
+    assert {finding.where.partition(",")[0] for finding in report.findings} == {LOCK}
     return {lines[int(finding.where.rpartition(" ")[2]) - 1].strip() for finding in report.findings}
 
 
@@ -150,7 +155,7 @@ LOCK_CHANGES = {
 @pytest.mark.parametrize("change", LOCK_CHANGES.values(), ids=LOCK_CHANGES.keys())
 def test_lines_of_the_lock_that_were_changed_are_named(ledger: Ledger, change: tuple[str, str, str]) -> None:
     before, after, named = change
-    path = ledger.root / "dvc.lock"
+    path = ledger.root / LOCK
     text = path.read_text(encoding="utf-8")
     assert before in text
     path.write_text(text.replace(before, after, 1), encoding="utf-8")
@@ -165,7 +170,7 @@ def test_of_two_entries_that_disagree_the_bytes_say_which_is_wrong(
     def other(locked: dict[str, Any]) -> Any:
         return "0" * 32 + ".dir" if field == "md5" else locked[field] + 1
 
-    path = ledger.root / "dvc.lock"
+    path = ledger.root / LOCK
     lock = yaml.safe_load(path.read_text(encoding="utf-8"))
     locked = next(file for file in lock["stages"][stage][section] if file["path"] == CHAINS)
     text, value = path.read_text(encoding="utf-8"), other(locked)
@@ -178,7 +183,7 @@ def test_of_two_entries_that_disagree_the_bytes_say_which_is_wrong(
 
 
 def test_a_score_that_the_lock_never_spoke_of_is_told_from_a_lock_that_was_changed(ledger: Ledger) -> None:
-    path, score = ledger.root / "dvc.lock", ledger.root / f"{GENCEPTION}.json"
+    path, score = ledger.root / LOCK, ledger.root / f"{GENCEPTION}.json"
     md5 = ledger.contents.md5_of(score)
     text = path.read_text(encoding="utf-8")
     with changed(path, text.replace(md5, "0" * 32).encode()):
@@ -188,14 +193,9 @@ def test_a_score_that_the_lock_never_spoke_of_is_told_from_a_lock_that_was_chang
 
 
 def test_a_missing_stage_is_missing(ledger: Ledger) -> None:
-    path = ledger.root / "dvc.lock"
-    text = path.read_text(encoding="utf-8")
-    start = text.index(f"  {DRIFT}:\n")
-    end = text.index("\n  ", text.index("samples.jsonl", start)) + 1
-    end = next(
-        place for place in range(end, len(text)) if text[place - 1] == "\n" and text[place : place + 4] != "    "
-    )
-    path.write_text(text[:start] + text[end:], encoding="utf-8")
+    path = ledger.root / LOCK
+    head, _, rest = path.read_text(encoding="utf-8").partition(f"  {DRIFT}:\n")
+    path.write_text(head + re.sub(r"\A(    .*\n)+", "", rest), encoding="utf-8")
     report = checked(ledger)
     assert places(report.findings) == ["missing dvc.lock"]
     assert DRIFT in report.findings[0].what
@@ -223,7 +223,16 @@ def test_a_run_of_another_time_is_checked_by_its_own_entries(ledger: Ledger) -> 
     before = ledger.evidence
     md5 = ledger.contents.md5_of(ledger.root / PICTURE)
     rewrite(ledger.root / PICTURE, b"another picture")
-    command = [sys.executable, "-m", "dvc", "commit", "--quiet", "--force", CHAIN, DRIFT]
+    command = [
+        sys.executable,
+        "-m",
+        "dvc",
+        "commit",
+        "--quiet",
+        "--force",
+        f"{PIPELINE}:{CHAIN}",
+        f"{PIPELINE}:{DRIFT}",
+    ]
     subprocess.run(command, cwd=ledger.root, check=True)
     assert checked(ledger).holds
     assert check_bytes(ledger.root, [before], ledger.contents).holds
@@ -260,7 +269,8 @@ def test_a_whole_run_of_dvc_holds_before_it_is_committed_too(evaluated: Checkout
 
 def test_without_a_lock_the_evidence_speaks_for_itself(ledger: Ledger) -> None:
     evidence = ledger.evidence
-    (ledger.root / "dvc.lock").unlink()
+    for file in LOCKS:
+        (ledger.root / file).unlink()
     report = check_bytes(ledger.root, [evidence], ledger.contents)
     assert report.findings == []
     assert check_stages(ledger.root, [CHAIN], ledger.contents).findings != []

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from driftledger.canonical import canonical_json, pretty_json
-from driftledger.layout import Combination
+from driftledger.layout import LOCKS, Combination
 from driftledger.ledger.evidence import Evidence, read_evidence
 from driftledger.ledger.stored.contents import Contents
 from driftledger.project import Project
@@ -105,16 +105,17 @@ class Ledger:
         return before
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file, and let ``dvc.lock`` speak of the new one."""
+        """Replace a file, and let the locks speak of the new one."""
         file = self.root / path
         file.unlink()  # it may be a link into DVC's cache
         file.write_bytes(data)
-        lock = yaml.safe_load((self.root / "dvc.lock").read_text(encoding="utf-8"))
-        for entry in lock["stages"].values():
-            for locked in (*entry.get("deps", []), *entry.get("outs", [])):
-                if path == locked["path"] or path.startswith(f"{locked['path']}/"):
-                    locked["md5"] = _md5(self.root / locked["path"])
-        (self.root / "dvc.lock").write_text(yaml.safe_dump(lock, sort_keys=False), encoding="utf-8")
+        for lock_file in LOCKS:
+            lock = yaml.safe_load((self.root / lock_file).read_text(encoding="utf-8"))
+            for entry in lock["stages"].values():
+                for locked in (*entry.get("deps", []), *entry.get("outs", [])):
+                    if path == locked["path"] or path.startswith(f"{locked['path']}/"):
+                        locked["md5"] = _md5(self.root / locked["path"])
+            (self.root / lock_file).write_text(yaml.safe_dump(lock, sort_keys=False), encoding="utf-8")
 
 
 def _md5(path: Path) -> str:
@@ -136,7 +137,7 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     made.params(with_everything)
     made.commit("every benchmark")
     made.run(sys.executable, "-c", STAGES)
-    listed = made.run("dvc", "stage", "list", "--name-only").stdout.split()
+    listed = made.run("dvc", "stage", "list", "--all", "--name-only").stdout.split()
     made.run("dvc", "commit", "--force", *(name for name in listed if name not in ("report", "track")))
     made.commit("scores")
     return made

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from driftledger import inquiries
+from driftledger.layout import LOCKS
 from driftledger.ledger.chained.chain import append
 from driftledger.ledger.findings import Report
 from driftledger.project import Project
@@ -45,7 +46,7 @@ def _quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def files_of(root: Path, kind: str) -> list[str]:
     """The paths of a kind, relative to the top folder."""
     if kind in ("lock", "ledger"):
-        return [{"lock": "dvc.lock", "ledger": "ledger.jsonl"}[kind]]
+        return {"lock": [*LOCKS], "ledger": ["ledger.jsonl"]}[kind]
     folder, patterns = {
         "images": ("data", ["*.png"]),
         "records": ("data", ["*.jsonl"]),

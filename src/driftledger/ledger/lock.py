@@ -1,4 +1,7 @@
-"""``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view of."""
+"""``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view of.
+
+There is one for each ``dvc.yaml``, and who reads them sees the stages of all as if they stood in one.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from driftledger.errors import LedgerError
+from driftledger.layout import LOCK, LOCKS
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The one in C, where PyYAML was built with it: a lock has thousands of lines."""
@@ -51,25 +55,28 @@ class LockEntry(BaseModel):
 
 
 def read_lock(root: Path) -> dict[str, LockEntry]:
-    """Stage name → entry.
+    """Stage name → entry, of all pipelines.
 
     Raises:
-        LedgerError: there is no ``dvc.lock``, or it is not one.
+        LedgerError: there is no ``dvc.lock``, or one is none.
     """
-    path = root / "dvc.lock"
-    try:
-        return parse_lock(path.read_bytes(), str(path))
-    except FileNotFoundError:
-        raise LedgerError(f"{path} is missing; run 'dvc repro' first") from None
+    paths = [root / file for file in LOCKS if (root / file).is_file()]
+    if not paths:
+        raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
+    return {name: entry for path in paths for name, entry in parse_lock(path.read_bytes(), str(path)).items()}
 
 
 def parse_lock(data: bytes, where: str) -> dict[str, LockEntry]:
-    """What :func:`read_lock` finds in a file of these bytes, which errors call ``where``."""
+    """Stage name → entry in a file of these bytes, which errors call ``where``.
+
+    Raises:
+        LedgerError: it is not a ``dvc.lock``.
+    """
     try:
         stages = yaml.load(data.decode(), Loader=LOADER)["stages"]
         return {name: LockEntry.model_validate(entry) for name, entry in stages.items()}
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise LedgerError(
-            f"{where} is not a dvc.lock ({type(error).__name__}); restore it with 'git checkout dvc.lock' "
-            "or run 'dvc repro'"
+            f"{where} is not a dvc.lock ({type(error).__name__}); restore it with 'git checkout', or delete it and "
+            "run 'dvc repro'"
         ) from None

@@ -32,6 +32,7 @@ def fidelity(project: Project, dataset: str, combination: Combination) -> None:
             settings.fidelity,
             ratings(project),
             settings.run.seed,
+            project.features(),
         )
         write_jsonl(samples_file(target), rows)
         write_json(target, score_file)

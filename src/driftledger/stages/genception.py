@@ -57,6 +57,7 @@ def drift(project: Project, dataset: str, combination: Combination) -> None:
             project.encoder(combination.encoder),
             settings.genception,
             settings.run.seed,
+            project.features(),
         )
         write_jsonl(samples_file(target), rows)
         write_json(target, score_file)

@@ -3,19 +3,19 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from driftledger.benchmark_settings import Bootstrap, Fidelity
-from driftledger.benchmarks.encoding import encode_images, encode_texts
 from driftledger.benchmarks.fidelity.redraw import to_redraw
+from driftledger.benchmarks.fidelity.seen import Described, Redrawing, Seen, see
 from driftledger.benchmarks.genception.features import FRECHET_DIGITS
 from driftledger.benchmarks.genception.flags import flags, served_versions
 from driftledger.canonical import sha256_file
 from driftledger.components import Encoder
 from driftledger.description_records import FidelityInputs, FidelityScore, Redrawn
 from driftledger.errors import CoverageError, first_few
+from driftledger.feature_store import FeatureStore
 from driftledger.layout import Combination
 from driftledger.metrics.agreement import agreement
 from driftledger.metrics.bootstrap import bootstrap_interval
@@ -43,14 +43,6 @@ Values = dict[str, dict[str, float]]
 """Metric → sample → value."""
 
 
-class _Redrawing(NamedTuple):
-    """A sample with what became of it."""
-
-    sample: Sample
-    record: ChainRecord | None
-    image: ImageFile | None
-
-
 def score(
     dataset: Path,
     redraws: Path,
@@ -59,11 +51,13 @@ def score(
     settings: Fidelity,
     ratings: Sequence[Rating],
     seed: int,
+    features: FeatureStore | None = None,
 ) -> tuple[FidelityScore, list[Redrawn]]:
     """Score the redrawings in folder ``redraws`` of the samples in folder ``dataset``.
 
     Args:
         ratings: what people think of descriptions, of these or others.
+        features: where what the encoder saw and read is found and kept; without, it looks at everything.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the samples were redrawn.
@@ -73,12 +67,13 @@ def score(
     redrawn = _redrawings(to_redraw(read_samples(dataset)), records, redraws)
     reached = [each for each in redrawn if each.image is not None]
     _check_coverage(redrawn, reached, settings)
-    values, distance = _seen(reached, encoder)
+    seen = see(redrawn, encoder, features)
+    values, distance = _between_images(reached, encoder, seen)
     values["ssim"] = _structure(reached, settings.ssim_side)
-    said = [each for each in redrawn if _description(each)]
-    if encoder.reads:
-        values["clip_s"] = _image_to_text(said, encoder)
-    rated = mean_ratings(ratings, card.name, combination.model, {e.sample.id: _description(e) for e in redrawn})
+    said = [each for each in redrawn if each.description is not None]
+    if seen.described is not None:  # CLIP-S, of everything that was described, whether it could be drawn or not
+        values["clip_s"] = _by_sample(said, cosine_similarity(seen.described.images, seen.described.texts))
+    rated = mean_ratings(ratings, card.name, combination.model, {e.sample.id: e.description for e in redrawn})
     if rated.means:
         values["human"] = rated.means
     name = combination.encoder
@@ -96,7 +91,7 @@ def score(
         coverage=len(reached) / len(redrawn),
         absent=_absent(encoder, name, values, distance),
         served=served_versions(records),
-        flags=[*flags(records), *_cut(said, encoder), *_stale(rated)],
+        flags=[*flags(records), *_cut(seen.described), *_stale(rated)],
         inputs=FidelityInputs(
             dataset_digest=card.digest,
             records_sha256=sha256_file(redraws / "records.jsonl"),
@@ -113,17 +108,17 @@ def score(
     return score_file, list(_rows(redrawn, values))
 
 
-def _redrawings(samples: Sequence[Sample], records: Sequence[ChainRecord], folder: Path) -> list[_Redrawing]:
+def _redrawings(samples: Sequence[Sample], records: Sequence[ChainRecord], folder: Path) -> list[Redrawing]:
     by_sample = {record.sample: record for record in records}
     drawn = {
         record.sample: ImageFile(folder / record.image, record.image_sha256 or "")
         for record in records
         if record.image is not None
     }
-    return [_Redrawing(sample, by_sample.get(sample.id), drawn.get(sample.id)) for sample in samples]
+    return [Redrawing(sample, by_sample.get(sample.id), drawn.get(sample.id)) for sample in samples]
 
 
-def _check_coverage(redrawn: Sequence[_Redrawing], reached: Sequence[_Redrawing], settings: Fidelity) -> None:
+def _check_coverage(redrawn: Sequence[Redrawing], reached: Sequence[Redrawing], settings: Fidelity) -> None:
     if reached and len(reached) / len(redrawn) >= settings.min_coverage:
         return
     missing = [each for each in redrawn if each.image is None]
@@ -134,36 +129,21 @@ def _check_coverage(redrawn: Sequence[_Redrawing], reached: Sequence[_Redrawing]
     )
 
 
-def _description(redrawing: _Redrawing) -> str | None:
-    record = redrawing.record
-    return record.description if record is not None and record.description else None
-
-
-def _seen(reached: Sequence[_Redrawing], encoder: Encoder) -> tuple[Values, dict[str, float]]:
+def _between_images(reached: Sequence[Redrawing], encoder: Encoder, seen: Seen) -> tuple[Values, dict[str, float]]:
     """CLIP-S-I or its like per sample, and the Fréchet distance between all originals and all redrawings."""
-    before = encode_images(encoder, (each.sample.image for each in reached))
-    after = encode_images(encoder, (each.image for each in reached if each.image is not None))
-    similarities = cosine_similarity(before, after)
     name = "clip_s_i" if encoder.reads else "image_similarity"
-    values = {name: _by_sample(reached, similarities)}
+    values = {name: _by_sample(reached, cosine_similarity(seen.originals, seen.redrawn))}
     if len(reached) < 2:
         return values, {}
-    distance = round_significant(frechet_distance(before, after), FRECHET_DIGITS)
+    distance = round_significant(frechet_distance(seen.originals, seen.redrawn), FRECHET_DIGITS)
     return values, {encoder.frechet_name: distance}
 
 
-def _image_to_text(said: Sequence[_Redrawing], encoder: Encoder) -> dict[str, float]:
-    """CLIP-S, of everything that was described, whether it could be drawn or not."""
-    images = encode_images(encoder, (each.sample.image for each in said))
-    texts = encode_texts(encoder, [_description(each) or "" for each in said])
-    return _by_sample(said, cosine_similarity(images, texts))
-
-
-def _by_sample(some: Sequence[_Redrawing], similarities: np.ndarray) -> dict[str, float]:
+def _by_sample(some: Sequence[Redrawing], similarities: np.ndarray) -> dict[str, float]:
     return {each.sample.id: PERCENT * float(value) for each, value in zip(some, similarities, strict=True)}
 
 
-def _structure(reached: Sequence[_Redrawing], side: int) -> dict[str, float]:
+def _structure(reached: Sequence[Redrawing], side: int) -> dict[str, float]:
     return {
         each.sample.id: PERCENT
         * structural_similarity(comparable(each.sample.image.open(), side), comparable(each.image.open(), side))
@@ -188,7 +168,7 @@ def _overall(values: Values, bootstrap: Bootstrap, seed: int) -> dict[str, float
     return found
 
 
-def _by_category(values: Values, redrawn: Sequence[_Redrawing]) -> Values:
+def _by_category(values: Values, redrawn: Sequence[Redrawing]) -> Values:
     found: Values = {}
     for category in sorted({each.sample.category or ONE_CATEGORY for each in redrawn}):
         members = {each.sample.id for each in redrawn if (each.sample.category or ONE_CATEGORY) == category}
@@ -223,12 +203,12 @@ def _absent(encoder: Encoder, name: str, values: Values, distance: Mapping[str, 
     return reasons
 
 
-def _cut(said: Sequence[_Redrawing], encoder: Encoder) -> Iterator[str]:
-    if not encoder.reads:
-        return
-    cut = sum(reading.cut for reading in encoder.read_texts([_description(each) or "" for each in said]))
-    if cut:
-        yield f"CLIP-S is of the beginning of {cut} of {len(said)} descriptions: the text tower reads no more"
+def _cut(described: Described | None) -> Iterator[str]:
+    if described is not None and described.cut:
+        yield (
+            f"CLIP-S is of the beginning of {described.cut} of {len(described.texts)} descriptions: the text tower "
+            "reads no more"
+        )
 
 
 def _stale(rated: Rated) -> Iterator[str]:
@@ -236,7 +216,7 @@ def _stale(rated: Rated) -> Iterator[str]:
         yield f"{rated.stale} human ratings are of other descriptions than these and do not count"
 
 
-def _rows(redrawn: Sequence[_Redrawing], values: Values) -> Iterator[Redrawn]:
+def _rows(redrawn: Sequence[Redrawing], values: Values) -> Iterator[Redrawn]:
     for each in redrawn:
         sample = each.sample
         if each.record is None:

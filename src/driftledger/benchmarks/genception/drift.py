@@ -13,6 +13,7 @@ from driftledger.benchmarks.genception.summary import Summary, means_of
 from driftledger.canonical import sha256_file
 from driftledger.components import Encoder
 from driftledger.errors import CoverageError, first_few
+from driftledger.feature_store import FeatureStore
 from driftledger.layout import Combination
 from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.drift import gc_at
@@ -33,9 +34,18 @@ from driftledger.types import Float64, Sample
 
 
 def score(
-    dataset: Path, chain: Path, combination: Combination, encoder: Encoder, settings: GenCeption, seed: int
+    dataset: Path,
+    chain: Path,
+    combination: Combination,
+    encoder: Encoder,
+    settings: GenCeption,
+    seed: int,
+    features: FeatureStore | None = None,
 ) -> tuple[ScoreFile, list[SampleScore]]:
     """Score the chains in folder ``chain``, which started from the samples in folder ``dataset``.
+
+    Args:
+        features: where what the encoder saw is found and kept; without, it looks at everything.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
@@ -47,7 +57,7 @@ def score(
     last = {record.sample: record for record in records}
     _check_coverage(samples, last, settings)
 
-    drift = measure(samples, categories, drawn_images(chain, records), encoder, settings.iterations)
+    drift = measure(samples, categories, drawn_images(chain, records), encoder, settings.iterations, features)
     per_sample = _per_sample(drift.similarities)
     summary = means_of(per_sample, categories, card.groups)
     frechet = _frechet_summary(drift.frechet, encoder.frechet_name, card.groups)

@@ -1,13 +1,15 @@
 """What an encoder sees of chains: cosine similarities per sample, Fréchet distances per category."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from driftledger.benchmarks.encoding import encode_images
 from driftledger.components import Encoder
+from driftledger.feature_store import FeatureStore
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.frechet import frechet_distance
@@ -18,6 +20,10 @@ FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""
 
 
+Drawn: TypeAlias = Mapping[tuple[str, int], ImageFile]
+"""(Sample, t) → the image that iteration t drew."""
+
+
 class Drift(NamedTuple):
     """What the encoder sees of N chains: cosine similarities, N×T with NaN where a chain did not get that far, and
     per category the Fréchet distance between the originals and iteration t, for t = 1 … T as far as it exists."""
@@ -26,8 +32,8 @@ class Drift(NamedTuple):
     frechet: dict[str, list[float]]
 
 
-def drawn_images(chain: Path, records: list[ChainRecord]) -> dict[tuple[str, int], ImageFile]:
-    """(sample, t) → the image that iteration t drew, in the chain folder ``chain``."""
+def drawn_images(chain: Path, records: Sequence[ChainRecord]) -> Drawn:
+    """What the chains in folder ``chain`` drew."""
     return {
         (record.sample, record.t): ImageFile(chain / record.image, record.image_sha256 or "")
         for record in records
@@ -35,26 +41,39 @@ def drawn_images(chain: Path, records: list[ChainRecord]) -> dict[tuple[str, int
     }
 
 
+def looked_at(samples: Sequence[Sample], drawn: Drawn, iterations: int) -> list[list[ImageFile]]:
+    """What :func:`measure` encodes: the originals, then what each iteration drew."""
+    drawings = [
+        [drawn[samples[index].id, t] for index in reached]
+        for t, reached in enumerate(_reached(samples, drawn, iterations), 1)
+    ]
+    return [[sample.image for sample in samples], *drawings]
+
+
 def measure(
-    samples: list[Sample],
-    categories: list[str],
-    drawn: Mapping[tuple[str, int], ImageFile],
+    samples: Sequence[Sample],
+    categories: Sequence[str],
+    drawn: Drawn,
     encoder: Encoder,
     iterations: int,
+    features: FeatureStore | None = None,
 ) -> Drift:
     """Encode every original and every drawn image once, with one batch of them decoded at a time."""
-    originals = encode_images(encoder, (sample.image for sample in samples))
+    images = looked_at(samples, drawn, iterations)
+    originals, *drawings = (encode_images(encoder, some, features) for some in images)
     similarities = np.full((len(samples), iterations), np.nan)
     frechet: dict[str, list[float]] = {category: [] for category in sorted(set(categories))}
-    for t in range(1, iterations + 1):
-        reached = [index for index, sample in enumerate(samples) if (sample.id, t) in drawn]
-        if not reached:
-            break
-        features = encode_images(encoder, (drawn[samples[index].id, t] for index in reached))
-        similarities[reached, t - 1] = cosine_similarity(originals[reached], features)
+    for t, (reached, drawing) in enumerate(zip(_reached(samples, drawn, iterations), drawings, strict=True), 1):
+        similarities[reached, t - 1] = cosine_similarity(originals[reached], drawing)
         for category, distances in frechet.items():
             rows = [row for row, index in enumerate(reached) if categories[index] == category]
             if len(rows) >= 2 and len(distances) == t - 1:
                 before = originals[[reached[row] for row in rows]]
-                distances.append(round_significant(frechet_distance(before, features[rows]), FRECHET_DIGITS))
+                distances.append(round_significant(frechet_distance(before, drawing[rows]), FRECHET_DIGITS))
     return Drift(similarities, frechet)
+
+
+def _reached(samples: Sequence[Sample], drawn: Drawn, iterations: int) -> list[list[int]]:
+    """For t = 1 … T, as far as any chain got, the places of the samples whose chain got there."""
+    all_t = ([i for i, sample in enumerate(samples) if (sample.id, t) in drawn] for t in range(1, iterations + 1))
+    return list(takewhile(len, all_t))

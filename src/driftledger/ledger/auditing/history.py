@@ -16,7 +16,7 @@ import yaml
 
 from driftledger.canonical import md5_bytes
 from driftledger.errors import DriftledgerError
-from driftledger.layout import Combination, Layout
+from driftledger.layout import LOCKS, Combination, Layout
 from driftledger.ledger import evidence as evidence_module
 from driftledger.ledger.auditing.facts import SCORES, ScoreFacts, facts_of
 from driftledger.ledger.code import CodeVersion
@@ -25,7 +25,7 @@ from driftledger.ledger.lock import LOADER
 from driftledger.ledger.stored.git_objects import Commit, GitObjects
 from driftledger.ledger.stored.remembered import Remembered
 
-_PATHS = (SCORES, "dvc.lock", "params.yaml")
+_PATHS = (SCORES, "params.yaml", *LOCKS)
 _MOST_KEPT = 1_000
 """Score files whose facts stand in memory at once."""
 
@@ -34,8 +34,9 @@ class State(NamedTuple):
     """The Git objects of a ledger: two commits with the same have the same scores."""
 
     scores: str | None
-    lock: str | None
     params: str | None
+    locks: tuple[str | None, ...]
+    """One for each of the project's; before it had several, the first held all stages."""
 
 
 class Span(NamedTuple):
@@ -112,14 +113,8 @@ class History:
         return self._stored(blob)
 
     def outs(self, state: State) -> dict[str, str]:
-        """Path → MD5 of every output that ``dvc.lock`` spoke of; empty where it cannot be read."""
-        if state.lock is None:
-            return {}
-        kept: dict[str, str] | None = self._remembered.get("lock", state.lock)
-        if kept is None:
-            kept = outs_of(self._git.read(state.lock))
-            self._remembered.keep("lock", state.lock, kept)
-        return kept
+        """Path → MD5 of every output that ``dvc.lock`` spoke of; without those of one that cannot be read."""
+        return {path: md5 for lock in state.locks if lock is not None for path, md5 in self._outs_of(lock).items()}
 
     def evidence(self, state: State, selected: Selected, combination: Combination) -> Evidence | None:
         """A run's evidence as it stood; None where this version of the program finds it incomplete, or cannot read it.
@@ -127,15 +122,17 @@ class History:
         The commit that it names is the first with this state: it holds the scores, and need not be the one whose code
         computed them.
         """
-        if state.lock is None:
+        if not any(state.locks):
             return None
         with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
             root = Path(folder)
-            (root / "dvc.lock").write_bytes(self._git.read(state.lock))
+            files = {file: blob for file, blob in zip(LOCKS, state.locks, strict=True) if blob is not None}
             for path, blob in self.score_files(state).items():
                 if combination.model in (*PurePosixPath(path).parts, PurePosixPath(path).stem):
-                    (root / path).parent.mkdir(parents=True, exist_ok=True)
-                    (root / path).write_bytes(self._git.read(blob))
+                    files[path] = blob
+            for path, blob in files.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_bytes(self._git.read(blob))
             try:
                 found = read_evidence(Layout(root), selected, combination)
             except DriftledgerError:
@@ -145,7 +142,7 @@ class History:
 
     def fingerprints(self, state: State) -> dict[str, Combination]:
         """Fingerprint → combination of every run that was complete in this state, as far as it can be read."""
-        key = " ".join([_rules(), *(str(each) for each in state)])
+        key = " ".join([_rules(), *map(str, (state.scores, state.params, *state.locks))])
         kept = self._remembered.get("runs", key)
         if kept is None:
             selected, combinations = self.selection(state)
@@ -166,6 +163,13 @@ class History:
         files = self._git.files(state.scores)
         return {f"{SCORES}/{path}": blob for path, blob in files.items() if path.endswith(".json")}
 
+    def _outs_of(self, lock: str) -> dict[str, str]:
+        kept: dict[str, str] | None = self._remembered.get("lock", lock)
+        if kept is None:
+            kept = outs_of(self._git.read(lock))
+            self._remembered.keep("lock", lock, kept)
+        return kept
+
     def _read_stored(self, blob: str) -> Stored:
         kept = self._remembered.get("score", blob)
         if kept is None:
@@ -183,7 +187,8 @@ class History:
             kept[name] = state
         for commit in self._commits:
             if commit.id in kept:
-                yield commit, State(*kept[commit.id])
+                scores, params, *locks = kept[commit.id]
+                yield commit, State(scores, params, tuple(locks))
 
 
 def _rules() -> str:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from driftledger.errors import DriftledgerError, LedgerError
-from driftledger.layout import Combination, Layout
+from driftledger.layout import LOCKS, Combination, Layout
 from driftledger.ledger.auditing.history import History, outs_of
 from driftledger.ledger.auditing.images import Images
 from driftledger.ledger.auditing.logged import LoggedRuns
@@ -65,8 +65,8 @@ class Sources:
     @cached_property
     def outs(self) -> dict[str, str]:
         """Path → MD5 of every output that ``dvc.lock`` speaks of now; empty where there is none."""
-        lock = self.layout.root / "dvc.lock"
-        return outs_of(lock.read_bytes()) if lock.is_file() else {}
+        locks = [self.layout.root / file for file in LOCKS]
+        return {path: md5 for lock in locks if lock.is_file() for path, md5 in outs_of(lock.read_bytes()).items()}
 
     @cached_property
     def remembered(self) -> Remembered:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from driftledger.description_records import TracScore
 from driftledger.errors import StoreError
+from driftledger.layout import LOCK
 from driftledger.ledger.checking.known_entries import KnownEntries
 from driftledger.ledger.checking.lock_check import Where, check_code, check_flow, check_settings, is_code
-from driftledger.ledger.checking.lock_text import LOCK, Step, read_lock_text
+from driftledger.ledger.checking.lock_text import Step, read_lock_texts
 from driftledger.ledger.checking.output_check import Output, check_outputs
 from driftledger.ledger.checking.stage_names import check_names
 from driftledger.ledger.evidence import (
@@ -57,7 +58,8 @@ def check_stages(root: Path, stages: Iterable[str], contents: Contents) -> Repor
     report = check.finish()
     lost = [stage for stage in stages if stage not in here and not check.damaged]
     report.findings.extend(
-        Finding("missing", LOCK, f"it has no stage {stage}; run 'git diff {LOCK}'") for stage in lost
+        Finding("missing", LOCK, f"neither it nor that of any pipeline has a stage {stage}; run 'git status'")
+        for stage in lost
     )
     return report
 
@@ -70,22 +72,23 @@ class _Check:
         self._known = KnownEntries(root, contents.cache_folder)
         self._outputs: list[Output] = []
         self._report = Report()
-        self._text = read_lock_text(root)
-        self.lock: Stages = self._text.entries if self._text else {}
-        self.damaged = self._text is not None and bool(self._text.findings)
+        self._locks = read_lock_texts(root)
+        self.lock: Stages = self._locks.entries if self._locks else {}
+        self.damaged = self._locks is not None and bool(self._locks.findings)
         self._spoken_of = {out for entry in self.lock.values() for out in entry.outs}
-        if self._text is not None:
+        if self._locks is not None:
             self._report.checked["lock entries"] += len(self.lock)
-            self._report.findings += [*self._text.findings, *check_names(root, self._text)]
+            self._report.findings += [*self._locks.findings, *check_names(root, self._locks)]
 
     def run_here(self, stages: Stages) -> None:
         """Check entries that are those of ``dvc.lock`` here, and others there that nothing else knows."""
-        if self._text is None:
+        if self._locks is None:
             return
+        where = self._locks.where
         stages = self._with_unknown(stages)
-        self._add(stages, self._text.where)
-        self._report += check_code(stages, self._text.where, self._contents, self._known)
-        self._report.findings.extend(check_settings(self._root, stages, self._text.where, self._known))
+        self._add(stages, where)
+        self._report += check_code(stages, where, self._contents, self._known)
+        self._report.findings.extend(check_settings(self._root, stages, where, self._known))
 
     def _with_unknown(self, stages: Stages) -> Stages:
         """Add the entries of ``dvc.lock`` that nothing else knows, and those that wrote what they read."""
@@ -112,7 +115,8 @@ class _Check:
 
     def _add(self, stages: Stages, where: Where) -> None:
         named = {finding.where for finding in self._report.findings}
-        flow = check_flow(stages, where, self._contents, self._known)
+        are_whole = self._locks is None or self._locks.are_whole
+        flow = check_flow(stages, where, self._contents, self._known, are_whole=are_whole)
         self._report.findings.extend(flow.findings)
         self._outputs += [
             Output(

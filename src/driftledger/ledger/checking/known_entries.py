@@ -13,6 +13,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import ValidationError
 
+from driftledger.layout import LOCKS
 from driftledger.ledger.lock import LOADER, LockedFile, LockEntry
 from driftledger.ledger.stored.blobs import file_at
 
@@ -48,9 +49,9 @@ class KnownEntries:
 
     @cached_property
     def _committed(self) -> list[LockEntry]:
-        content = _loaded(file_at(self._root, "dvc.lock") or b"")
-        stages = content.get("stages") if isinstance(content, dict) else None
-        return list(_entries(stages.values() if isinstance(stages, dict) else ()))
+        contents = [_loaded(file_at(self._root, file) or b"") for file in LOCKS]
+        stages = [content.get("stages") for content in contents if isinstance(content, dict)]
+        return [entry for some in stages if isinstance(some, dict) for entry in _entries(some.values())]
 
     @cached_property
     def _runs(self) -> dict[str, list[bytes]]:

@@ -47,8 +47,14 @@ class _Claim(NamedTuple):
     file: LockedFile
 
 
-def check_flow(entries: Entries, where: Where, contents: Contents, known: KnownEntries) -> Flow:
-    """Every stage read what another wrote, down to size and number of files."""
+def check_flow(
+    entries: Entries, where: Where, contents: Contents, known: KnownEntries, *, are_whole: bool = True
+) -> Flow:
+    """Every stage read what another wrote, down to size and number of files.
+
+    Args:
+        are_whole: whether all entries are here; else what a stage read may have been written by one that is not.
+    """
     claims: dict[str, list[_Claim]] = defaultdict(list)
     for stage, entry in entries.items():
         for index, file in enumerate(entry.outs):
@@ -66,7 +72,7 @@ def check_flow(entries: Entries, where: Where, contents: Contents, known: KnownE
                 _settle(said, flow, where, entries, contents, known)
             continue
         for claim in said:
-            if path not in around:
+            if are_whole and path not in around:
                 what = f"{claim.stage} read {for_line(path)!r:.200}, which no stage behind it wrote"
                 flow.findings.append(Finding("bytes", where(claim.stage, "deps", claim.place, "path"), what))
             elif claim.file != contents.locked_here(path) and not known.have_file(
@@ -109,7 +115,7 @@ def check_settings(root: Path, entries: Entries, where: Where, known: KnownEntri
                 continue
             what = (
                 f"{stage} ran with {for_line(key)} = {for_line(str(value))!r:.{_SHOWN}}, which is neither what "
-                f"{for_line(file)!r:.{_SHOWN}} says nor known of any run; run 'git diff dvc.lock', or 'dvc repro'"
+                f"{for_line(file)!r:.{_SHOWN}} says nor known of any run; run 'git diff', or 'dvc repro'"
             )
             yield Finding("bytes", where(stage, "params", file, key), what)
 

@@ -3,6 +3,7 @@
 What :mod:`driftledger.ledger.lock` reads leniently is read strictly here, and each value knows its line.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,12 +11,11 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from driftledger.layout import LOCKS
 from driftledger.ledger.checking.lock_form import first_odd_line, first_unlike_dvc
 from driftledger.ledger.findings import Finding
 from driftledger.ledger.lock import LOADER, LockEntry
 from driftledger.shown import for_line
-
-LOCK = "dvc.lock"
 
 Step = str | int
 """A key or a place in a list, on the way to a value."""
@@ -47,9 +47,10 @@ class _Lock(_Exact):
 
 
 class LockText:
-    """The file, what is wrong with it as a file, and the entries that can be read all the same."""
+    """One file, what is wrong with it as a file, and the entries that can be read all the same."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, file: str, data: bytes) -> None:
+        self._file = file
         self._text, self.findings = "", list[Finding]()
         self.raw: dict[str, Any] = {}
         """Stage name → what stands there."""
@@ -79,7 +80,12 @@ class LockText:
             self._add(different, "DVC does not write this line so")
 
     def _add(self, line: int, what: str) -> None:
-        self.findings.append(Finding("bytes", f"{LOCK}, line {line}", f"{what}; run 'git diff {LOCK}'"))
+        self.findings.append(Finding("bytes", f"{self._file}, line {line}", f"{what}; run 'git diff {self._file}'"))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every stage's entry can be read."""
+        return not self.findings or 0 < len(self.raw) == len(self.entries)
 
     @cached_property
     def entries(self) -> dict[str, LockEntry]:
@@ -94,7 +100,7 @@ class LockText:
 
     def where(self, stage: str, *way: Step) -> str:
         """``dvc.lock, line N``: where a value of a stage's entry stands."""
-        return f"{LOCK}, line {self.line('stages', stage, *way)}"
+        return f"{self._file}, line {self.line('stages', stage, *way)}"
 
     def line(self, *way: Step) -> int:
         """The line on which a value begins, or the last thing on the way to it that is there."""
@@ -117,7 +123,23 @@ class LockText:
         return yaml.compose(self._text, Loader=LOADER)
 
 
-def read_lock_text(root: Path) -> LockText | None:
-    """``dvc.lock`` below ``root``; None where there is none."""
-    path = root / LOCK
-    return LockText(path.read_bytes()) if path.is_file() else None
+class LockTexts:
+    """Every lock of a project, as if it were one."""
+
+    def __init__(self, texts: Sequence[LockText]) -> None:
+        self.findings = [finding for text in texts for finding in text.findings]
+        """What is wrong with them as files."""
+        self.are_whole = all(text.is_whole for text in texts)
+        """Whether every stage's entry can be read."""
+        self.entries = {stage: entry for text in texts for stage, entry in text.entries.items()}
+        self._text_of = {stage: text for text in texts for stage in text.entries}
+
+    def where(self, stage: str, *way: Step) -> str:
+        """``dvc.lock, line N``: where a value of a stage's entry stands."""
+        return self._text_of[stage].where(stage, *way)
+
+
+def read_lock_texts(root: Path) -> LockTexts | None:
+    """The locks below ``root``; None where there is none."""
+    texts = [LockText(file, (root / file).read_bytes()) for file in LOCKS if (root / file).is_file()]
+    return LockTexts(texts) if texts else None

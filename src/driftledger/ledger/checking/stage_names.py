@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from driftledger.layout import Combination, Layout, questions_file, samples_file
-from driftledger.ledger.checking.lock_text import LockText
+from driftledger.ledger.checking.lock_text import LockTexts
 from driftledger.ledger.findings import Finding
 from driftledger.shown import for_line
 
 
-def check_names(root: Path, text: LockText) -> Iterator[Finding]:
+def check_names(root: Path, locks: LockTexts) -> Iterator[Finding]:
     """Every stage of ``dvc.lock`` runs the command and writes the files that its name stands for."""
     layout = Layout(root)
-    for stage, entry in text.entries.items():
+    for stage, entry in locks.entries.items():
         kind, _, rest = stage.partition("@")
         names, (run, *asked) = rest.split("-") if rest else [], str(entry.cmd).removeprefix("driftledger ").split(" ")
         outs = outputs_of(layout, kind, names)
@@ -20,11 +20,11 @@ def check_names(root: Path, text: LockText) -> Iterator[Finding]:
             continue  # of a stage that there was once
         if str(entry.cmd) != " ".join(["driftledger", kind, *names]):
             what = f"stage {for_line(stage)!r} runs another command, {for_line(str(entry.cmd))!r:.200}"
-            yield Finding("bytes", text.where(stage, "cmd"), what)
+            yield Finding("bytes", locks.where(stage, "cmd"), what)
         for place, out in enumerate(entry.outs):
             if outs is not None and root / out.path not in outs:
                 what = f"stage {for_line(stage)} writes no {for_line(out.path)!r:.200}"
-                yield Finding("bytes", text.where(stage, "outs", place, "path"), what)
+                yield Finding("bytes", locks.where(stage, "outs", place, "path"), what)
 
 
 def outputs_of(layout: Layout, kind: str, names: Sequence[str]) -> list[Path] | None:

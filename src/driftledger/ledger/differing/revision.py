@@ -10,6 +10,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from driftledger.errors import LedgerError
+from driftledger.layout import LOCKS
 from driftledger.ledger.evidence import AnyScore
 from driftledger.ledger.git import git, read_blobs
 from driftledger.ledger.lock import LOADER, LockedFile, LockEntry, parse_lock
@@ -57,8 +58,9 @@ class Snapshot:
         Raises:
             LedgerError: it is not a ``dvc.lock``.
         """
-        [data] = self.read(["dvc.lock"])
-        return {} if data is None else parse_lock(data, f"dvc.lock of {self.name}")
+        files = zip(LOCKS, self.read(LOCKS), strict=True)
+        read = [parse_lock(data, f"{file} of {self.name}") for file, data in files if data is not None]
+        return {name: entry for entries in read for name, entry in entries.items()}
 
     @cached_property
     def scores(self) -> Scores:
