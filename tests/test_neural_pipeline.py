@@ -41,7 +41,7 @@ def neural_selection(params: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """The checkout with the trio in it, selected and evaluated."""
+    """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
     checkout = make_checkout(tmp_path_factory.mktemp("neural"))
     shutil.copytree(REPOSITORY / "trio", checkout.root / "trio")
     build_inception(checkout.root / "trio" / "inception")
@@ -51,6 +51,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
         "HF_HUB_OFFLINE": "1",
         "XDG_CACHE_HOME": str(checkout.root.parent / "cache"),
     }
+    checkout.run("dvc", "repro", "--single-item", "resolve", "dataset")
+    checkout.run("driftledger", "collect")
     assert "3 runs created" in checkout.run("dvc", "repro").stdout
     return checkout
 
