@@ -107,7 +107,7 @@ def test_a_stage_of_trac_that_has_not_run_is_named(tmp_path: Path, stage: str) -
     lock = yaml.safe_load((tmp_path / "dvc.lock").read_text(encoding="utf-8"))
     del lock["stages"][stage]
     (tmp_path / "dvc.lock").write_text(yaml.safe_dump(lock), encoding="utf-8")
-    with pytest.raises(LedgerError, match=f"dvc.lock has no stage '{stage}'; run 'dvc repro' first"):
+    with pytest.raises(LedgerError, match=f"no dvc.lock here has a stage '{stage}'; run 'dvc repro' first"):
         evidence(tmp_path, TRAC)
 
 

@@ -125,7 +125,7 @@ def test_a_stage_that_has_not_run_is_named(tmp_path: Path, stage: str) -> None:
     lock = lock_of(tmp_path, score_file())
     del lock["stages"][stage]
     write_lock(tmp_path, lock)
-    with pytest.raises(LedgerError, match=f"dvc.lock has no stage '{stage}'; run 'dvc repro' first"):
+    with pytest.raises(LedgerError, match=f"no dvc.lock here has a stage '{stage}'; run 'dvc repro' first"):
         read(tmp_path)
 
 

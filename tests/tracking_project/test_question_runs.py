@@ -53,7 +53,7 @@ def test_answers_of_other_bytes_are_another_run(tmp_path: Path) -> None:
 
 def test_a_set_that_was_not_answered_is_one_sentence(tmp_path: Path) -> None:
     write_ledger(tmp_path)
-    with pytest.raises(LedgerError, match=r"dvc.lock has no stage 'question_set@exam'; run 'dvc repro' first"):
+    with pytest.raises(LedgerError, match=r"no dvc.lock here has a stage 'question_set@exam'; run 'dvc repro' first"):
         evidence(tmp_path)
 
 

@@ -213,7 +213,7 @@ def fingerprint_of(behind: Sequence[Behind[AnyScore]], selected: Selected, combi
 def _behind(layout: Layout, lock: dict[str, LockEntry], way: _Way) -> Behind[AnyScore]:
     missing = [stage for stage in way.steps if stage not in lock]
     if missing:
-        raise LedgerError(f"dvc.lock has no stage {missing[0]!r}; run 'dvc repro' first")
+        raise LedgerError(f"no dvc.lock here has a stage {missing[0]!r}; run 'dvc repro' first")
     outs = {
         stage.partition("@")[0]: lock[stage].out(path.relative_to(layout.root).as_posix())
         for stage, path in way.steps.items()
