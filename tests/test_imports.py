@@ -13,7 +13,7 @@ from tests.conftest import REPOSITORY
 SOURCE = REPOSITORY / "src" / "driftledger"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("types", "errors", "canonical", "shown", "images", "vocabulary", "figures", "progress", "layout"),
+    ("types", "errors", "canonical", "shown", "images", "vocabulary", "figures", "progress", "layout", "yaml_text"),
     ("call_key", "call_result", "seeds", "strict", "metrics", "parsing", "sheets"),
     ("components", "registry", "calls", "feature_store", "benchmark_settings"),
     ("remote", "checkpoints"),

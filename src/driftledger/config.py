@@ -22,6 +22,7 @@ from driftledger.errors import ConfigError, unknown_name
 from driftledger.question_sets.base import QuestionProvider
 from driftledger.registry import PROVIDERS, provider_class
 from driftledger.strict import Strict, explain
+from driftledger.yaml_text import load_yaml
 
 PARAMS = "params.yaml"
 
@@ -251,7 +252,7 @@ def read_yaml(path: Path) -> Any:
         ConfigError: it is missing, or is not YAML.
     """
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return load_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:

@@ -13,6 +13,7 @@ import yaml
 from driftledger.config import PARAMS, Settings, parse_settings
 from driftledger.errors import ConfigError, unknown_name
 from driftledger.records import write_text
+from driftledger.yaml_text import load_yaml
 
 
 class _Change(NamedTuple):
@@ -37,7 +38,7 @@ def apply_preset(root: Path, name: str) -> list[str]:
     if not changes:
         return []
     text = _changed(text, changes)
-    parse_settings(yaml.safe_load(text), _title(name))
+    parse_settings(load_yaml(text), _title(name))
     if _changes(text, preset):  # an alias stands for text elsewhere
         raise ConfigError(f"{params} is written in a way that presets cannot change; select by hand what {name} does")
     write_text(params, text)
@@ -47,7 +48,7 @@ def apply_preset(root: Path, name: str) -> list[str]:
 def preset_settings(root: Path, name: str) -> Settings:
     """The settings as they would be with the preset; nothing is written. Errors as in :func:`apply_preset`."""
     text, _, changes = _read(root, name)
-    return parse_settings(yaml.safe_load(_changed(text, changes)), _title(name))
+    return parse_settings(load_yaml(_changed(text, changes)), _title(name))
 
 
 def _title(name: str) -> str:
@@ -59,7 +60,7 @@ def _read(root: Path, name: str) -> tuple[str, dict[str, Any], list[_Change]]:
     folder, params = root / "presets", root / PARAMS
     if name not in preset_names(folder):
         raise ConfigError(unknown_name("preset", name, preset_names(folder)))
-    preset = yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
+    preset = load_yaml((folder / f"{name}.yaml").read_text(encoding="utf-8"))
     try:
         text = params.read_bytes().decode()
         return text, preset, _changes(text, preset)
@@ -76,7 +77,7 @@ def _changed(text: str, changes: Sequence[_Change]) -> str:
 
 
 def _changes(text: str, preset: dict[str, Any]) -> list[_Change]:
-    return list(_below(text, yaml.compose(text, yaml.SafeLoader), yaml.safe_load(text), preset, ""))
+    return list(_below(text, yaml.compose(text, yaml.SafeLoader), load_yaml(text), preset, ""))
 
 
 def _below(text: str, node: Any, old: Any, preset: dict[str, Any], place: str) -> Iterator[_Change]:

@@ -11,9 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from driftledger.errors import LedgerError
 from driftledger.layout import LOCK, LOCKS
-
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The one in C, where PyYAML was built with it: a lock has thousands of lines."""
+from driftledger.yaml_text import load_yaml
 
 
 class LockedFile(BaseModel):
@@ -73,7 +71,7 @@ def parse_lock(data: bytes, where: str) -> dict[str, LockEntry]:
         LedgerError: it is not a ``dvc.lock``.
     """
     try:
-        stages = yaml.load(data.decode(), Loader=LOADER)["stages"]
+        stages = load_yaml(data.decode())["stages"]
         return {name: LockEntry.model_validate(entry) for name, entry in stages.items()}
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise LedgerError(

@@ -21,9 +21,9 @@ from driftledger.ledger import evidence as evidence_module
 from driftledger.ledger.auditing.facts import SCORES, ScoreFacts, facts_of
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.evidence import Evidence, Selected, read_evidence
-from driftledger.ledger.lock import LOADER
 from driftledger.ledger.stored.git_objects import Commit, GitObjects
 from driftledger.ledger.stored.remembered import Remembered
+from driftledger.yaml_text import load_yaml
 
 _PATHS = (SCORES, "params.yaml", *LOCKS)
 _MOST_KEPT = 1_000
@@ -199,7 +199,7 @@ def _rules() -> str:
 def outs_of(lock: bytes) -> dict[str, str]:
     """Path → MD5 of every output in the bytes of a ``dvc.lock``; empty where it is none."""
     try:
-        stages = yaml.load(lock, LOADER)["stages"].values()
+        stages = load_yaml(lock)["stages"].values()
         outs = [out for stage in stages for out in stage.get("outs", ())]
         return {str(out["path"]): str(out["md5"]) for out in outs if "md5" in out}
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError):
@@ -209,7 +209,7 @@ def outs_of(lock: bytes) -> dict[str, str]:
 def selection_in(params: bytes) -> tuple[Selected, list[Combination]]:
     """What the bytes of a ``params.yaml`` select, of this version or an earlier one; nothing where it is none."""
     try:
-        run: dict[str, Any] = yaml.load(params, LOADER)["run"]
+        run: dict[str, Any] = load_yaml(params)["run"]
         combinations = [Combination(*names) for names in product(run["models"], run["generators"], run["encoders"])]
         names = {field: list(run.get(field) or ()) for field in Selected._fields}
         if "genception" not in run:  # before there were other benchmarks

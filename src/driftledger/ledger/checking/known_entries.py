@@ -14,8 +14,9 @@ import yaml
 from pydantic import ValidationError
 
 from driftledger.layout import LOCKS
-from driftledger.ledger.lock import LOADER, LockedFile, LockEntry
+from driftledger.ledger.lock import LockedFile, LockEntry
 from driftledger.ledger.stored.blobs import file_at
+from driftledger.yaml_text import load_yaml
 
 
 class KnownEntries:
@@ -76,6 +77,6 @@ def _entries(raw: Iterable[Any]) -> Iterator[LockEntry]:
 
 def _loaded(data: bytes) -> Any:
     try:
-        return yaml.load(data, Loader=LOADER)
+        return load_yaml(data)
     except (yaml.YAMLError, ValueError):
         return None

@@ -14,9 +14,10 @@ import yaml
 
 from driftledger.ledger.checking.known_entries import KnownEntries
 from driftledger.ledger.findings import Finding, Report, Unchecked
-from driftledger.ledger.lock import LOADER, LockedFile, LockEntry
+from driftledger.ledger.lock import LockedFile, LockEntry
 from driftledger.ledger.stored.contents import Contents
 from driftledger.shown import for_line
+from driftledger.yaml_text import load_yaml
 
 Entries = Mapping[str, LockEntry]
 
@@ -123,7 +124,7 @@ def check_settings(root: Path, entries: Entries, where: Where, known: KnownEntri
 def _settings(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
-        return json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=LOADER)
+        return json.loads(text) if path.suffix == ".json" else load_yaml(text)
     except (OSError, ValueError, yaml.YAMLError):
         return None
 

@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from driftledger.layout import LOCKS
 from driftledger.ledger.checking.lock_form import first_odd_line, first_unlike_dvc
 from driftledger.ledger.findings import Finding
-from driftledger.ledger.lock import LOADER, LockEntry
+from driftledger.ledger.lock import LockEntry
 from driftledger.shown import for_line
+from driftledger.yaml_text import LOADER, load_yaml
 
 Step = str | int
 """A key or a place in a list, on the way to a value."""
@@ -56,7 +57,7 @@ class LockText:
         """Stage name → what stands there."""
         try:
             self._text = data.decode()
-            self._read(yaml.load(self._text, Loader=LOADER))
+            self._read(load_yaml(self._text))
         except UnicodeDecodeError as error:
             self._add(data[: error.start].count(b"\n") + 1, "it is not UTF-8")
         except yaml.YAMLError as error:

@@ -13,7 +13,8 @@ from driftledger.errors import LedgerError
 from driftledger.layout import LOCKS
 from driftledger.ledger.evidence import AnyScore
 from driftledger.ledger.git import git, read_blobs
-from driftledger.ledger.lock import LOADER, LockedFile, LockEntry, parse_lock
+from driftledger.ledger.lock import LockedFile, LockEntry, parse_lock
+from driftledger.yaml_text import load_yaml
 
 _SCORES = "reports/scores/"
 _ANY_SCORE: TypeAdapter[AnyScore] = TypeAdapter(AnyScore)
@@ -44,7 +45,7 @@ class Snapshot:
         """
         [data] = self.read(["params.yaml"])
         try:
-            content = {} if data is None else yaml.load(data.decode(), Loader=LOADER) or {}
+            content = {} if data is None else load_yaml(data.decode()) or {}
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise LedgerError(f"params.yaml of {self.name} is not YAML ({type(error).__name__}); mend it") from None
         if not isinstance(content, dict):
