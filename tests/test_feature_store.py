@@ -1,6 +1,7 @@
 """What encoders saw is kept by batch, and whatever becomes of the files, the numbers are right."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,14 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path, store: FeatureStore, make: 
     path.write_bytes(whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:] if content is None else content)
     assert store.get("encoder", "images", ["a"], make).tobytes() == FEATURES.tobytes()
     assert (make.asked, path.read_bytes()) == (2, whole)
+
+
+def test_several_at_once_find_the_same(tmp_path: Path, store: FeatureStore) -> None:
+    many = np.arange(200_000, dtype=np.float32).reshape(1000, 200)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: store.get("encoder", "images", ["a"], lambda: many).tobytes(), range(40)))
+    assert set(found) == {many.tobytes()}
+    assert [path.suffix for path in files(tmp_path)] == [".npy"]
 
 
 def test_where_nothing_can_be_written_nothing_is_lost(tmp_path: Path, make: Maker) -> None:

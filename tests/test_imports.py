@@ -15,10 +15,10 @@ SOURCE = REPOSITORY / "src" / "driftledger"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("types", "errors", "canonical", "shown", "images", "vocabulary", "figures", "progress", "layout", "yaml_text"),
     ("call_key", "call_result", "seeds", "strict", "metrics", "parsing", "sheets"),
-    ("components", "registry", "calls", "feature_store", "benchmark_settings"),
+    ("components", "registry", "calls", "benchmark_settings"),
     ("remote", "checkpoints"),
     ("records",),
-    ("question_records", "description_records", "ratings"),
+    ("question_records", "description_records", "ratings", "feature_store"),
     ("datasets",),
     ("question_sets",),
     ("models", "generators", "encoders"),

@@ -90,6 +90,7 @@ def test_a_write_that_fails_leaves_the_old_bytes(tmp_path: Path, monkeypatch: py
     with pytest.raises(OSError, match="No space left"):
         write_text(path, "new and longer\n")
     assert path.read_text(encoding="utf-8") == "old\n"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_half_written_file_of_a_killed_run_is_overwritten(tmp_path: Path) -> None:

@@ -6,17 +6,16 @@ again. Disposable, as the call store beside it; a file that was damaged is compu
 
 import hashlib
 import io
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import get_ident
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.canonical import sha256_of
+from driftledger.records import write_bytes
 
 Number = TypeVar("Number", np.float32, np.int64)
 
@@ -27,7 +26,7 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 class FeatureStore:
-    """Arrays in ``folder``; safe under kills and under several processes at once."""
+    """Arrays in ``folder``; safe under kills and, since each ends in its SHA-256, under several processes at once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -68,10 +67,4 @@ def _read(path: Path) -> NDArray[Any] | None:
 def _write(path: Path, array: NDArray[Any]) -> None:
     content = io.BytesIO()
     np.save(content, array, allow_pickle=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}.partial")
-    try:
-        partial.write_bytes(content.getvalue() + hashlib.sha256(content.getvalue()).digest())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_bytes(path, content.getvalue() + hashlib.sha256(content.getvalue()).digest())

@@ -205,8 +205,12 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a file in one step: whoever looks sees the old bytes or the new ones."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(data)
-    partial.replace(path)
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def read_json(path: Path, kind: type[R]) -> R:

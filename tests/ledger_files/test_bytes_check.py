@@ -259,6 +259,16 @@ def test_evidence_that_was_changed_is_found(kept: Ledger) -> None:
         assert said in finding.what
 
 
+def test_a_damaged_lock_excuses_nothing_in_the_evidence_of_a_run(ledger: Ledger) -> None:
+    evidence = ledger.evidence
+    first = evidence.behind[0]
+    unwritten = {stage: entry for stage, entry in first.stages.items() if not stage.startswith("dataset@")}
+    cut = evidence.model_copy(update={"behind": [first.model_copy(update={"stages": unwritten})]})
+    (ledger.root / LOCK).write_text("stages: [", encoding="utf-8")
+    found = check_bytes(ledger.root, [cut], ledger.contents).findings
+    assert any("which no stage behind it wrote" in finding.what for finding in found)
+
+
 def test_a_whole_run_of_dvc_holds_before_it_is_committed_too(evaluated: Checkout) -> None:
     ledger = Ledger(evaluated)
     report = checked(ledger)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from driftledger.errors import LedgerError
 from driftledger.ledger.lock import LockedFile, read_lock
-from driftledger.ledger.stored.blobs import file_at, git_blob
+from driftledger.ledger.stored.blobs import files_at, git_blob
 from driftledger.ledger.stored.contents import Contents
 from driftledger.ledger.stored.manifests import manifest_md5, parse_manifest
 from tests.verification.conftest import CHAINS, GENCEPTION, MODEL, Ledger
@@ -109,8 +109,8 @@ def test_score_files_are_found_in_git_history(ledger: Ledger) -> None:
     found = ledger.contents.path(score.md5, score.path)
     assert found is not None
     assert found.read_bytes() == before == git_blob(root, score.path, score.md5)
-    assert file_at(root, score.path) == b"{}\n"
-    assert file_at(root, score.path, "HEAD~1") == before
+    assert files_at(root, [score.path]) == [b"{}\n"]
+    assert files_at(root, [score.path], "HEAD~1") == [before]
     assert ledger.contents.has(score)
     assert git_blob(root, score.path, "0" * 32) is None
     assert ledger.contents.path(score.md5, "reports/another.json") is None
@@ -118,7 +118,7 @@ def test_score_files_are_found_in_git_history(ledger: Ledger) -> None:
 
 def test_without_git_there_is_no_history(tmp_path: Path) -> None:
     assert git_blob(tmp_path, "a", "0" * 32) is None
-    assert file_at(tmp_path, "a") is None
+    assert files_at(tmp_path, ["a"]) == [None]
 
 
 def test_outside_of_dvc_the_files_at_their_paths_are_all_there_is(tmp_path: Path) -> None:

@@ -58,10 +58,15 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
     Raises:
         LedgerError: there is no ``dvc.lock``, or one is none.
     """
-    paths = [root / file for file in LOCKS if (root / file).is_file()]
-    if not paths:
+    locks = locks_here(root)
+    if not locks:
         raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
-    return {name: entry for path in paths for name, entry in parse_lock(path.read_bytes(), str(path)).items()}
+    return {name: entry for file, data in locks.items() for name, entry in parse_lock(data, str(root / file)).items()}
+
+
+def locks_here(root: Path) -> dict[str, bytes]:
+    """The bytes of each lock that is there, by its path relative to ``root``."""
+    return {file: (root / file).read_bytes() for file in LOCKS if (root / file).is_file()}
 
 
 def parse_lock(data: bytes, where: str) -> dict[str, LockEntry]:

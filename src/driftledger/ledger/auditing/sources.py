@@ -11,11 +11,12 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from driftledger.errors import DriftledgerError, LedgerError
-from driftledger.layout import LOCKS, Combination, Layout
+from driftledger.layout import Combination, Layout
 from driftledger.ledger.auditing.history import History, outs_of
 from driftledger.ledger.auditing.images import Images
 from driftledger.ledger.auditing.logged import LoggedRuns
 from driftledger.ledger.evidence import Evidence, Selected, read_all_evidence, read_evidence
+from driftledger.ledger.lock import locks_here
 from driftledger.ledger.stored.contents import Contents
 from driftledger.ledger.stored.git_objects import GitObjects
 from driftledger.ledger.stored.remembered import Remembered
@@ -65,8 +66,7 @@ class Sources:
     @cached_property
     def outs(self) -> dict[str, str]:
         """Path → MD5 of every output that ``dvc.lock`` speaks of now; empty where there is none."""
-        locks = [self.layout.root / file for file in LOCKS]
-        return {path: md5 for lock in locks if lock.is_file() for path, md5 in outs_of(lock.read_bytes()).items()}
+        return {path: md5 for lock in locks_here(self.layout.root).values() for path, md5 in outs_of(lock).items()}
 
     @cached_property
     def remembered(self) -> Remembered:

@@ -86,7 +86,7 @@ class _Check:
             return
         where = self._locks.where
         stages = self._with_unknown(stages)
-        self._add(stages, where)
+        self._add(stages, where, are_whole=self._locks.are_whole)
         self._report += check_code(stages, where, self._contents, self._known)
         self._report.findings.extend(check_settings(self._root, stages, where, self._known))
 
@@ -113,9 +113,8 @@ class _Check:
         """Look at the outputs."""
         return self._report + check_outputs(self._root, self._outputs, self._contents, self._known)
 
-    def _add(self, stages: Stages, where: Where) -> None:
+    def _add(self, stages: Stages, where: Where, *, are_whole: bool = True) -> None:
         named = {finding.where for finding in self._report.findings}
-        are_whole = self._locks is None or self._locks.are_whole
         flow = check_flow(stages, where, self._contents, self._known, are_whole=are_whole)
         self._report.findings.extend(flow.findings)
         self._outputs += [

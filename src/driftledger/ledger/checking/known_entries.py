@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from driftledger.layout import LOCKS
 from driftledger.ledger.lock import LockedFile, LockEntry
-from driftledger.ledger.stored.blobs import file_at
+from driftledger.ledger.stored.blobs import files_at
 from driftledger.yaml_text import load_yaml
 
 
@@ -50,7 +50,7 @@ class KnownEntries:
 
     @cached_property
     def _committed(self) -> list[LockEntry]:
-        contents = [_loaded(file_at(self._root, file) or b"") for file in LOCKS]
+        contents = [_loaded(data or b"") for data in files_at(self._root, LOCKS)]
         stages = [content.get("stages") for content in contents if isinstance(content, dict)]
         return [entry for some in stages if isinstance(some, dict) for entry in _entries(some.values())]
 

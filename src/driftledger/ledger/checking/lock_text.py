@@ -11,10 +11,9 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from driftledger.layout import LOCKS
 from driftledger.ledger.checking.lock_form import first_odd_line, first_unlike_dvc
 from driftledger.ledger.findings import Finding
-from driftledger.ledger.lock import LockEntry
+from driftledger.ledger.lock import LockEntry, locks_here
 from driftledger.shown import for_line
 from driftledger.yaml_text import LOADER, load_yaml
 
@@ -142,5 +141,5 @@ class LockTexts:
 
 def read_lock_texts(root: Path) -> LockTexts | None:
     """The locks below ``root``; None where there is none."""
-    texts = [LockText(file, (root / file).read_bytes()) for file in LOCKS if (root / file).is_file()]
+    texts = [LockText(file, data) for file, data in locks_here(root).items()]
     return LockTexts(texts) if texts else None

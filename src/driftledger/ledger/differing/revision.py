@@ -12,8 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 from driftledger.errors import LedgerError
 from driftledger.layout import LOCKS
 from driftledger.ledger.evidence import AnyScore
-from driftledger.ledger.git import git, read_blobs
+from driftledger.ledger.git import git
 from driftledger.ledger.lock import LockedFile, LockEntry, parse_lock
+from driftledger.ledger.stored.blobs import files_at
 from driftledger.yaml_text import load_yaml
 
 _SCORES = "reports/scores/"
@@ -90,7 +91,7 @@ class Snapshot:
         """The files at these paths, relative to the top folder; None for one that is not there."""
         if self.commit is None:
             return [path.read_bytes() if path.is_file() else None for path in (self.root / each for each in paths)]
-        return list(read_blobs(self.root, [f"{self.commit}:./{path}" for path in paths]))
+        return files_at(self.root, paths, self.commit)
 
 
 def workspace(root: Path) -> Snapshot:

@@ -1,6 +1,6 @@
 """Files as Git history has them: score files are in Git and not in DVC's cache."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from driftledger.canonical import md5_bytes
@@ -18,9 +18,9 @@ def git_paths(root: Path) -> frozenset[str]:
     return frozenset(name for name in (log or "").split("\0") if name)
 
 
-def file_at(root: Path, path: str, revision: str = "HEAD") -> bytes | None:
-    """The content of ``path`` at a revision; None where there is no such file, revision or Git."""
-    return next(read_blobs(root, [f"{revision}:./{path}"]), None)
+def files_at(root: Path, paths: Sequence[str], revision: str = "HEAD") -> list[bytes | None]:
+    """The contents of these paths at a revision; None where there is no such file, revision or Git."""
+    return list(read_blobs(root, [f"{revision}:./{path}" for path in paths]))
 
 
 def _versions(root: Path, path: str) -> Iterator[bytes]:
