@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from driftledger.records import write_json
+from driftledger.core.files import write_json
 
 FOLDER = Path(__file__).parents[1] / "reports/benchmarks"
 

@@ -26,15 +26,15 @@ from typing import Any, NamedTuple
 import yaml
 from _report import write
 
-from driftledger.canonical import canonical_json
-from driftledger.errors import LedgerError
-from driftledger.layout import Combination, Layout, chain_stage, dataset_stage, drift_stage
-from driftledger.ledger.auditing.audit import as_tree
-from driftledger.ledger.auditing.query import parse_query
-from driftledger.ledger.auditing.sources import Sources
-from driftledger.ledger.auditing.targets import resolve_target
-from driftledger.ledger.auditing.touched import touched
-from driftledger.ledger.auditing.touched_text import as_table
+from driftledger.core.canonical import canonical_json
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import Combination, Layout, chain_stage, dataset_stage, drift_stage
+from driftledger.ledger.audit.audit import as_tree
+from driftledger.ledger.audit.query import parse_query
+from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.targets import resolve_target
+from driftledger.ledger.audit.touched import touched
+from driftledger.ledger.audit.touched_text import as_table
 
 SAMPLES, MODELS, GENERATORS = 10_000, 20, 5
 REPEATS = 5

@@ -20,10 +20,10 @@ sys.path.insert(0, str(ROOT))
 
 from _architectures import FULL, REDUCED, Scale, build_llava, build_stable_diffusion  # noqa: E402
 
-from driftledger.canonical import sha256_file  # noqa: E402
-from driftledger.generators.diffusers import Diffusers  # noqa: E402
-from driftledger.models.transformers import Transformers  # noqa: E402
-from driftledger.types import Conversation, ImageFile  # noqa: E402
+from driftledger.components.generators.diffusers import Diffusers  # noqa: E402
+from driftledger.components.models.transformers import Transformers  # noqa: E402
+from driftledger.core.canonical import sha256_file  # noqa: E402
+from driftledger.core.types import Conversation, ImageFile  # noqa: E402
 
 PROMPT = "Please write a clear, precise, detailed, and concise description of all elements in the image."
 

@@ -15,8 +15,8 @@ import yaml
 from _report import write
 from PIL import Image
 
-from driftledger.project import Project
-from driftledger.stages import chain, dataset
+from driftledger.commands.stages import chain, dataset
+from driftledger.project.project import Project
 
 SIZES = (50, 500)
 ITERATIONS = 2

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.linalg
 from _report import write
 
+from driftledger.core.types import Float64
 from driftledger.metrics.frechet import frechet_distance
-from driftledger.types import Float64
 
 DIMENSIONS = 2048  # of Inception v3's features
 REPEATS = {60: 20, 3000: 3}

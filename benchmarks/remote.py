@@ -22,13 +22,13 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from driftledger.benchmarks.genception.chain import ChainProtocol, collect  # noqa: E402
-from driftledger.calls import CallStore  # noqa: E402
-from driftledger.canonical import sha256_file  # noqa: E402
-from driftledger.generators.openai_images import OpenAIImages  # noqa: E402
-from driftledger.models.openai_chat import OpenAIChat  # noqa: E402
-from driftledger.records import DatasetCard  # noqa: E402
-from driftledger.remote.limits import Limits  # noqa: E402
-from driftledger.types import ImageFile, Sample  # noqa: E402
+from driftledger.collect.call_store import CallStore  # noqa: E402
+from driftledger.components.generators.openai_images import OpenAIImages  # noqa: E402
+from driftledger.components.models.openai_chat import OpenAIChat  # noqa: E402
+from driftledger.components.remote.limits import Limits  # noqa: E402
+from driftledger.core.canonical import sha256_file  # noqa: E402
+from driftledger.core.types import ImageFile, Sample  # noqa: E402
+from driftledger.data.records import DatasetCard  # noqa: E402
 from tests.openai_server import OpenAIServer  # noqa: E402
 
 SAMPLES = 64

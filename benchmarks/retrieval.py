@@ -21,9 +21,9 @@ import numpy as np
 from _report import write
 from sklearn.neighbors import NearestNeighbors
 
+from driftledger.core.types import Float32
 from driftledger.metrics.neighbours import nearest
 from driftledger.metrics.retrieval import votes
-from driftledger.types import Float32
 
 SUPPORT, TEST, DIMENSIONS, CLASSES = 12_000, 8_580, 768, 120
 MOST = 100

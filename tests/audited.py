@@ -12,23 +12,17 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.canonical import sha256_file, sha256_of
-from driftledger.layout import Combination, Layout, samples_file
-from driftledger.ledger.auditing.logged import LoggedRuns
-from driftledger.ledger.auditing.sources import Sources
-from driftledger.ledger.evidence import Selected
-from driftledger.ledger.stored.manifests import manifest_md5
-from driftledger.records import (
-    ChainRecord,
-    ComponentCard,
-    DatasetCard,
-    SampleEntry,
-    SampleScore,
-    ScoreFile,
-    write_json,
-    write_jsonl,
-)
-from driftledger.types import Outcome
+from driftledger.benchmarks.genception.records import ChainRecord, SampleScore, ScoreFile
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.paths import Combination, Layout, samples_file
+from driftledger.core.types import Outcome
+from driftledger.data.records import DatasetCard, SampleEntry
+from driftledger.ledger.audit.logged import LoggedRuns
+from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.lineage import Selected
+from driftledger.ledger.objects.manifests import manifest_md5
 from tests.ledgers import COMBINATION, chain_card, component, lock_of, score_file, with_chain, write_image
 
 SELECTED = Selected(["shapes"])

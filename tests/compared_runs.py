@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from driftledger.canonical import canonical_json
-from driftledger.description_records import FidelityScore, Redrawn, Retrieved, TracScore
+from driftledger.benchmarks._questions.records import QuestionOutcome, QuestionScore
+from driftledger.benchmarks.description_records import FidelityScore, Redrawn, Retrieved, TracScore
+from driftledger.benchmarks.genception.records import SampleScore, ScoreFile
+from driftledger.core.canonical import canonical_json
+from driftledger.core.files import Record, write_jsonl
+from driftledger.core.types import Outcome
+from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.evidence import AnyScore, Behind, Evidence
+from driftledger.ledger.lineage import AnyScore, Behind, Evidence
 from driftledger.ledger.lock import LockedFile, LockEntry
-from driftledger.question_records import QuestionOutcome, QuestionScore
-from driftledger.question_sets.files import QuestionEntry
-from driftledger.records import Record, SampleScore, ScoreFile, write_jsonl
-from driftledger.types import Outcome
 from tests.description_ledgers import fidelity_score, trac_score
 from tests.ledgers import COMBINATION, component, score_file
 from tests.question_ledgers import question_score

@@ -14,7 +14,7 @@ import yaml
 from hypothesis import settings
 from PIL import Image, ImageDraw
 
-from driftledger.layout import LOCKS
+from driftledger.core.paths import LOCKS
 
 REPOSITORY = Path(__file__).parent.parent
 PIPELINES = tuple(file.replace(".lock", ".yaml") for file in LOCKS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from driftledger.description_records import (
+from driftledger.benchmarks.description_records import (
     Condition,
     ConfusedClasses,
     DemonstrationsCard,
@@ -19,7 +19,9 @@ from driftledger.description_records import (
     TracInputs,
     TracScore,
 )
-from driftledger.layout import (
+from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.paths import (
     Layout,
     dataset_stage,
     describe_stage,
@@ -28,8 +30,8 @@ from driftledger.layout import (
     samples_file,
     trac_stage,
 )
-from driftledger.records import ChainRecord, SampleEntry, write_json, write_jsonl
-from driftledger.types import Outcome
+from driftledger.core.types import Outcome
+from driftledger.data.records import SampleEntry
 from tests.ledgers import COMBINATION, chain_card, component, locked, write_image, write_lock
 
 DESCRIPTIONS, READERS = ("short", "shown"), ("reader", "counter")

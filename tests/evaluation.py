@@ -2,8 +2,8 @@
 
 from itertools import product
 
-from driftledger import stages
-from driftledger.project import Project
+from driftledger.commands import stages
+from driftledger.project.project import Project
 
 
 def build(project: Project) -> None:

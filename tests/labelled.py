@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from driftledger.canonical import sha256_bytes
-from driftledger.images import png_bytes
-from driftledger.records import DatasetCard, SampleEntry, write_json, write_jsonl
-from driftledger.types import Split
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.images import png_bytes
+from driftledger.core.types import Split
+from driftledger.data.records import DatasetCard, SampleEntry
 
 
 class Item(NamedTuple):

@@ -7,20 +7,13 @@ from typing import Any
 import yaml
 from PIL import Image
 
-from driftledger.images import png_bytes
-from driftledger.layout import LOCKS, Combination, Layout, chain_stage, dataset_stage, drift_stage, samples_file
-from driftledger.records import (
-    ChainCard,
-    ChainRecord,
-    ComponentCard,
-    SampleEntry,
-    SampleScore,
-    ScoreFile,
-    ScoreInputs,
-    write_json,
-    write_jsonl,
-)
-from driftledger.types import Outcome
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord, SampleScore, ScoreFile, ScoreInputs
+from driftledger.components.card import ComponentCard
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.images import png_bytes
+from driftledger.core.paths import LOCKS, Combination, Layout, chain_stage, dataset_stage, drift_stage, samples_file
+from driftledger.core.types import Outcome
+from driftledger.data.records import SampleEntry
 from tests.conftest import REPOSITORY
 
 COMBINATION = Combination("seer", "brush", "eye")

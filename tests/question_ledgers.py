@@ -6,15 +6,7 @@ from typing import Any
 
 import yaml
 
-from driftledger.layout import (
-    Layout,
-    answer_stage,
-    grade_stage,
-    question_set_stage,
-    questions_file,
-    score_stage,
-)
-from driftledger.question_records import (
+from driftledger.benchmarks._questions.records import (
     AnswerRecord,
     AnswersCard,
     GradeRecord,
@@ -22,8 +14,9 @@ from driftledger.question_records import (
     QuestionInputs,
     QuestionScore,
 )
-from driftledger.records import write_json, write_jsonl
-from driftledger.types import Outcome
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.paths import Layout, answer_stage, grade_stage, question_set_stage, questions_file, score_stage
+from driftledger.core.types import Outcome
 from tests.ledgers import component, locked, write_lock
 
 

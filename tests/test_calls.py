@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from driftledger.call_key import CallKey
-from driftledger.call_result import Context, Cost, Result
-from driftledger.calls import CallStore, Finished, Spent
-from driftledger.errors import StoreError
-from driftledger.images import png_bytes
+from driftledger.collect.call_key import CallKey
+from driftledger.collect.call_result import Context, Cost, Result
+from driftledger.collect.call_store import CallStore, Finished, Spent
+from driftledger.core.errors import StoreError
+from driftledger.core.images import png_bytes
+from driftledger.core.types import Outcome, Reading
 from driftledger.ledger.why import why
-from driftledger.types import Outcome, Reading
 
 PNG = png_bytes(Image.new("RGB", (4, 3), "red"))
 

@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from driftledger.components import Component
-from driftledger.config import Run, Settings, load_settings
-from driftledger.errors import ConfigError
-from driftledger.presets import apply_preset, preset_names
-from driftledger.registry import PROVIDERS
-from driftledger.remote.component import RemoteComponent
+from driftledger.components.base import Component
+from driftledger.components.remote.component import RemoteComponent
+from driftledger.core.errors import ConfigError
+from driftledger.core.registry import PROVIDERS
+from driftledger.project.presets import apply_preset, preset_names
+from driftledger.project.settings import Run, Settings, load_settings
 from tests.conftest import REPOSITORY
 
 PARAMS = REPOSITORY / "params.yaml"

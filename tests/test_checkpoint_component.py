@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.checkpoints import component as module
-from driftledger.checkpoints.component import CheckpointComponent
-from driftledger.config import Settings
-from driftledger.errors import MissingExtraError, OutOfMemoryError
+from driftledger.components.checkpoints import component as module
+from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.core.errors import MissingExtraError, OutOfMemoryError
+from driftledger.project.settings import Settings
 from tests.conftest import REPOSITORY
 
 NEEDS = {

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.checkpoints import hashes
-from driftledger.checkpoints.hashes import remembered_sha256
-from driftledger.checkpoints.source import find_source
-from driftledger.errors import ConfigError
+from driftledger.components.checkpoints import hashes
+from driftledger.components.checkpoints.hashes import remembered_sha256
+from driftledger.components.checkpoints.source import find_source
+from driftledger.core.errors import ConfigError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from driftledger import cli, inquiries, stages
-from driftledger.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
-from driftledger.layout import Combination
+from driftledger import cli
+from driftledger.commands import ask as inquiries
+from driftledger.commands import stages
+from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
+from driftledger.core.paths import Combination
 from driftledger.ledger.findings import Finding, Report
 from tests.conftest import PIPELINES, REPOSITORY
 

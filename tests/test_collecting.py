@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger import questions, stages
-from driftledger.collecting import collect
-from driftledger.encoders.layout import Layout
-from driftledger.errors import ConfigError, StoreError
-from driftledger.layout import Combination
-from driftledger.models.blind import Blind
-from driftledger.models.rubric import Rubric
-from driftledger.project import Project
+from driftledger.commands import prepare as questions
+from driftledger.commands import stages
+from driftledger.commands.collect import collect
+from driftledger.core.errors import ConfigError, StoreError
+from driftledger.core.paths import Combination
+from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.models.blind import Blind
+from driftledger.demo.models.rubric import Rubric
+from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
 from tests.labelled import Item, write_labelled
 

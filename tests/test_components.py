@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import Field, ValidationError
 
-from driftledger import images
-from driftledger.canonical import sha256_of
-from driftledger.components import Component, Encoder
-from driftledger.config import load_settings
-from driftledger.encoders.layout import Layout
-from driftledger.generators.painter import Painter
-from driftledger.models.regions import Regions
+from driftledger.components.base import Component, Encoder
+from driftledger.core import images
+from driftledger.core.canonical import sha256_of
+from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.generators.painter import Painter
+from driftledger.demo.models.regions import Regions
+from driftledger.project.settings import load_settings
 from tests.conftest import REPOSITORY
 from tests.fakes import EchoModel
 
@@ -59,7 +59,7 @@ def fingerprints(hash_seed: str) -> list[str]:
 
 def test_images_written_another_way_are_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Painter(longest_side=64).fingerprint
-    monkeypatch.setattr("driftledger.generators.painter.ENCODING", "RGB PNG, compress_level 9")
+    monkeypatch.setattr("driftledger.demo.generators.painter.ENCODING", "RGB PNG, compress_level 9")
     assert Painter(longest_side=64).fingerprint != before
 
 

@@ -10,13 +10,13 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from driftledger.config import Settings, load_settings
-from driftledger.encoders.layout import Layout
-from driftledger.errors import ConfigError
-from driftledger.generators.painter import Painter
-from driftledger.layout import Combination, chain_stage, drift_stage
-from driftledger.models.regions import Regions
-from driftledger.registry import PROVIDERS
+from driftledger.core.errors import ConfigError
+from driftledger.core.paths import Combination, chain_stage, drift_stage
+from driftledger.core.registry import PROVIDERS
+from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.generators.painter import Painter
+from driftledger.demo.models.regions import Regions
+from driftledger.project.settings import Settings, load_settings
 from tests.conftest import REPOSITORY
 
 Change = Callable[[dict[str, Any]], object]
@@ -297,7 +297,7 @@ def test_entries_that_are_not_selected_need_no_library(
     monkeypatch: pytest.MonkeyPatch, load: Callable[[Change], Settings]
 ) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    monkeypatch.setitem(sys.modules, "driftledger.datasets.huggingface", None)
+    monkeypatch.setitem(sys.modules, "driftledger.data.datasets.huggingface", None)
     assert load(lambda params: None).datasets["beans"].provider == "huggingface"
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from driftledger import errors
-from driftledger.errors import DriftledgerError, unknown_name
+from driftledger.core import errors
+from driftledger.core.errors import DriftledgerError, unknown_name
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftledger.feature_store import FeatureStore
-from driftledger.types import Float32
+from driftledger.collect.feature_store import FeatureStore
+from driftledger.core.types import Float32
 
 FEATURES = np.array([[0.1, -2.0], [3.5, 1e-30]], np.float32)
 

@@ -114,9 +114,9 @@ def test_metrics_know_nothing_but_types() -> None:
 
 
 def test_types_import_nothing_of_ours() -> None:
-    assert [name for name in loaded_by("driftledger.types") if name.startswith("driftledger")] == [
+    assert [name for name in loaded_by("driftledger.core.types") if name.startswith("driftledger")] == [
         "driftledger",
-        "driftledger.types",
+        "driftledger.core.types",
     ]
 
 
@@ -128,7 +128,7 @@ def test_the_command_line_starts_without_heavy_libraries() -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "driftledger.ledger.auditing.audit",
+        "driftledger.ledger.audit.audit",
         "driftledger.ledger.why",
         "driftledger.reports.leaderboard",
         "driftledger.reports.contact_sheet",

@@ -10,8 +10,10 @@ from PIL import Image
 for library in ("torch", "transformers", "diffusers", "open_clip", "cleanfid"):
     pytest.importorskip(library)
 
-from driftledger.project import Project
-from driftledger.records import ChainRecord, ScoreFile, read_json, read_jsonl, read_samples
+from driftledger.benchmarks.genception.records import ChainRecord, ScoreFile
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.data.records import read_samples
+from driftledger.project.project import Project
 from driftledger.validity.faultless import shown_in
 from tests.checkpoints.inception import build_inception
 from tests.checkpoints.weights import change_one_weight

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from driftledger import stages
-from driftledger.collecting import collect
-from driftledger.description_records import FidelityScore
-from driftledger.layout import Combination
-from driftledger.presets import apply_preset
-from driftledger.project import Project
-from driftledger.records import ScoreFile, read_json
+from driftledger.benchmarks.description_records import FidelityScore
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.commands import stages
+from driftledger.commands.collect import collect
+from driftledger.core.files import read_json
+from driftledger.core.paths import Combination
+from driftledger.project.presets import apply_preset
+from driftledger.project.project import Project
 from tests.conftest import REPOSITORY
 from tests.evaluation import build, evaluate
 

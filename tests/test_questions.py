@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger import questions, stages
-from driftledger.errors import ConfigError, CoverageError, StoreError
-from driftledger.project import Project
-from driftledger.question_sets.files import read_questions
-from driftledger.records import ChainRecord, read_jsonl
-from driftledger.registry import PROVIDERS
+from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.commands import prepare as questions
+from driftledger.commands import stages
+from driftledger.core.errors import ConfigError, CoverageError, StoreError
+from driftledger.core.files import read_jsonl
+from driftledger.core.registry import PROVIDERS
+from driftledger.data.question_sets.files import read_questions
+from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
 
 

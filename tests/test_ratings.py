@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.errors import ConfigError, DataError
-from driftledger.ratings import (
+from driftledger.benchmarks.fidelity.ratings import (
     COLUMNS,
     LONGEST_TEXT,
     RUBRIC,
@@ -23,6 +22,7 @@ from driftledger.ratings import (
     read_ratings,
     write_sheet,
 )
+from driftledger.core.errors import ConfigError, DataError
 
 HEAD = "dataset,sample,model,description,rater,rating\n"
 ROWS = [ToRate("birds", "a", "blind", "A bird."), ToRate("birds", "b", "blind", "=cmd()")]

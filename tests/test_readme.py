@@ -9,8 +9,8 @@ import yaml
 from typer.main import get_command
 
 from driftledger.cli import app
-from driftledger.config import Settings
-from driftledger.registry import EXTRAS, PROVIDERS
+from driftledger.core.registry import EXTRAS, PROVIDERS
+from driftledger.project.settings import Settings
 from tests.conftest import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")

@@ -7,23 +7,11 @@ from typing import Any
 
 import pytest
 
-from driftledger.errors import StoreError
-from driftledger.records import (
-    ChainCard,
-    ChainRecord,
-    DatasetCard,
-    Record,
-    SampleScore,
-    ScoreFile,
-    new_folder,
-    read_json,
-    read_jsonl,
-    read_samples,
-    write_json,
-    write_jsonl,
-    write_text,
-)
-from driftledger.types import Outcome
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord, SampleScore, ScoreFile
+from driftledger.core.errors import StoreError
+from driftledger.core.files import Record, new_folder, read_json, read_jsonl, write_json, write_jsonl, write_text
+from driftledger.core.types import Outcome
+from driftledger.data.records import DatasetCard, read_samples
 from tests.ledgers import chain_card, score_file, write_ledger
 
 HOSTILE = 'a\u2028b\u2029c\x85d\x1ce\vf\r\ng\x00\x1b[31m \\ " 写真 🙂'

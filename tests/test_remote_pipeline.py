@@ -7,7 +7,8 @@ import pytest
 
 pytest.importorskip("openai")
 
-from driftledger.records import ScoreFile, read_json
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.core.files import read_json
 from tests.conftest import Checkout
 from tests.openai_server import OpenAIServer
 

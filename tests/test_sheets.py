@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.sheets import cleaned, from_cell, to_cell
-from driftledger.shown import for_csv
+from driftledger.core.escaping import for_csv
+from driftledger.core.sheets import cleaned, from_cell, to_cell
 
 FORMULAS = ["=cmd()", "+1", "-1 is cold", "@SUM(A1)", "\t=1", '=HYPERLINK("https://example.org","x")', "'=x", "''=x"]
 MISREAD = ["007", "000000006040", "1e5", "3-4", "2024-01-02", "may-1", "5.10", "TRUE", "false", "1E400"]

@@ -2,9 +2,10 @@
 
 from itertools import pairwise
 
-from driftledger.description_records import TracScore
-from driftledger.layout import Combination, Layout
-from driftledger.records import ScoreFile, read_json
+from driftledger.benchmarks.description_records import TracScore
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.core.files import read_json
+from driftledger.core.paths import Combination, Layout
 from tests.conftest import REPOSITORY
 
 LAYOUT = Layout(REPOSITORY)

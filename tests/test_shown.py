@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from driftledger.shown import for_csv, for_line, for_markdown, for_terminal
+from driftledger.core.escaping import for_csv, for_line, for_markdown, for_terminal
 
 ESCAPES = [
     "\x1b[31mred\x1b[0m",

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from driftledger import stages
-from driftledger.errors import DriftledgerError
-from driftledger.layout import Combination
-from driftledger.presets import apply_preset, preset_names
-from driftledger.project import Project
-from driftledger.shown import for_line, for_terminal
+from driftledger.commands import stages
+from driftledger.core.errors import DriftledgerError
+from driftledger.core.escaping import for_line, for_terminal
+from driftledger.core.paths import Combination
+from driftledger.project.presets import apply_preset, preset_names
+from driftledger.project.project import Project
 
 app = typer.Typer(
     help="Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.",
@@ -41,14 +41,14 @@ def _project() -> Project:
 
 def _questions() -> ModuleType:
     """What stages, each of which is a process that has to start, do not need."""
-    from driftledger import questions
+    from driftledger.commands import prepare as questions
 
     return questions
 
 
 def _inquiries() -> ModuleType:
     """The same."""
-    from driftledger import inquiries
+    from driftledger.commands import ask as inquiries
 
     return inquiries
 
@@ -191,7 +191,7 @@ def collect(
 
     What they say, draw and see waits beside the call store: 'dvc repro' then writes its files without loading any.
     """
-    from driftledger import collecting  # stages, each a process that has to start, do not need it
+    from driftledger.commands import collect as collecting  # stages, each a process that has to start, do not need it
 
     collecting.collect(_project(), benchmarks or (), model or ())
 

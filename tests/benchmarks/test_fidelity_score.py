@@ -9,17 +9,20 @@ import pytest
 from PIL import Image
 from skimage.metrics import structural_similarity
 
-from driftledger.benchmark_settings import Bootstrap, Description, Fidelity
+from driftledger.benchmarks.description_records import FidelityScore, Redrawn
+from driftledger.benchmarks.fidelity.ratings import Rating
 from driftledger.benchmarks.fidelity.redraw import redraw_protocol, to_redraw
 from driftledger.benchmarks.fidelity.score import score
-from driftledger.components import Encoder
-from driftledger.description_records import FidelityScore, Redrawn
-from driftledger.errors import CoverageError
-from driftledger.images import png_bytes
-from driftledger.layout import Combination
-from driftledger.ratings import Rating
-from driftledger.records import ChainCard, ChainRecord, ComponentCard, read_samples, write_json, write_jsonl
-from driftledger.types import Outcome, Sample
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord
+from driftledger.benchmarks.settings import Bootstrap, Description, Fidelity
+from driftledger.components.base import Encoder
+from driftledger.components.card import ComponentCard
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.images import png_bytes
+from driftledger.core.paths import Combination
+from driftledger.core.types import Outcome, Sample
+from driftledger.data.records import read_samples
 from tests.fakes import ColourModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.labelled import Item, write_labelled
 

@@ -6,17 +6,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from driftledger import stages
 from driftledger.benchmarks.genception.chain import ChainProtocol, Iteration, check_failures, collect, write_chains
-from driftledger.call_result import Result
-from driftledger.calls import CallStore
-from driftledger.canonical import sha256_file
-from driftledger.errors import CoverageError, StoreError
-from driftledger.project import Project
-from driftledger.records import ChainCard, ChainRecord, DatasetCard, read_json, read_jsonl
-from driftledger.registry import PROVIDERS
-from driftledger.seeds import derive_seed
-from driftledger.types import ImageFile, Outcome, Reading, Sample
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord
+from driftledger.collect.call_result import Result
+from driftledger.collect.call_store import CallStore
+from driftledger.commands import stages
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import CoverageError, StoreError
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.registry import PROVIDERS
+from driftledger.core.seeds import derive_seed
+from driftledger.core.types import ImageFile, Outcome, Reading, Sample
+from driftledger.data.records import DatasetCard
+from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
 from tests.fakes import SEEN, EchoModel, SizeGenerator
 

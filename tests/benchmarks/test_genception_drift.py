@@ -7,25 +7,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.benchmark_settings import Bootstrap, GenCeption
 from driftledger.benchmarks.genception.drift import score
-from driftledger.canonical import sha256_bytes
-from driftledger.components import Encoder
-from driftledger.errors import CoverageError
-from driftledger.images import png_bytes
-from driftledger.layout import Combination
-from driftledger.records import (
-    ChainCard,
-    ChainRecord,
-    ComponentCard,
-    DatasetCard,
-    SampleEntry,
-    SampleScore,
-    ScoreFile,
-    write_json,
-    write_jsonl,
-)
-from driftledger.types import Outcome
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord, SampleScore, ScoreFile
+from driftledger.benchmarks.settings import Bootstrap, GenCeption
+from driftledger.components.base import Encoder
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.images import png_bytes
+from driftledger.core.paths import Combination
+from driftledger.core.types import Outcome
+from driftledger.data.records import DatasetCard, SampleEntry
 from tests.fakes import EchoModel, SizeGenerator, TableEncoder
 
 ANGLES = {"a1": (30, 40, 50), "a2": (10, 20, 60), "b1": (45, 45, 45), "b2": (0, 5, 80)}

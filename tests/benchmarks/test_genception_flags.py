@@ -1,6 +1,6 @@
 from driftledger.benchmarks.genception.flags import flags, served_versions
-from driftledger.records import ChainRecord
-from driftledger.types import Outcome, Reading
+from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.core.types import Outcome, Reading
 
 
 def record(number: int, **changes: object) -> ChainRecord:

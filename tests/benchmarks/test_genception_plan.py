@@ -3,14 +3,14 @@ from pathlib import Path
 import pytest
 
 from driftledger.benchmarks.genception.chain import ChainProtocol, collect
-from driftledger.benchmarks.plan import Plan
-from driftledger.calls import CallStore
-from driftledger.canonical import sha256_file
-from driftledger.errors import BudgetError
-from driftledger.records import DatasetCard
-from driftledger.remote.limits import Limits, Prices
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.plan import Plan
+from driftledger.components.remote.limits import Limits, Prices
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import BudgetError
+from driftledger.core.types import ImageFile, Sample
+from driftledger.data.records import DatasetCard
 from driftledger.reports.plan import plan_table
-from driftledger.types import ImageFile, Sample
 from tests.conftest import draw
 from tests.fakes import SizeGenerator
 from tests.fakes.services import FarGenerator, FarModel

@@ -7,15 +7,16 @@ from tenacity import wait_none
 
 from driftledger.benchmarks.genception.chain import ChainProtocol, collect
 from driftledger.benchmarks.genception.flags import flags, served_versions
-from driftledger.calls import CallStore
-from driftledger.canonical import sha256_file
-from driftledger.errors import BudgetError
-from driftledger.generators.openai_images import OpenAIImages
-from driftledger.models.openai_chat import OpenAIChat
-from driftledger.records import ChainRecord, DatasetCard
-from driftledger.remote import patience
-from driftledger.remote.limits import Limits
-from driftledger.types import ImageFile, Outcome, Sample
+from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.collect.call_store import CallStore
+from driftledger.components.generators.openai_images import OpenAIImages
+from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.components.remote import retry as patience
+from driftledger.components.remote.limits import Limits
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import BudgetError
+from driftledger.core.types import ImageFile, Outcome, Sample
+from driftledger.data.records import DatasetCard
 from tests.conftest import draw
 
 pytest.importorskip("openai")

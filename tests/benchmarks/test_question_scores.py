@@ -6,17 +6,17 @@ from typing import ClassVar
 
 import pytest
 
-from driftledger.benchmark_settings import Bootstrap, Questions
-from driftledger.benchmarks.questions import answers, grading, scoring
-from driftledger.benchmarks.questions.calibration import CALIBRATION
-from driftledger.calls import CallStore
-from driftledger.canonical import sha256_file
-from driftledger.components import Model
-from driftledger.errors import CoverageError
-from driftledger.question_records import AnswersCard, QuestionScore
-from driftledger.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.records import read_json, write_json, write_jsonl
-from driftledger.types import Conversation, Outcome, Reply
+from driftledger.benchmarks._questions import answers, grading, scoring
+from driftledger.benchmarks._questions.calibration import CALIBRATION
+from driftledger.benchmarks._questions.records import AnswersCard, QuestionScore
+from driftledger.benchmarks.settings import Bootstrap, Questions
+from driftledger.collect.call_store import CallStore
+from driftledger.components.base import Model
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import read_json, write_json, write_jsonl
+from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from tests.conftest import draw
 
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmark_settings import Description
+from driftledger.benchmarks.description_records import DescriptionRecord, DescriptionsCard
+from driftledger.benchmarks.settings import Description
 from driftledger.benchmarks.trac.describe import (
     DescribeProtocol,
     check_failures,
@@ -13,12 +14,12 @@ from driftledger.benchmarks.trac.describe import (
     write_descriptions,
 )
 from driftledger.benchmarks.trac.examples import Examples
-from driftledger.calls import CallStore
-from driftledger.description_records import DescriptionRecord, DescriptionsCard
-from driftledger.encoders.tfidf import TfIdf
-from driftledger.errors import ConfigError, CoverageError, DataError
-from driftledger.records import DatasetCard, read_json, read_jsonl, read_samples
-from driftledger.types import Conversation, ImageFile, Outcome
+from driftledger.collect.call_store import CallStore
+from driftledger.core.errors import ConfigError, CoverageError, DataError
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger.data.records import DatasetCard, read_samples
+from driftledger.demo.encoders.tfidf import TfIdf
 from tests.fakes import HEARD, ColourModel, TableEncoder
 from tests.labelled import Item, write_labelled
 

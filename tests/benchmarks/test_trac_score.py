@@ -5,19 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmark_settings import Bootstrap, Trac
-from driftledger.benchmarks.trac.score import score
-from driftledger.description_records import (
+from driftledger.benchmarks.description_records import (
     DemonstrationsCard,
     DescriptionRecord,
     DescriptionsCard,
     Retrieved,
     TracScore,
 )
-from driftledger.encoders.tfidf import TfIdf
-from driftledger.errors import CoverageError
-from driftledger.records import ComponentCard, write_json, write_jsonl
-from driftledger.types import Outcome
+from driftledger.benchmarks.settings import Bootstrap, Trac
+from driftledger.benchmarks.trac.score import score
+from driftledger.components.card import ComponentCard
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.types import Outcome
+from driftledger.demo.encoders.tfidf import TfIdf
 from tests.fakes import ColourModel, LetterEncoder
 from tests.labelled import Item, write_labelled
 

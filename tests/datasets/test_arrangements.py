@@ -18,17 +18,18 @@ from pydantic import ValidationError
 from scipy.ndimage import gaussian_filter
 from skimage.measure import label, regionprops
 
-from driftledger.canonical import sha256_bytes, sha256_of
-from driftledger.datasets.arrangements.choosing import labels, of_label
-from driftledger.datasets.arrangements.drawing import CENTRES, SIDE, covered, draw, silhouette
-from driftledger.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
-from driftledger.datasets.arrangements.measuring import measure
-from driftledger.datasets.arrangements.provider import Arrangements
-from driftledger.datasets.base import SourceItem
-from driftledger.datasets.build import SAFE_ID, build
-from driftledger.records import SampleEntry, read_json, read_jsonl
-from driftledger.registry import provider_class
-from driftledger.strict import explain
+from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.registry import provider_class
+from driftledger.core.strict import explain
+from driftledger.data.datasets.base import SourceItem
+from driftledger.data.datasets.build import SAFE_ID, build
+from driftledger.data.records import SampleEntry
+from driftledger.demo.datasets.arrangements.choosing import labels, of_label
+from driftledger.demo.datasets.arrangements.drawing import CENTRES, SIDE, covered, draw, silhouette
+from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger.demo.datasets.arrangements.measuring import measure
+from driftledger.demo.datasets.arrangements.provider import Arrangements
 
 Pixels = NDArray[np.uint8]
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from driftledger.datasets.base import PILLOW_LIMIT, digest_files, read_file
-from driftledger.datasets.photos import Photos
-from driftledger.errors import DataError
+from driftledger.core.errors import DataError
+from driftledger.data.datasets.base import PILLOW_LIMIT, digest_files, read_file
+from driftledger.demo.datasets.photos import Photos
 
 
 def test_a_missing_file_is_one_sentence_that_says_why(tmp_path: Path) -> None:

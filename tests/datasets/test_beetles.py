@@ -15,18 +15,19 @@ from PIL import Image
 from pydantic import ValidationError
 from skimage.measure import label
 
-from driftledger.datasets.beetles import Beetles
-from driftledger.datasets.beetles.anatomy import Part, sprite
-from driftledger.datasets.beetles.drawing import draw
-from driftledger.datasets.beetles.species import COLOURS, SPECIES, Species
-from driftledger.datasets.build import build
-from driftledger.datasets.choices import between, roll
-from driftledger.datasets.digits import Digits
-from driftledger.models.regions.lab import lab
-from driftledger.records import SampleEntry, read_jsonl
-from driftledger.registry import provider_class
-from driftledger.strict import explain
-from driftledger.vocabulary import COLOURS as VOCABULARY
+from driftledger.core.files import read_jsonl
+from driftledger.core.registry import provider_class
+from driftledger.core.strict import explain
+from driftledger.data.datasets.build import build
+from driftledger.data.datasets.choices import between, roll
+from driftledger.data.records import SampleEntry
+from driftledger.demo.datasets.beetles import Beetles
+from driftledger.demo.datasets.beetles.anatomy import Part, sprite
+from driftledger.demo.datasets.beetles.drawing import draw
+from driftledger.demo.datasets.beetles.species import COLOURS, SPECIES, Species
+from driftledger.demo.datasets.digits import Digits
+from driftledger.demo.models.regions.lab import lab
+from driftledger.demo.vocabulary import COLOURS as VOCABULARY
 from tests.machines import DISPATCHED, blas, environment, without
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "labelled.py"

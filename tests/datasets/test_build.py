@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.canonical import canonical_json, pretty_json, sha256_bytes, sha256_of
-from driftledger.datasets.base import DatasetProvider, SourceItem, read_file
-from driftledger.datasets.build import build
-from driftledger.errors import DataError
-from driftledger.images import png_bytes
-from driftledger.records import DatasetCard, SampleEntry, read_json, read_jsonl, read_samples
+from driftledger.core.canonical import canonical_json, pretty_json, sha256_bytes, sha256_of
+from driftledger.core.errors import DataError
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.images import png_bytes
+from driftledger.data.datasets.base import DatasetProvider, SourceItem, read_file
+from driftledger.data.datasets.build import build
+from driftledger.data.records import DatasetCard, SampleEntry, read_samples
 
 
 def coloured(red: int, size: int = 4) -> bytes:

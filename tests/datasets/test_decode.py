@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from driftledger.datasets.decode import Decoded, decode
-from driftledger.errors import DataError
+from driftledger.core.errors import DataError
+from driftledger.data.datasets.decode import Decoded, decode
 
 MANY = 1_000_000
 

@@ -14,15 +14,16 @@ from PIL import Image
 from pydantic import ValidationError
 from sklearn.datasets import load_digits
 
-from driftledger.datasets import digits
-from driftledger.datasets.base import SourceItem
-from driftledger.datasets.build import build
-from driftledger.datasets.digits import Digits, picture, scans
-from driftledger.errors import DataError
+from driftledger.core.errors import DataError
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.registry import provider_class
+from driftledger.core.strict import explain
+from driftledger.data.datasets.base import SourceItem
+from driftledger.data.datasets.build import build
+from driftledger.data.records import SampleEntry
+from driftledger.demo.datasets import digits
+from driftledger.demo.datasets.digits import Digits, picture, scans
 from driftledger.metrics.naming import class_names, names_class
-from driftledger.records import SampleEntry, read_json, read_jsonl
-from driftledger.registry import provider_class
-from driftledger.strict import explain
 
 
 def rows(items: list[SourceItem], split: str) -> list[int]:
@@ -155,7 +156,7 @@ def test_a_library_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_reading_the_digits_imports_no_heavy_library() -> None:
     code = (
-        "import json, sys; from driftledger.datasets.digits import Digits; list(Digits().items());"
+        "import json, sys; from driftledger.demo.datasets.digits import Digits; list(Digits().items());"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=dict(os.environ))

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from driftledger.datasets.build import build
-from driftledger.datasets.huggingface import HuggingFace
-from driftledger.errors import ConfigError, DataError, DriftledgerError, MissingExtraError
-from driftledger.records import DatasetCard, SampleEntry, read_jsonl, read_samples
+from driftledger.core.errors import ConfigError, DataError, DriftledgerError, MissingExtraError
+from driftledger.core.files import read_jsonl
+from driftledger.data.datasets.build import build
+from driftledger.data.datasets.huggingface import HuggingFace
+from driftledger.data.records import DatasetCard, SampleEntry, read_samples
 from tests.conftest import draw
 
 datasets = pytest.importorskip("datasets")

@@ -8,10 +8,11 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from driftledger.datasets.build import build
-from driftledger.datasets.huggingface import HuggingFace
-from driftledger.errors import DataError
-from driftledger.records import SampleEntry, read_jsonl
+from driftledger.core.errors import DataError
+from driftledger.core.files import read_jsonl
+from driftledger.data.datasets.build import build
+from driftledger.data.datasets.huggingface import HuggingFace
+from driftledger.data.records import SampleEntry
 from tests.conftest import draw
 
 datasets = pytest.importorskip("datasets")

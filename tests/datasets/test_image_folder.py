@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from driftledger.datasets.build import build
-from driftledger.datasets.image_folder import ImageFolder, safe_id
-from driftledger.errors import ConfigError, DataError
-from driftledger.records import SampleEntry, read_jsonl
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.files import read_jsonl
+from driftledger.data.datasets.build import build
+from driftledger.data.datasets.image_folder import ImageFolder, safe_id
+from driftledger.data.records import SampleEntry
 
 
 def draw(path: Path, red: int = 0) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from driftledger.datasets.build import build
-from driftledger.datasets.image_folder import ImageFolder
-from driftledger.errors import DataError
-from driftledger.records import read_samples
+from driftledger.core.errors import DataError
+from driftledger.data.datasets.build import build
+from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.data.records import read_samples
 from tests.conftest import draw
 
 PETS = ("train/cat/a.png", "train/cat/b.png", "train/dog/a.png", "test/cat/c.png", "test/dog/old/d.png")

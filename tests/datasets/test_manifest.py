@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from driftledger.datasets.manifest import read_manifest
-from driftledger.errors import ConfigError, DataError
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.data.datasets.manifest import read_manifest
 
 FILES = ("a.png", "b.png", "deep/c d.png", "été.png")
 

@@ -10,11 +10,12 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from driftledger.datasets.base import DatasetProvider, SourceItem
-from driftledger.datasets.build import build
-from driftledger.errors import DataError
-from driftledger.records import SampleEntry, read_jsonl, read_samples
-from driftledger.types import Split
+from driftledger.core.errors import DataError
+from driftledger.core.files import read_jsonl
+from driftledger.core.types import Split
+from driftledger.data.datasets.base import DatasetProvider, SourceItem
+from driftledger.data.datasets.build import build
+from driftledger.data.records import SampleEntry, read_samples
 
 
 def coloured(red: int) -> bytes:

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.errors import ConfigError
-from driftledger.types import Float32
+from driftledger.core.errors import ConfigError
+from driftledger.core.types import Float32
 
 BUILDS = {
     "vit": ("transformers", "encoders.build_vit"),

@@ -15,8 +15,8 @@ pytest.importorskip("transformers")
 
 from safetensors.torch import load_file, save_file
 
-from driftledger.registry import provider_class
-from driftledger.types import Float32, Reading
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Float32, Reading
 from tests.checkpoints.inception import build_inception
 from tests.checkpoints.weights import change_one_weight, drop_one_weight
 from tests.encoders.conftest import LONG, TEXTS, closest, refused, relative, tiny

@@ -11,8 +11,8 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from driftledger.encoders.clip import CLIP
-from driftledger.types import Reading
+from driftledger.components.encoders.clip import CLIP
+from driftledger.core.types import Reading
 from tests.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
 
 pytestmark = pytest.mark.neural

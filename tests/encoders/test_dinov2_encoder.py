@@ -10,7 +10,7 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from driftledger.encoders.dinov2 import DINOv2
+from driftledger.components.encoders.dinov2 import DINOv2
 from tests.checkpoints.encoders import IMAGE, SIDE
 from tests.checkpoints.weights import randomise, seeded
 from tests.encoders.conftest import closest, relative, tiny

@@ -5,8 +5,8 @@ import pytest
 import skimage.data
 from PIL import Image
 
-from driftledger.encoders.layout import Layout
-from driftledger.registry import provider_class
+from driftledger.core.registry import provider_class
+from driftledger.demo.encoders.layout import Layout
 
 
 def photo(name: str) -> Image.Image:

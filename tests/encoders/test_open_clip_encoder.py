@@ -15,9 +15,9 @@ open_clip = pytest.importorskip("open_clip")
 
 from safetensors.torch import load_file
 
-from driftledger.encoders.open_clip import OpenCLIP
-from driftledger.errors import ConfigError
-from driftledger.types import Reading
+from driftledger.components.encoders.open_clip import OpenCLIP
+from driftledger.core.errors import ConfigError
+from driftledger.core.types import Reading
 from tests.checkpoints.text import bert_tokenizer
 from tests.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
 

@@ -13,8 +13,8 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 
 from safetensors.torch import load_file, save_file
 
-from driftledger.encoders.sentence import Sentence
-from driftledger.types import Reading
+from driftledger.components.encoders.sentence import Sentence
+from driftledger.core.types import Reading
 from tests.checkpoints.weights import drop_one_weight
 from tests.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
 

@@ -13,8 +13,8 @@ transformers = pytest.importorskip("transformers")
 
 from safetensors.torch import load_file, save_file
 
-from driftledger.encoders.vit import ViT
-from driftledger.errors import OutOfMemoryError
+from driftledger.components.encoders.vit import ViT
+from driftledger.core.errors import OutOfMemoryError
 from tests.checkpoints.encoders import SIDE, build_vit_without_pooler
 from tests.encoders.conftest import relative, tiny
 

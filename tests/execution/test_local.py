@@ -7,15 +7,15 @@ from typing import ClassVar
 import pytest
 from PIL import Image
 
-from driftledger.call_result import Context, Result
-from driftledger.calls import CallStore
-from driftledger.canonical import sha256_file
-from driftledger.components import Generator, Model
-from driftledger.errors import OutOfMemoryError
-from driftledger.execution.run import run_protocols
-from driftledger.execution.steps import Ask, Draw, Steps
-from driftledger.progress import Progress
-from driftledger.types import Conversation, Generated, ImageFile, Reply
+from driftledger.collect.call_result import Context, Result
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.scheduler import run_protocols
+from driftledger.collect.steps import Ask, Draw, Steps
+from driftledger.components.base import Generator, Model
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import OutOfMemoryError
+from driftledger.core.progress import Progress
+from driftledger.core.types import Conversation, Generated, ImageFile, Reply
 from tests.conftest import draw
 
 MEMORY = {"most": 100}

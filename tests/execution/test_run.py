@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.call_result import Context, Result
-from driftledger.calls import CallStore
-from driftledger.canonical import sha256_file
-from driftledger.execution.run import run_protocols
-from driftledger.execution.steps import Ask, Call, Draw, Steps
-from driftledger.progress import Progress
-from driftledger.types import Conversation, Generated, ImageFile, Outcome
+from driftledger.collect.call_result import Context, Result
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.scheduler import run_protocols
+from driftledger.collect.steps import Ask, Call, Draw, Steps
+from driftledger.core.canonical import sha256_file
+from driftledger.core.progress import Progress
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome
 from tests.conftest import draw
 from tests.fakes import SEEN, EchoModel, SizeGenerator
 

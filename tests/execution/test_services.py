@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from tenacity import wait_none
 
-from driftledger.call_result import Context
-from driftledger.calls import CallStore
-from driftledger.canonical import sha256_file
-from driftledger.components import Generator, Model
-from driftledger.errors import BudgetError, ServiceError, StoreError
-from driftledger.execution import run as run_module
-from driftledger.execution.run import run_protocols
-from driftledger.execution.steps import Ask, Draw, Steps
-from driftledger.execution.walk import stored_in, walk
-from driftledger.progress import Progress
-from driftledger.remote import patience
-from driftledger.remote.limits import Limits, Prices
-from driftledger.types import Conversation, ImageFile
+from driftledger.collect import scheduler as run_module
+from driftledger.collect.call_result import Context
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.scheduler import run_protocols
+from driftledger.collect.steps import Ask, Draw, Steps
+from driftledger.collect.walk import stored_in, walk
+from driftledger.components.base import Generator, Model
+from driftledger.components.remote import retry as patience
+from driftledger.components.remote.limits import Limits, Prices
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import BudgetError, ServiceError, StoreError
+from driftledger.core.progress import Progress
+from driftledger.core.types import Conversation, ImageFile
 from tests.conftest import draw
 from tests.fakes import SEEN, EchoModel, SizeGenerator
 from tests.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel

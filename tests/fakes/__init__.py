@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from PIL import Image
 
-from driftledger.components import Encoder, Generator, Model
-from driftledger.types import Conversation, Float32, Generated, Outcome, Reading, Reply
+from driftledger.components.base import Encoder, Generator, Model
+from driftledger.core.types import Conversation, Float32, Generated, Outcome, Reading, Reply
 
 SEEN: list[list[str]] = []
 """One entry per batch that a fake model was given: the sizes of its images."""

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from PIL import Image
 
-from driftledger.errors import ServiceError
-from driftledger.remote.component import RemoteGenerator, RemoteModel
-from driftledger.remote.patience import TransientError
-from driftledger.types import Conversation, Generated, Reply, Usage
+from driftledger.components.remote.component import RemoteGenerator, RemoteModel
+from driftledger.components.remote.retry import TransientError
+from driftledger.core.errors import ServiceError
+from driftledger.core.types import Conversation, Generated, Reply, Usage
 
 ASKED: Counter[str] = Counter()
 """How often each thing was asked, attempts that failed included."""

@@ -19,11 +19,11 @@ from safetensors.torch import load_file, save_file
 from tokenizers import normalizers
 from transformers import CLIPConfig, CLIPImageProcessor
 
-from driftledger.errors import ConfigError, OutOfMemoryError
-from driftledger.generators.diffusers import Diffusers
-from driftledger.generators.prompt_reading import PromptReader
-from driftledger.registry import provider_class
-from driftledger.types import Generated, Outcome, Reading
+from driftledger.components.generators.diffusers import Diffusers
+from driftledger.core.errors import ConfigError, OutOfMemoryError
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Generated, Outcome, Reading
+from driftledger.demo.generators.prompt_reading import PromptReader
 from tests.checkpoints.diffusion import SIDE, build_flux, build_stable_diffusion, build_stable_diffusion_xl
 from tests.checkpoints.text import clip_tokenizer, t5_tokenizer
 from tests.checkpoints.weights import change_one_weight, seeded

@@ -11,13 +11,13 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from driftledger.errors import ServiceError
-from driftledger.generators import openai_images
-from driftledger.generators.openai_images import OpenAIImages
-from driftledger.registry import provider_class
-from driftledger.remote.limits import Limits
-from driftledger.remote.patience import TransientError
-from driftledger.types import Generated, Outcome, Usage
+from driftledger.components.generators import openai_images
+from driftledger.components.generators.openai_images import OpenAIImages
+from driftledger.components.remote.limits import Limits
+from driftledger.components.remote.retry import TransientError
+from driftledger.core.errors import ServiceError
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Generated, Outcome, Usage
 from tests.canned_server import Canned
 from tests.openai_server import Faults, OpenAIServer, asking, draw
 from tests.openai_server.asking import KEY

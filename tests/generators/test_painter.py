@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.components import Model
-from driftledger.generators.painter import Painter
-from driftledger.generators.reading import MOST_SHAPES, read
-from driftledger.models.regions import Regions
-from driftledger.registry import provider_class
-from driftledger.types import Conversation, ImageFile, Outcome
-from driftledger.vocabulary import COLOURS, COMMON_COLOURS, PLACES, SHAPES, SIZES, STRETCHES
+from driftledger.components.base import Model
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger.demo.generators.painter import Painter
+from driftledger.demo.generators.reading import MOST_SHAPES, read
+from driftledger.demo.models.regions import Regions
+from driftledger.demo.vocabulary import COLOURS, COMMON_COLOURS, PLACES, SHAPES, SIZES, STRETCHES
 
 PROMPT = "Generate an image that fully and precisely reflects this description: "
 

@@ -15,14 +15,14 @@ import numpy as np
 import skimage
 from PIL import Image, ImageDraw
 
-from driftledger.canonical import pretty_json, sha256_bytes, sha256_of
-from driftledger.components import Component
-from driftledger.encoders.layout import Layout
-from driftledger.encoders.tfidf import TfIdf
-from driftledger.generators.painter import Painter
-from driftledger.models.blind import Blind
-from driftledger.models.regions import Regions
-from driftledger.types import Conversation, ImageFile
+from driftledger.components.base import Component
+from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
+from driftledger.core.types import Conversation, ImageFile
+from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.tfidf import TfIdf
+from driftledger.demo.generators.painter import Painter
+from driftledger.demo.models.blind import Blind
+from driftledger.demo.models.regions import Regions
 
 GOLDEN = Path(__file__).with_suffix(".json")
 PHOTOS = ("astronaut", "chelsea", "coffee", "coins", "gravel", "microaneurysms")  # PNGs in scikit-image's wheel

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from PIL import Image
 
-from driftledger.canonical import pretty_json, sha256_bytes, sha256_of
-from driftledger.datasets.base import DatasetProvider
-from driftledger.datasets.beetles import Beetles
-from driftledger.datasets.beetles.drawing import draw
-from driftledger.datasets.beetles.grounds import SIDE
-from driftledger.datasets.beetles.species import SPECIES
-from driftledger.datasets.digits import Digits
+from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
+from driftledger.data.datasets.base import DatasetProvider
+from driftledger.demo.datasets.beetles import Beetles
+from driftledger.demo.datasets.beetles.drawing import draw
+from driftledger.demo.datasets.beetles.grounds import SIDE
+from driftledger.demo.datasets.beetles.species import SPECIES
+from driftledger.demo.datasets.digits import Digits
 
 GOLDEN = Path(__file__).with_suffix(".json")
 

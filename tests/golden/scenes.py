@@ -13,11 +13,11 @@ from typing import Any, get_args
 
 from PIL import Image
 
-from driftledger.canonical import pretty_json, sha256_bytes, sha256_of
-from driftledger.question_sets.base import Protocol
-from driftledger.question_sets.scenes.drawing import draw
-from driftledger.question_sets.scenes.provider import Scenes
-from driftledger.question_sets.scenes.scene import SIDE, make_scene
+from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
+from driftledger.data.question_sets.base import Protocol
+from driftledger.demo.scenes.drawing import draw
+from driftledger.demo.scenes.provider import Scenes
+from driftledger.demo.scenes.scene import SIDE, make_scene
 
 GOLDEN = Path(__file__).with_suffix(".json")
 SHOWN = 13

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.layout import Layout
-from driftledger.ledger.auditing.audit import as_json, as_text, as_tree
-from driftledger.ledger.auditing.sources import Sources
-from driftledger.ledger.auditing.targets import resolve_target
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.core.paths import Layout
+from driftledger.ledger.audit.audit import as_json, as_text, as_tree
+from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.targets import resolve_target
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.evidence import Evidence, Selected, read_evidence
-from driftledger.records import ScoreFile
+from driftledger.ledger.lineage import Evidence, Selected, read_evidence
 from tests.audited import Audited, audited_in, version
 from tests.ledgers import COMBINATION, component, score_file, with_chain, write_ledger
 

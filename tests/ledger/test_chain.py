@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftledger.config import Tracking
-from driftledger.errors import LedgerError
-from driftledger.layout import Layout
-from driftledger.ledger.chained.chain import append, check, evidence_digest
-from driftledger.ledger.chained.lines import read_chain
+from driftledger.core.errors import LedgerError
+from driftledger.core.files import write_json
+from driftledger.core.paths import Layout
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.evidence import Evidence, Selected, read_evidence
 from driftledger.ledger.findings import Finding, Report
-from driftledger.records import write_json
+from driftledger.ledger.lineage import Evidence, Selected, read_evidence
+from driftledger.ledger.log.chain import append, check, evidence_digest
+from driftledger.ledger.log.lines import read_chain
+from driftledger.project.settings import Tracking
 from driftledger.tracking.project import show
 from tests.conftest import Checkout
 from tests.ledgers import COMBINATION, component, locked, score_file, with_chain, write_ledger

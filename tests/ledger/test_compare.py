@@ -3,12 +3,12 @@ import subprocess
 
 import pytest
 
-from driftledger.errors import LedgerError
-from driftledger.ledger.comparing.comparable import RULES
-from driftledger.ledger.comparing.compare import compare
-from driftledger.ledger.comparing.compare_text import as_table
-from driftledger.ledger.evidence import Evidence
-from driftledger.ledger.stored.contents import Contents
+from driftledger.core.errors import LedgerError
+from driftledger.ledger.compare.comparable import RULES
+from driftledger.ledger.compare.compare import compare
+from driftledger.ledger.compare.compare_text import as_table
+from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.objects.contents import Contents
 from tests.compared_runs import OTHER, answered, chains, inputs, md5_of, redrawn, retrieved, run
 from tests.description_ledgers import descriptions_card, fidelity_score, trac_score
 from tests.ledgers import component, score_file

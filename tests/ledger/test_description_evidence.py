@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from driftledger.description_records import FidelityScore, TracScore
-from driftledger.errors import LedgerError
-from driftledger.layout import Combination, Layout
-from driftledger.ledger.auditing.audit import as_text
-from driftledger.ledger.evidence import Evidence, Selected, read_all_evidence, read_evidence
-from driftledger.question_records import QuestionScore
-from driftledger.records import ScoreFile
+from driftledger.benchmarks._questions.records import QuestionScore
+from driftledger.benchmarks.description_records import FidelityScore, TracScore
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import Combination, Layout
+from driftledger.ledger.audit.audit import as_text
+from driftledger.ledger.lineage import Evidence, Selected, read_all_evidence, read_evidence
 from tests.description_ledgers import (
     DESCRIPTIONS,
     READERS,

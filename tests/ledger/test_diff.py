@@ -9,13 +9,14 @@ import pytest
 import yaml
 from PIL import Image
 
-from driftledger.errors import LedgerError
-from driftledger.layout import Layout, grade_stage
-from driftledger.ledger.differing.diff import diff
-from driftledger.ledger.differing.diff_text import as_text
-from driftledger.question_records import GradeRecord, GradesCard
-from driftledger.records import SampleEntry, write_json, write_jsonl
-from driftledger.types import Outcome
+from driftledger.benchmarks._questions.records import GradeRecord, GradesCard
+from driftledger.core.errors import LedgerError
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.paths import Layout, grade_stage
+from driftledger.core.types import Outcome
+from driftledger.data.records import SampleEntry
+from driftledger.ledger.diff.diff import diff
+from driftledger.ledger.diff.diff_text import as_text
 from tests.conftest import Checkout
 from tests.description_ledgers import add_trac, trac_score
 from tests.ledgers import chain_card, component, divide_lock, lock_of, score_file, with_chain, write_ledger, write_lock

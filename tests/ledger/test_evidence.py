@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from driftledger.errors import LedgerError
-from driftledger.layout import Layout, drift_stage
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import Layout, drift_stage
 from driftledger.ledger import code
 from driftledger.ledger.code import code_version, dirty_patch, packages
-from driftledger.ledger.evidence import Evidence, Selected, read_evidence
+from driftledger.ledger.lineage import Evidence, Selected, read_evidence
 from tests.ledgers import COMBINATION, lock_of, locked, score_file, write_ledger, write_lock
 
 DATASET, CHAIN, DRIFT = "dataset@shapes", "chain@shapes-seer-brush", "drift@shapes-seer-brush-eye"

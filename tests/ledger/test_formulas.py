@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from driftledger.errors import LedgerError
-from driftledger.ledger.auditing.formulas import DATA, DRAWN, ENCODER, RATINGS, SAID, formula_of
-from driftledger.ledger.auditing.numbers import find_number, numbers_in
-from driftledger.ledger.evidence import AnyScore, Behind
+from driftledger.core.errors import LedgerError
+from driftledger.ledger.audit.formulas import DATA, DRAWN, ENCODER, RATINGS, SAID, formula_of
+from driftledger.ledger.audit.numbers import find_number, numbers_in
+from driftledger.ledger.lineage import AnyScore, Behind
 from driftledger.ledger.lock import LockedFile
 from tests.conftest import REPOSITORY
 from tests.description_ledgers import fidelity_score, trac_score

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.errors import LedgerError
-from driftledger.layout import chain_stage
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import chain_stage
 from driftledger.ledger.lock import LockEntry, read_lock
 from tests.ledgers import divide_lock, lock_of, locked, score_file, write_ledger, write_lock
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from driftledger.canonical import sha256_file
-from driftledger.errors import DriftledgerError, LedgerError
-from driftledger.ledger.auditing.audit import as_json, as_tree
-from driftledger.ledger.auditing.found import RunTarget, ScoreTarget
-from driftledger.ledger.auditing.images import hash_of
-from driftledger.ledger.auditing.targets import ImageTarget, MetricTarget, resolve_target
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import DriftledgerError, LedgerError
+from driftledger.ledger.audit.audit import as_json, as_tree
+from driftledger.ledger.audit.found import RunTarget, ScoreTarget
+from driftledger.ledger.audit.images import hash_of
+from driftledger.ledger.audit.targets import ImageTarget, MetricTarget, resolve_target
 from tests.audited import Audited, audited_in, empty, version
 from tests.ledgers import COMBINATION
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from driftledger.canonical import sha256_file
-from driftledger.errors import ConfigError, LedgerError
-from driftledger.ledger.auditing.logged import LoggedRun
-from driftledger.ledger.auditing.query import as_date, parse_query
-from driftledger.ledger.auditing.touched import Answer, Touched, touched
-from driftledger.ledger.auditing.touched_text import as_json, as_table
-from driftledger.ledger.stored.git_objects import GitObjects
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError, LedgerError
+from driftledger.ledger.audit.logged import LoggedRun
+from driftledger.ledger.audit.query import as_date, parse_query
+from driftledger.ledger.audit.touched import Answer, Touched, touched
+from driftledger.ledger.audit.touched_text import as_json, as_table
+from driftledger.ledger.objects.git_objects import GitObjects
 from tests.audited import Audited, audited_in, empty, version
 from tests.ledgers import divide_lock
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.errors import LedgerError
-from driftledger.layout import LOCKS
-from driftledger.ledger.checking.bytes_check import check_bytes, check_stages
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import LOCKS
 from driftledger.ledger.findings import Report
-from driftledger.ledger.stored.contents import Contents
+from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.verify.bytes_check import check_bytes, check_stages
 from tests.conftest import Checkout
 from tests.verification.conftest import CHAINS, GENCEPTION, MODEL, Ledger, places
 

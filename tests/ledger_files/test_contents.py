@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.errors import LedgerError
+from driftledger.core.errors import LedgerError
 from driftledger.ledger.lock import LockedFile, read_lock
-from driftledger.ledger.stored.blobs import files_at, git_blob
-from driftledger.ledger.stored.contents import Contents
-from driftledger.ledger.stored.manifests import manifest_md5, parse_manifest
+from driftledger.ledger.objects.blobs import files_at, git_blob
+from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.manifests import manifest_md5, parse_manifest
 from tests.verification.conftest import CHAINS, GENCEPTION, MODEL, Ledger
 
 CHAIN = f"chain@my_images-{MODEL}-painter"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from driftledger.canonical import sha256_of
-from driftledger.ledger.checking.links import check_links
+from driftledger.core.canonical import sha256_of
+from driftledger.ledger.verify.links import check_links
 from tests.verification.conftest import CHAINS, DESCRIPTIONS, FIDELITY, GENCEPTION, MM_SAP, MODEL, Ledger, places
 
 CHAIN_RECORDS = f"{CHAINS}/records.jsonl"

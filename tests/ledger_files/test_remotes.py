@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.ledger.checking.bytes_check import check_bytes
-from driftledger.ledger.checking.links import check_links
 from driftledger.ledger.lock import LockedFile, read_lock
-from driftledger.ledger.stored.contents import Contents
+from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.verify.bytes_check import check_bytes
+from driftledger.ledger.verify.links import check_links
 from tests.verification.conftest import CHAINS, MODEL, Ledger, places
 
 CHAIN = f"chain@my_images-{MODEL}-painter"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from driftledger.canonical import sha256_file
-from driftledger.errors import ConfigError
-from driftledger.models.transformers import Transformers
-from driftledger.types import Conversation, ImageFile, Outcome, Reply, Turn
+from driftledger.components.models.transformers import Transformers
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
 from tests.conftest import draw
 
 LAYOUTS = ("llava", "qwen2_5_vl", "smolvlm")

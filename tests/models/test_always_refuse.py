@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.models.always_refuse import AlwaysRefuse
-from driftledger.parsing.refusal import is_refusal
-from driftledger.registry import provider_class
-from driftledger.types import Conversation, ImageFile
+from driftledger.benchmarks._questions.parsing.refusal import is_refusal
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation, ImageFile
+from driftledger.demo.models.always_refuse import AlwaysRefuse
 
 CANNOT = "I cannot determine this from the image."
 

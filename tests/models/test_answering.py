@@ -8,20 +8,20 @@ import pytest
 import skimage.data
 from PIL import Image, ImageDraw
 
-from driftledger.benchmarks.questions.answers import permutation, rendered
-from driftledger.components import Model
+from driftledger.benchmarks._questions.answers import permutation, rendered
+from driftledger.benchmarks._questions.parsing.choice import parse_choice
+from driftledger.components.base import Model
+from driftledger.core.types import Conversation, ImageFile
+from driftledger.data.question_sets.base import SourceQuestion
+from driftledger.demo.models.always_refuse import AlwaysRefuse
+from driftledger.demo.models.blind import Blind
+from driftledger.demo.models.random_choice import RandomChoice
+from driftledger.demo.models.regions import Regions
+from driftledger.demo.models.rubric import grade
+from driftledger.demo.scenes.provider import Scenes
+from driftledger.demo.vision.parse_question import CANNOT
+from driftledger.demo.vision.segment import look
 from driftledger.metrics import self_awareness, yes_no
-from driftledger.models.always_refuse import AlwaysRefuse
-from driftledger.models.answering.asked import CANNOT
-from driftledger.models.answering.look import look
-from driftledger.models.blind import Blind
-from driftledger.models.random_choice import RandomChoice
-from driftledger.models.regions import Regions
-from driftledger.models.rubric import grade
-from driftledger.parsing.choice import parse_choice
-from driftledger.question_sets.base import SourceQuestion
-from driftledger.question_sets.scenes.provider import Scenes
-from driftledger.types import Conversation, ImageFile
 
 PROMPT = "{question}\n{options}\nAnswer with the option's letter from the given choices directly."
 SCENES = 78

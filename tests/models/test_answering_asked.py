@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.models.answering.asked import Asked, asked
-from driftledger.types import Conversation, Turn
+from driftledger.core.types import Conversation, Turn
+from driftledger.demo.vision.parse_question import Asked, asked
 from tests.conftest import REPOSITORY
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.models.blind import Blind
-from driftledger.registry import provider_class
-from driftledger.types import Conversation, ImageFile
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation, ImageFile
+from driftledger.demo.models.blind import Blind
 
 
 def test_it_never_opens_the_image():

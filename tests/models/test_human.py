@@ -8,12 +8,12 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from driftledger.canonical import sha256_file
-from driftledger.errors import ConfigError
-from driftledger.models.human import Human
-from driftledger.models.human_folder import Pending, write_sheet
-from driftledger.registry import provider_class
-from driftledger.types import Conversation, ImageFile, Outcome, Reply, Subject
+from driftledger.components.models.human import Human
+from driftledger.components.models.human_folder import Pending, write_sheet
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
 from tests.conftest import draw
 
 HEAD = "sample,t,text,annotator\n"

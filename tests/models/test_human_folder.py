@@ -9,14 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.canonical import sha256_file
-from driftledger.errors import ConfigError, DataError
-from driftledger.models.human_folder import Pending, write_sheet
-from driftledger.models.human_sheet import (
-    COLUMNS,
-    read_sheet,
-)
-from driftledger.types import ImageFile, Subject
+from driftledger.components.models.human_folder import Pending, write_sheet
+from driftledger.components.models.human_sheet import COLUMNS, read_sheet
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.types import ImageFile, Subject
 from tests.conftest import draw
 
 HEAD = "sample,t,text,annotator\n"

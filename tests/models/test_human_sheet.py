@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.errors import ConfigError
-from driftledger.models.human_sheet import LONGEST_TEXT, Sheet, parse_sheet, read_sheet, sheet_text
-from driftledger.sheets import cleaned, from_cell
-from driftledger.types import Subject
+from driftledger.components.models.human_sheet import LONGEST_TEXT, Sheet, parse_sheet, read_sheet, sheet_text
+from driftledger.core.errors import ConfigError
+from driftledger.core.sheets import cleaned, from_cell
+from driftledger.core.types import Subject
 
 HEAD = "sample,t,text,annotator\n"
 anything = st.text(

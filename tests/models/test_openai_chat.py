@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from driftledger.canonical import sha256_file
-from driftledger.errors import ConfigError, ServiceError
-from driftledger.models.openai_chat import OpenAIChat
-from driftledger.registry import provider_class
-from driftledger.remote.limits import Limits, Prices
-from driftledger.remote.patience import TransientError
-from driftledger.types import Conversation, ImageFile, Outcome, Reply, Subject, Turn, Usage
+from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.components.remote.limits import Limits, Prices
+from driftledger.components.remote.retry import TransientError
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError, ServiceError
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject, Turn, Usage
 from tests.conftest import draw
 from tests.openai_server import ChatAnswer, Faults, OpenAIServer, asking
 from tests.openai_server.asking import KEY, attempt

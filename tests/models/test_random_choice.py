@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.models.random_choice import GUESSES, SENTENCE, RandomChoice
-from driftledger.registry import provider_class
-from driftledger.types import Conversation, ImageFile
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation, ImageFile
+from driftledger.demo.models.random_choice import GUESSES, SENTENCE, RandomChoice
 
 TIMES = 2000
 

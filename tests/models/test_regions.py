@@ -7,15 +7,15 @@ import pytest
 import skimage.data
 from PIL import Image, ImageDraw
 
-from driftledger.components import Model
-from driftledger.encoders.layout import Layout
-from driftledger.generators.painter import Painter
-from driftledger.models.blind import Blind
-from driftledger.models.regions import Regions
-from driftledger.models.regions import model as regions
-from driftledger.models.regions.see import see
-from driftledger.registry import provider_class
-from driftledger.types import Conversation, ImageFile, Outcome, Turn
+from driftledger.components.base import Model
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation, ImageFile, Outcome, Turn
+from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.generators.painter import Painter
+from driftledger.demo.models.blind import Blind
+from driftledger.demo.models.regions import Regions
+from driftledger.demo.models.regions import model as regions
+from driftledger.demo.models.regions.see import see
 
 DETAILS = ("coarse", "medium", "fine")
 PHOTOS = ("astronaut", "camera", "coins", "chelsea", "coffee", "cell", "hubble_deep_field")

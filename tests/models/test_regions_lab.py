@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from skimage.color import rgb2lab
 
-from driftledger.models.regions import lab as module
-from driftledger.models.regions.lab import SCALE, integer_root, lab, name_colours
-from driftledger.vocabulary import BASIC_COLOURS, COLOURS, COMMON_COLOURS
+from driftledger.demo.models.regions import lab as module
+from driftledger.demo.models.regions.lab import SCALE, integer_root, lab, name_colours
+from driftledger.demo.vocabulary import BASIC_COLOURS, COLOURS, COMMON_COLOURS
 
 
 @pytest.mark.parametrize("degree", [3, 5])

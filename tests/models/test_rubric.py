@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.models.rubric import Rubric, grade
-from driftledger.registry import provider_class
-from driftledger.types import Conversation, Outcome, Turn
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation, Outcome, Turn
+from driftledger.demo.models.rubric import Rubric, grade
 
 PROMPT = """Compare.
 

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from driftledger.types import Conversation, ImageFile, Turn
+from driftledger.core.types import Conversation, ImageFile, Turn
 from tests.conftest import draw
 from tests.models.conftest import change_json, failure, model, refused, says, texts, write_template
 

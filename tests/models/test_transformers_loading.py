@@ -15,10 +15,10 @@ pytest.importorskip("transformers")
 
 from safetensors.torch import load_file
 
-from driftledger.errors import MissingExtraError
-from driftledger.models.transformers import Transformers
-from driftledger.registry import provider_class
-from driftledger.types import Conversation
+from driftledger.components.models.transformers import Transformers
+from driftledger.core.errors import MissingExtraError
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation
 from tests.checkpoints.weights import change_one_weight, drop_one_weight
 from tests.models.conftest import change_json, change_weights, model, refused
 
@@ -31,7 +31,7 @@ def test_the_registry_knows_it():
 
 def test_settings_are_checked_without_a_heavy_library():
     code = (
-        "import sys; from driftledger.models.transformers import Transformers; Transformers(path='x'); "
+        "import sys; from driftledger.components.models.transformers import Transformers; Transformers(path='x'); "
         "print(*{'torch', 'transformers', 'jinja2'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

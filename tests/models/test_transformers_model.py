@@ -9,8 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from driftledger.errors import OutOfMemoryError
-from driftledger.types import Conversation, ImageFile, Outcome
+from driftledger.core.errors import OutOfMemoryError
+from driftledger.core.types import Conversation, ImageFile, Outcome
 from tests.models.conftest import change_json, change_weights, failure, model, says, texts
 
 pytestmark = pytest.mark.neural

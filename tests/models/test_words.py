@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.components import Model
-from driftledger.models.always_refuse import AlwaysRefuse
-from driftledger.models.blind import Blind
-from driftledger.models.random_choice import RandomChoice
-from driftledger.models.rubric import Rubric
-from driftledger.models.words import at_most
-from driftledger.types import Conversation, Outcome, Reply, Turn
+from driftledger.components.base import Model
+from driftledger.core.types import Conversation, Outcome, Reply, Turn
+from driftledger.demo.models.always_refuse import AlwaysRefuse
+from driftledger.demo.models.blind import Blind
+from driftledger.demo.models.random_choice import RandomChoice
+from driftledger.demo.models.rubric import Rubric
+from driftledger.demo.models.words import at_most
 
 texts = st.text(st.sampled_from("ab. \n\t\u00a0写"))
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from driftledger.parsing.choice import Choice, parse_choice
-from driftledger.types import Outcome
+from driftledger.benchmarks._questions.parsing.choice import Choice, parse_choice
+from driftledger.core.types import Outcome
 
 CASES = [
     json.loads(line)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.parsing.grade import parse_grade
-from driftledger.types import Outcome
+from driftledger.benchmarks._questions.parsing.grade import parse_grade
+from driftledger.core.types import Outcome
 
 CASES = [
     json.loads(line)

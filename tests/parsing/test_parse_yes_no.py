@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.parsing.yes_no import NO, YES, YesNo, parse_yes_no
-from driftledger.types import Outcome
+from driftledger.benchmarks._questions.parsing.yes_no import NO, YES, YesNo, parse_yes_no
+from driftledger.core.types import Outcome
 
 CASES = [
     json.loads(line)

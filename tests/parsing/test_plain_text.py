@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.parsing import PARSER_VERSION
-from driftledger.parsing.text import folded, plain
+from driftledger.benchmarks._questions.parsing import PARSER_VERSION
+from driftledger.benchmarks._questions.parsing.text import folded, plain
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,6 @@ def test_the_version_is_one():
 
 @pytest.mark.parametrize("name", ["choice", "error_text", "grade", "refusal", "text", "thinking", "yes_no"])
 def test_examples_in_docstrings(name):
-    results = doctest.testmod(importlib.import_module(f"driftledger.parsing.{name}"))
+    results = doctest.testmod(importlib.import_module(f"driftledger.benchmarks._questions.parsing.{name}"))
     assert results.attempted
     assert not results.failed

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from skimage.measure import label, regionprops
 
-from driftledger.question_sets.scenes.drawing import box_of, draw
-from driftledger.question_sets.scenes.knowledge import COLOURS, GROUNDS
-from driftledger.question_sets.scenes.scene import CELL, Scene
+from driftledger.demo.scenes.drawing import box_of, draw
+from driftledger.demo.scenes.knowledge import COLOURS, GROUNDS
+from driftledger.demo.scenes.scene import CELL, Scene
 
 Pixels = NDArray[np.uint8]
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from PIL import Image
 
-from driftledger.question_sets.base import QuestionProvider, SourceQuestion
+from driftledger.data.question_sets.base import QuestionProvider, SourceQuestion
 
 REFUSAL = "Sorry, I can't tell from the image"
 SAP = {

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from driftledger.canonical import canonical_json, pretty_json, sha256_bytes
-from driftledger.errors import DataError, StoreError
-from driftledger.images import png_bytes
-from driftledger.question_sets.base import Protocol, SourceQuestion
-from driftledger.question_sets.build import build
-from driftledger.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.question_sets.table import Table
-from driftledger.records import read_json
+from driftledger.core.canonical import canonical_json, pretty_json, sha256_bytes
+from driftledger.core.errors import DataError, StoreError
+from driftledger.core.files import read_json
+from driftledger.core.images import png_bytes
+from driftledger.data.question_sets.base import Protocol, SourceQuestion
+from driftledger.data.question_sets.build import build
+from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
+from driftledger.data.question_sets.table import Table
 from tests.question_sets.sources import BEYOND, MME, REFUSAL, SAP, VET, Given, jsonl, png, source
 
 
@@ -94,7 +94,7 @@ def test_each_picture_is_stored_once_however_it_is_written(tmp_path: Path) -> No
 
 
 def test_an_image_file_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from driftledger.question_sets import build as building
+    from driftledger.data.question_sets import build as building
 
     decoded: list[str] = []
     really = building.decode

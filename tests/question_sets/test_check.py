@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.errors import DataError
-from driftledger.question_sets.base import Protocol
-from driftledger.question_sets.check import CAPABILITIES, check, folded, question_problem
+from driftledger.core.errors import DataError
+from driftledger.data.question_sets.base import Protocol
+from driftledger.data.question_sets.check import CAPABILITIES, check, folded, question_problem
 from tests.conftest import REPOSITORY
 from tests.question_sets.sources import BEYOND, MME, REFUSAL, SAP, VET, source
 

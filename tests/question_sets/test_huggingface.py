@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from driftledger.errors import ConfigError, DataError, DriftledgerError, MissingExtraError
-from driftledger.question_sets.build import build
-from driftledger.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.question_sets.huggingface import HuggingFaceQuestions
-from driftledger.question_sets.table import Table
-from driftledger.records import read_json
+from driftledger.core.errors import ConfigError, DataError, DriftledgerError, MissingExtraError
+from driftledger.core.files import read_json
+from driftledger.data.question_sets.build import build
+from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
+from driftledger.data.question_sets.huggingface import HuggingFaceQuestions
+from driftledger.data.question_sets.table import Table
 from tests.question_sets.sources import BEYOND, MME, REFUSAL, SAP, VET, images, png
 
 datasets = pytest.importorskip("datasets")

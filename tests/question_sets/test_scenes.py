@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from driftledger.question_sets.base import Protocol, SourceQuestion
-from driftledger.question_sets.build import build
-from driftledger.question_sets.check import check
-from driftledger.question_sets.files import read_questions
-from driftledger.question_sets.scenes.mm_sap import REFUSALS
-from driftledger.question_sets.scenes.mm_sap_beyond import GROUPS
-from driftledger.question_sets.scenes.open_questions import CAPABILITIES
-from driftledger.question_sets.scenes.provider import Scenes
-from driftledger.registry import provider_class
+from driftledger.core.registry import provider_class
+from driftledger.data.question_sets.base import Protocol, SourceQuestion
+from driftledger.data.question_sets.build import build
+from driftledger.data.question_sets.check import check
+from driftledger.data.question_sets.files import read_questions
+from driftledger.demo.scenes.mm_sap import REFUSALS
+from driftledger.demo.scenes.mm_sap_beyond import GROUPS
+from driftledger.demo.scenes.open_questions import CAPABILITIES
+from driftledger.demo.scenes.provider import Scenes
 from tests.machines import DISPATCHED, blas, environment, without
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "scenes.py"

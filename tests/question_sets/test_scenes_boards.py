@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from driftledger.question_sets.scenes import facts, lettering
-from driftledger.question_sets.scenes.boards import Board, make_board
-from driftledger.question_sets.scenes.drawing import draw
-from driftledger.question_sets.scenes.knowledge import COLOURS, FLAGS
-from driftledger.question_sets.scenes.provider import Scenes
-from driftledger.question_sets.scenes.scene import Scene, make_scene
+from driftledger.demo.scenes import facts, lettering
+from driftledger.demo.scenes.boards import Board, make_board
+from driftledger.demo.scenes.drawing import draw
+from driftledger.demo.scenes.knowledge import COLOURS, FLAGS
+from driftledger.demo.scenes.provider import Scenes
+from driftledger.demo.scenes.scene import Scene, make_scene
 from tests.question_sets.scenes_reader import fixture_pixels
 
 

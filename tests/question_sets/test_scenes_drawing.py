@@ -5,10 +5,10 @@ from itertools import combinations, groupby
 import numpy as np
 import pytest
 
-from driftledger.question_sets.scenes import lettering
-from driftledger.question_sets.scenes.drawing import draw
-from driftledger.question_sets.scenes.emblems import draw_flag, draw_sign, draw_symbol, flag_cloth
-from driftledger.question_sets.scenes.knowledge import (
+from driftledger.demo.scenes import lettering
+from driftledger.demo.scenes.drawing import draw
+from driftledger.demo.scenes.emblems import draw_flag, draw_sign, draw_symbol, flag_cloth
+from driftledger.demo.scenes.knowledge import (
     COLOURS,
     FLAGS,
     GROUNDS,
@@ -19,7 +19,7 @@ from driftledger.question_sets.scenes.knowledge import (
     SYMBOLS,
     Flag,
 )
-from driftledger.question_sets.scenes.scene import make_scene
+from driftledger.demo.scenes.scene import make_scene
 from tests.question_sets.scenes_reader import Pixels
 
 NAMES = {colour: name for table in (GROUNDS, COLOURS) for name, colour in table.items()}

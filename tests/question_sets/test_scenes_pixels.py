@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from driftledger.question_sets.base import SourceQuestion
-from driftledger.question_sets.scenes import facts
-from driftledger.question_sets.scenes.knowledge import COLOURS, PLACES, SHAPES, SIZES
-from driftledger.question_sets.scenes.provider import Scenes
-from driftledger.question_sets.scenes.scene import THEMES, make_scene
+from driftledger.data.question_sets.base import SourceQuestion
+from driftledger.demo.scenes import facts
+from driftledger.demo.scenes.knowledge import COLOURS, PLACES, SHAPES, SIZES
+from driftledger.demo.scenes.provider import Scenes
+from driftledger.demo.scenes.scene import THEMES, make_scene
 from tests.question_sets.scenes_reader import Picture, Seen, look
 
 SEEDS = (1, 2)

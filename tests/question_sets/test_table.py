@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from driftledger.errors import ConfigError, DataError, DriftledgerError
-from driftledger.question_sets import table_file
-from driftledger.question_sets.base import SourceQuestion
-from driftledger.question_sets.build import build
-from driftledger.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.question_sets.table import Table
-from driftledger.records import read_json
-from driftledger.strict import explain
+from driftledger.core.errors import ConfigError, DataError, DriftledgerError
+from driftledger.core.files import read_json
+from driftledger.core.strict import explain
+from driftledger.data.question_sets import table_file
+from driftledger.data.question_sets.base import SourceQuestion
+from driftledger.data.question_sets.build import build
+from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
+from driftledger.data.question_sets.table import Table
 from tests.question_sets.sources import BEYOND, MME, REFUSAL, SAP, VET, images, jsonl, png
 
 Row = dict[str, Any]

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 from tenacity import wait_none
 
-from driftledger.errors import BudgetError, ServiceError
-from driftledger.remote import patience
-from driftledger.remote.limits import Limits, Prices
-from driftledger.remote.line import Answered, Line
-from driftledger.remote.meter import Meter
-from driftledger.remote.patience import TransientError
-from driftledger.types import Reply, Usage
+from driftledger.components.remote import retry as patience
+from driftledger.components.remote.budget import Meter
+from driftledger.components.remote.client import Answered, Line
+from driftledger.components.remote.limits import Limits, Prices
+from driftledger.components.remote.retry import TransientError
+from driftledger.core.errors import BudgetError, ServiceError
+from driftledger.core.types import Reply, Usage
 
 EXPECTED = Usage(input_tokens=1000, output_tokens=1000)
 PRICES = Prices(input=1.0, output=2.0)

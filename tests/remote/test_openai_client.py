@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from driftledger.errors import ConfigError, MissingExtraError, ServiceError
-from driftledger.remote.openai_client import OpenAIComponent, tokens_of
-from driftledger.remote.openai_failures import Rejected, retry_after
-from driftledger.remote.patience import TransientError
-from driftledger.strict import explain
-from driftledger.types import Outcome
+from driftledger.components.remote.openai_client import OpenAIComponent, tokens_of
+from driftledger.components.remote.openai_failures import Rejected, retry_after
+from driftledger.components.remote.retry import TransientError
+from driftledger.core.errors import ConfigError, MissingExtraError, ServiceError
+from driftledger.core.strict import explain
+from driftledger.core.types import Outcome
 from tests.canned_server import Canned
 from tests.openai_server import OpenAIServer
 

@@ -2,9 +2,9 @@ import asyncio
 
 import pytest
 
-from driftledger.remote import pace as pace_module
-from driftledger.remote.limits import Limits
-from driftledger.remote.pace import Pace
+from driftledger.components.remote import rate_limit as pace_module
+from driftledger.components.remote.limits import Limits
+from driftledger.components.remote.rate_limit import Pace
 
 
 class Clock:

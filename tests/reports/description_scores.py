@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from driftledger.description_records import (
+from driftledger.benchmarks.description_records import (
     Condition,
     ConfusedClasses,
     DemonstrationsCard,

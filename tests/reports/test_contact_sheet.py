@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.records import SampleEntry, SampleScore
+from driftledger.benchmarks.genception.records import SampleScore
+from driftledger.core.types import Outcome
+from driftledger.data.records import SampleEntry
 from driftledger.reports.contact_sheet import LINE, MARGIN, MOST_ROWS, TILE, chain_row, contact_sheet, draw_rows
-from driftledger.types import Outcome
 from tests.ledgers import write_image
 
 ORIGINAL = (250, 0, 0)

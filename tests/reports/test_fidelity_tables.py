@@ -3,9 +3,9 @@ import io
 
 from markdown_it import MarkdownIt
 
-from driftledger.description_records import FidelityScore
+from driftledger.benchmarks.description_records import FidelityScore
+from driftledger.core.escaping import csv_text
 from driftledger.reports.fidelity import fidelity_rows, fidelity_tables
-from driftledger.shown import csv_text
 from tests.reports.description_scores import fidelity_score
 from tests.reports.test_trac_tables import COLUMNS, HOSTILE
 

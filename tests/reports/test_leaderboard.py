@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from driftledger.records import ScoreFile
+from driftledger.benchmarks.genception.records import ScoreFile
 from driftledger.reports.leaderboard import write_leaderboard
 from tests.ledgers import ITERATIONS, score_file
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.description_records import TracScore
+from driftledger.benchmarks.description_records import TracScore
 from driftledger.reports.lengths import draw_lengths, draw_votes
 from driftledger.reports.plots import COLOURS, PANEL, Panel, Point, draw_panels, even_steps
 from tests.conftest import REPOSITORY

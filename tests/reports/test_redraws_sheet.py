@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from driftledger.description_records import Redrawn
-from driftledger.records import SampleEntry
+from driftledger.benchmarks.description_records import Redrawn
+from driftledger.core.types import Outcome
+from driftledger.data.records import SampleEntry
 from driftledger.reports.contact_sheet import LINE, MARGIN, TILE, redraws_sheet
-from driftledger.types import Outcome
 from tests.ledgers import write_image
 
 ORIGINAL, REDRAWN, BLANK = (250, 0, 0), (0, 0, 250), (255, 255, 255)

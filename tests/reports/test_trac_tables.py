@@ -5,9 +5,9 @@ import random
 import pytest
 from markdown_it import MarkdownIt
 
-from driftledger.description_records import DemonstrationsCard, TracScore
+from driftledger.benchmarks.description_records import DemonstrationsCard, TracScore
+from driftledger.core.escaping import csv_text
 from driftledger.reports.trac import MOST, trac_rows, trac_tables
-from driftledger.shown import csv_text
 from tests.ledgers import component
 from tests.reports.description_scores import condition, confused, trac_score
 

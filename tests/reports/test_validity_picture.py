@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.records import read_json
+from driftledger.core.files import read_json
 from driftledger.reports.plots import COLOURS, Point
 from driftledger.reports.validity.assembled import Validity, assemble
 from driftledger.reports.validity.measured import Measured

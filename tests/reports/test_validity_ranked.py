@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.errors import ConfigError
+from driftledger.core.errors import ConfigError
 from driftledger.metrics.bootstrap import bootstrap_interval, percentile_interval
 from driftledger.metrics.clustered import clustered_ratio_interval
 from driftledger.reports.validity.collected import Reading

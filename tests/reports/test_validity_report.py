@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftledger.errors import ConfigError, StoreError
-from driftledger.layout import Combination, Layout, questions_file, samples_file
-from driftledger.question_records import QuestionOutcome
-from driftledger.question_sets.files import QUESTIONS
-from driftledger.records import ScoreFile, read_json, read_jsonl, write_json, write_jsonl
+from driftledger.benchmarks._questions.records import QuestionOutcome
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.core.errors import ConfigError, StoreError
+from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl
+from driftledger.core.paths import Combination, Layout, questions_file, samples_file
+from driftledger.data.question_sets.files import QUESTIONS
 from driftledger.reports.validity.assembled import Validity, assemble
 from driftledger.reports.validity.measured import Measured, Painter, share
 from driftledger.reports.validity.report import write_validity

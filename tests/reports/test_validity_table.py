@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from driftledger.description_records import FidelityScore
-from driftledger.layout import Combination, Layout
-from driftledger.records import read_json, write_json
+from driftledger.benchmarks.description_records import FidelityScore
+from driftledger.core.files import read_json, write_json
+from driftledger.core.paths import Combination, Layout
 from tests.reports.validity_scores import LEVELS, RUN, assembled, one, write_scores, written
 
 

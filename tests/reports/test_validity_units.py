@@ -2,12 +2,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from driftledger.description_records import Redrawn, Retrieved
-from driftledger.question_records import QuestionOutcome
-from driftledger.question_sets.files import QuestionEntry
-from driftledger.records import SampleScore
+from driftledger.benchmarks._questions.records import QuestionOutcome
+from driftledger.benchmarks.description_records import Redrawn, Retrieved
+from driftledger.benchmarks.genception.records import SampleScore
+from driftledger.core.types import Outcome
+from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.reports.validity.units import Unit, of_chains, of_pairs, of_redrawings, of_repeats, of_retrieved
-from driftledger.types import Outcome
 
 
 def answered(question: str, *values: float | None) -> QuestionOutcome:

@@ -5,18 +5,19 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from driftledger.benchmark_settings import GenCeption
-from driftledger.config import Run
-from driftledger.description_records import Redrawn, Retrieved
-from driftledger.layout import Combination, Layout, questions_file, samples_file
-from driftledger.question_records import QuestionOutcome
-from driftledger.question_sets.files import QUESTIONS, QuestionEntry
-from driftledger.records import Record, SampleScore, read_json, write_json, write_jsonl
+from driftledger.benchmarks._questions.records import QuestionOutcome
+from driftledger.benchmarks.description_records import Redrawn, Retrieved
+from driftledger.benchmarks.genception.records import SampleScore
+from driftledger.benchmarks.settings import GenCeption
+from driftledger.core.files import Record, read_json, write_json, write_jsonl
+from driftledger.core.paths import Combination, Layout, questions_file, samples_file
+from driftledger.core.types import Outcome
+from driftledger.data.question_sets.files import QUESTIONS, QuestionEntry
+from driftledger.project.settings import Run
 from driftledger.reports.validity.assembled import Ranked, Validity, assemble
 from driftledger.reports.validity.ladder import Ladder
 from driftledger.reports.validity.measured import Describer, Interval, Measured, Painter, Retrieval, share
 from driftledger.reports.validity.report import write_validity
-from driftledger.types import Outcome
 from tests.ledgers import chain_card, score_file
 from tests.question_ledgers import question_score
 from tests.reports.description_scores import fidelity_score, trac_score

@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from driftledger.errors import LedgerError
+from driftledger.core.errors import LedgerError
 from driftledger.tracking import connection, dump, store
 from driftledger.tracking.content import FINGERPRINT, RunContent
 from driftledger.tracking.store import Pushed

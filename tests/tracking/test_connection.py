@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.errors import LedgerError
+from driftledger.core.errors import LedgerError
 from driftledger.tracking import connection, dump, store
 
 from .contents import EXPERIMENT, two_runs

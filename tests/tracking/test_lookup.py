@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from driftledger.config import Tracking
-from driftledger.errors import LedgerError
-from driftledger.layout import Layout
-from driftledger.ledger.auditing.audit import as_json, as_tree
-from driftledger.ledger.auditing.query import parse_query
-from driftledger.ledger.auditing.sources import Sources
-from driftledger.ledger.auditing.targets import resolve_target
-from driftledger.ledger.auditing.touched import touched
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import Layout
+from driftledger.ledger.audit.audit import as_json, as_tree
+from driftledger.ledger.audit.query import parse_query
+from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.targets import resolve_target
+from driftledger.ledger.audit.touched import touched
 from driftledger.ledger.code import CodeVersion
+from driftledger.project.settings import Tracking
 from driftledger.tracking.lookup import MlflowRuns, find_evidence
 from driftledger.tracking.project import run_content
 from tests.audited import SELECTED, Audited, audited_in, version

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.errors import LedgerError
+from driftledger.core.errors import LedgerError
 from driftledger.tracking.content import CURRENT, FINGERPRINT, Metric
 from driftledger.tracking.store import Pushed
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from driftledger.layout import Layout
-from driftledger.ledger.evidence import Selected, read_evidence
+from driftledger.core.paths import Layout
+from driftledger.ledger.lineage import Selected, read_evidence
 from driftledger.tracking.content import FINGERPRINT, RunContent
 from driftledger.tracking.project import run_content
 from driftledger.tracking.store import Pushed

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.layout import Layout
-from driftledger.ledger.evidence import Selected, read_evidence
-from driftledger.records import ComponentCard
-from driftledger.shown import for_line
+from driftledger.components.card import ComponentCard
+from driftledger.core.escaping import for_line
+from driftledger.core.paths import Layout
+from driftledger.ledger.lineage import Selected, read_evidence
 from driftledger.tracking.components import version_of
 from driftledger.tracking.content import ComponentVersion, Metric, RunContent
 from driftledger.tracking.project import run_content

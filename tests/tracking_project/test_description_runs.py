@@ -7,14 +7,14 @@ from typing import Any
 
 from PIL import Image
 
-from driftledger.call_key import CallKey
-from driftledger.call_result import Context, Cost, Result
-from driftledger.calls import CallStore, Finished
-from driftledger.layout import Layout
-from driftledger.ledger.evidence import Selected, read_evidence
+from driftledger.collect.call_key import CallKey
+from driftledger.collect.call_result import Context, Cost, Result
+from driftledger.collect.call_store import CallStore, Finished
+from driftledger.core.paths import Layout
+from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger.ledger.lineage import Selected, read_evidence
 from driftledger.tracking.content import RunContent
 from driftledger.tracking.project import run_content
-from driftledger.types import Conversation, ImageFile, Outcome
 from tests.description_ledgers import DESCRIPTIONS, READERS, add_fidelity, add_trac, fidelity_score, trac_score
 from tests.ledgers import COMBINATION, component, write_ledger
 from tests.question_ledgers import add_questions

@@ -15,17 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from driftledger.call_key import CallKey, rendered
-from driftledger.call_result import Context, Cost, Result
-from driftledger.calls import CallStore, Finished
-from driftledger.config import Tracking
-from driftledger.layout import Layout
+from driftledger.benchmarks.genception.records import ChainRecord, ScoreFile
+from driftledger.collect.call_key import CallKey, rendered
+from driftledger.collect.call_result import Context, Cost, Result
+from driftledger.collect.call_store import CallStore, Finished
+from driftledger.core.files import read_jsonl
+from driftledger.core.paths import Layout
+from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.evidence import Evidence, Selected, read_evidence
-from driftledger.records import ChainRecord, ScoreFile, read_jsonl
+from driftledger.ledger.lineage import Evidence, Selected, read_evidence
+from driftledger.project.settings import Tracking
 from driftledger.tracking.content import Metric, RunContent, key_of
 from driftledger.tracking.project import run_content, tracking_uri
-from driftledger.types import Conversation, ImageFile, Outcome
 from tests.conftest import REPOSITORY
 from tests.ledgers import COMBINATION, component, lock_of, score_file, with_chain, write_ledger, write_lock
 
@@ -168,8 +169,8 @@ def test_the_content_is_in_the_same_order_in_every_process(tmp_path: Path) -> No
     """What is pushed in another order is another history, should a push be killed half-way."""
     write_ledger(tmp_path)
     code = (
-        "import sys; from pathlib import Path; from driftledger.layout import Layout\n"
-        "from driftledger.ledger.evidence import Selected, read_evidence\n"
+        "import sys; from pathlib import Path; from driftledger.core.paths import Layout\n"
+        "from driftledger.ledger.lineage import Selected, read_evidence\n"
         "from driftledger.tracking.project import run_content\n"
         "from tests.ledgers import COMBINATION; layout = Layout(Path(sys.argv[1]))\n"
         "run = run_content(layout, read_evidence(layout, Selected(['shapes']), COMBINATION))\n"

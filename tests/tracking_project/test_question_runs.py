@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.errors import LedgerError
-from driftledger.layout import Layout
-from driftledger.ledger.auditing.audit import as_text
-from driftledger.ledger.evidence import Evidence, Selected, read_evidence
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import Layout
+from driftledger.ledger.audit.audit import as_text
+from driftledger.ledger.lineage import Evidence, Selected, read_evidence
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.tracking.content import RunContent
 from driftledger.tracking.project import run_content

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from driftledger.benchmarks.questions.answers import rendered
-from driftledger.config import load_settings
-from driftledger.datasets.arrangements.grammar import GROUNDS, INKS, SHAPES, SIZES
-from driftledger.datasets.arrangements.measuring import measure
-from driftledger.models.rubric import grade
-from driftledger.parsing.choice import parse_choice
-from driftledger.question_sets.scenes import mm_sap, mm_vet, mme
-from driftledger.question_sets.scenes.drawing import draw
-from driftledger.question_sets.scenes.mm_sap import SapQuestion
-from driftledger.question_sets.scenes.provider import Scenes
-from driftledger.question_sets.scenes.scene import make_scene
+from driftledger.benchmarks._questions.answers import rendered
+from driftledger.benchmarks._questions.parsing.choice import parse_choice
+from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, SHAPES, SIZES
+from driftledger.demo.datasets.arrangements.measuring import measure
+from driftledger.demo.models.rubric import grade
+from driftledger.demo.scenes import mm_sap, mm_vet, mme
+from driftledger.demo.scenes.drawing import draw
+from driftledger.demo.scenes.mm_sap import SapQuestion
+from driftledger.demo.scenes.provider import Scenes
+from driftledger.demo.scenes.scene import make_scene
+from driftledger.project.settings import load_settings
 from driftledger.trio import lessons as module
 from driftledger.trio.lessons import Asked, Choices, Lessons, Plain, Prompts, words_of, words_of_captions
 from driftledger.trio.settings import load_trio

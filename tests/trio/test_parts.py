@@ -18,23 +18,23 @@ import torch
 from PIL import Image
 from safetensors import safe_open
 
-from driftledger.canonical import sha256_file
-from driftledger.config import load_settings
-from driftledger.datasets.arrangements.grammar import Arrangement, Thing
-from driftledger.encoders.open_clip import OpenCLIP
-from driftledger.encoders.vit import ViT
-from driftledger.generators.diffusers import Diffusers
-from driftledger.images import png_bytes
-from driftledger.models.transformers import Transformers
-from driftledger.question_sets.scenes.drawing import draw as draw_scene
-from driftledger.question_sets.scenes.scene import make_scene
+from driftledger.components.encoders.open_clip import OpenCLIP
+from driftledger.components.encoders.vit import ViT
+from driftledger.components.generators.diffusers import Diffusers
+from driftledger.components.models.transformers import Transformers
+from driftledger.core.canonical import sha256_file
+from driftledger.core.images import png_bytes
+from driftledger.core.types import Conversation, ImageFile, Outcome
+from driftledger.demo.datasets.arrangements.grammar import Arrangement, Thing
+from driftledger.demo.scenes.drawing import draw as draw_scene
+from driftledger.demo.scenes.scene import make_scene
+from driftledger.project.settings import load_settings
 from driftledger.trio import autoencoder, describer, eye, lessons, looker, painter, pair, train
 from driftledger.trio.cells import looks_of, numbered
 from driftledger.trio.lessons import Asked, Lessons, Prompts
 from driftledger.trio.settings import FOLDER, TrioSettings, ways_to_ask, ways_to_tell
 from driftledger.trio.stream import arrangements, images, random_for
 from driftledger.trio.train import Workshop
-from driftledger.types import Conversation, ImageFile, Outcome
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.neural

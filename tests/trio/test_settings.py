@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.config import load_settings, parse_settings
-from driftledger.errors import ConfigError
+from driftledger.core.errors import ConfigError
+from driftledger.project.settings import load_settings, parse_settings
 from driftledger.trio.settings import FOLDER, load_trio, ways_to_ask, ways_to_tell
 from tests.conftest import REPOSITORY
 

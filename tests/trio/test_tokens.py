@@ -13,8 +13,8 @@ for library in ("torch", "transformers", "diffusers", "open_clip"):
 
 from transformers import AutoTokenizer, CLIPTokenizer, PreTrainedTokenizerFast
 
-from driftledger.config import load_settings
-from driftledger.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger.project.settings import load_settings
 from driftledger.trio import train
 from driftledger.trio.lessons import Lessons, Prompts, words_of_captions
 from driftledger.trio.settings import ways_to_ask, ways_to_tell

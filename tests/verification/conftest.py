@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.canonical import canonical_json, pretty_json
-from driftledger.layout import LOCKS, Combination
-from driftledger.ledger.evidence import Evidence, read_evidence
-from driftledger.ledger.stored.contents import Contents
-from driftledger.project import Project
+from driftledger.core.canonical import canonical_json, pretty_json
+from driftledger.core.paths import LOCKS, Combination
+from driftledger.ledger.lineage import Evidence, read_evidence
+from driftledger.ledger.objects.contents import Contents
+from driftledger.project.project import Project
 from tests.conftest import Checkout, make_checkout
 
 MODEL = "regions_medium"

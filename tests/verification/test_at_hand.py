@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from driftledger.canonical import sha256_of
-from driftledger.components import Component
-from driftledger.config import Settings, load_settings
-from driftledger.encoders.layout import Layout
-from driftledger.encoders.tfidf import TfIdf
-from driftledger.generators.painter import Painter
-from driftledger.models.human import Human
-from driftledger.models.openai_chat import OpenAIChat
-from driftledger.records import ComponentCard
-from driftledger.verification.components import Components, NotAtHand, Section, at_hand
+from driftledger.components.base import Component
+from driftledger.components.card import ComponentCard
+from driftledger.components.models.human import Human
+from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.core.canonical import sha256_of
+from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.tfidf import TfIdf
+from driftledger.demo.generators.painter import Painter
+from driftledger.ledger.verify.components import Components, NotAtHand, Section, at_hand
+from driftledger.project.settings import Settings, load_settings
 from tests.conftest import REPOSITORY
 
 

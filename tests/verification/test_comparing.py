@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.records import SampleScore, ScoreFile
-from driftledger.types import Outcome
-from driftledger.verification.comparing import Difference, compare, compare_rows
+from driftledger.benchmarks.genception.records import SampleScore, ScoreFile
+from driftledger.core.types import Outcome
+from driftledger.ledger.verify.values import Difference, compare, compare_rows
 from tests.ledgers import score_file
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)

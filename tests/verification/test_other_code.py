@@ -3,7 +3,7 @@
 import pytest
 
 from driftledger.ledger.lock import read_lock
-from driftledger.verification.code import other_code
+from driftledger.ledger.verify.other_code import other_code
 from tests.verification.conftest import Ledger
 
 pytestmark = pytest.mark.slow

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from driftledger.description_records import FidelityScore, TracScore
-from driftledger.ledger.evidence import AnyScore, Behind, Evidence
+from driftledger.benchmarks.description_records import FidelityScore, TracScore
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.components.card import ComponentCard
 from driftledger.ledger.findings import Report
-from driftledger.records import ComponentCard, ScoreFile
-from driftledger.verification.recompute import recompute, recompute_scores
+from driftledger.ledger.lineage import AnyScore, Behind, Evidence
+from driftledger.ledger.verify.recompute import recompute, recompute_scores
 from tests.verification.conftest import (
     CHAINS,
     DESCRIPTIONS,

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from driftledger.canonical import sha256_bytes
-from driftledger.images import png_bytes
+from driftledger.components.card import ComponentCard
+from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.images import png_bytes
+from driftledger.demo.models.regions import Regions
 from driftledger.ledger.findings import Report
-from driftledger.models.openai_chat import OpenAIChat
-from driftledger.models.regions import Regions
-from driftledger.records import ComponentCard
-from driftledger.verification import regenerate as regenerating
-from driftledger.verification.regenerate import regenerate
+from driftledger.ledger.verify import regenerate as regenerating
+from driftledger.ledger.verify.regenerate import regenerate
 from tests.verification.conftest import CHAINS, DESCRIPTIONS, MODEL, Ledger, places
 
 pytestmark = pytest.mark.slow

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from driftledger import inquiries
-from driftledger.layout import LOCKS
-from driftledger.ledger.chained.chain import append
+from driftledger.commands import ask as inquiries
+from driftledger.core.paths import LOCKS
 from driftledger.ledger.findings import Report
-from driftledger.project import Project
+from driftledger.ledger.log.chain import append
+from driftledger.project.project import Project
 from tests.conftest import Checkout
 from tests.verification.conftest import FIDELITY, GENCEPTION, MM_SAP, TRAC, Ledger
 

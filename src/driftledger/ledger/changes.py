@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.canonical import canonical_json
-from driftledger.records import ComponentCard
-from driftledger.shown import for_line
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import canonical_json
+from driftledger.core.escaping import for_line
 
 MOST_SHOWN = 120
 """Characters of a value, beyond which a text for people is cut."""

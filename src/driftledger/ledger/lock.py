@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.errors import LedgerError
-from driftledger.layout import LOCK, LOCKS
-from driftledger.yaml_text import load_yaml
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import LOCK, LOCKS
+from driftledger.core.yaml_text import load_yaml
 
 
 class LockedFile(BaseModel):

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from driftledger.calls import CallStore, StoredCall
-from driftledger.canonical import canonical_json
-from driftledger.errors import StoreError
+from driftledger.collect.call_store import CallStore, StoredCall
+from driftledger.core.canonical import canonical_json
+from driftledger.core.errors import StoreError
 
 _SHOWN = 160
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.core.types import Float64
 from driftledger.metrics.exact import exact_mean
-from driftledger.types import Float64
 
 DRAWS_AT_ONCE = 2**20
 """Bounds the memory; the answer does not depend on it."""

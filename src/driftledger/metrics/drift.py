@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
+from driftledger.core.types import Float32, Float64
 from driftledger.metrics._checks import check_features
 from driftledger.metrics.exact import exact_dot
-from driftledger.types import Float32, Float64
 
 
 def cosine_similarity(a: Float32, b: Float32) -> Float64:

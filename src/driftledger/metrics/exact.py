@@ -15,7 +15,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from driftledger.types import Float32
+from driftledger.core.types import Float32
 
 
 def exact_mean(values: Collection[float]) -> float:

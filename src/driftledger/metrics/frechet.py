@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_features
-from driftledger.types import Float64
 
 Features = NDArray[np.floating[Any]]
 

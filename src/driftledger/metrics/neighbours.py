@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_features
-from driftledger.types import Float64
 
 Features: TypeAlias = NDArray[np.floating[Any]]
 Int64: TypeAlias = NDArray[np.int64]

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftledger.core.types import Float64
 from driftledger.metrics._checks import Integers, check_integers, check_same_lengths
 from driftledger.metrics.bootstrap import Interval, bootstrap_interval, check_bootstrap, mean_of_category_means
 from driftledger.metrics.clustered import clustered_ratio_interval
-from driftledger.types import Float64
 
 
 class Paired(NamedTuple):

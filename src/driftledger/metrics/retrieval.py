@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_same_lengths
 from driftledger.metrics.neighbours import CELLS, Features, Int64, check_sets, nearest
-from driftledger.types import Float64
 
 
 class Votes(NamedTuple):

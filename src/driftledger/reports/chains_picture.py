@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from driftledger.layout import Combination, Layout, samples_file
-from driftledger.records import SampleEntry, SampleScore, read_jsonl
+from driftledger.benchmarks.genception.records import SampleScore
+from driftledger.core.files import read_jsonl
+from driftledger.core.paths import Combination, Layout, samples_file
+from driftledger.data.records import SampleEntry
 from driftledger.reports.contact_sheet import chain_row, draw_rows
 
 

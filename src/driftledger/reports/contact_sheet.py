@@ -6,10 +6,11 @@ from typing import NamedTuple, TypeVar
 
 from PIL import Image, ImageDraw, ImageFont
 
-from driftledger.description_records import Redrawn
-from driftledger.images import png_bytes
-from driftledger.records import SampleEntry, SampleScore
-from driftledger.shown import for_line
+from driftledger.benchmarks.description_records import Redrawn
+from driftledger.benchmarks.genception.records import SampleScore
+from driftledger.core.escaping import for_line
+from driftledger.core.images import png_bytes
+from driftledger.data.records import SampleEntry
 
 TILE = 150
 MARGIN = 8

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from driftledger.description_records import FidelityScore
+from driftledger.benchmarks.description_records import FidelityScore
+from driftledger.core.escaping import for_csv, for_markdown
 from driftledger.reports.tables import (
     best_first,
     cell,
@@ -13,7 +14,6 @@ from driftledger.reports.tables import (
     markdown_table,
     ranks_of,
 )
-from driftledger.shown import for_csv, for_markdown
 
 _NAMES = {
     "clip_s": "CLIP-S",

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from driftledger.records import ScoreFile
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.core.escaping import for_csv, for_markdown
 from driftledger.reports.tables import NOTHING, cell, flag_lines, is_frechet, ranks_of
-from driftledger.shown import for_csv, for_markdown
 
 
 class Row(NamedTuple):

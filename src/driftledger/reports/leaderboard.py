@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from driftledger.description_records import FidelityScore, TracScore
-from driftledger.question_records import QuestionScore
-from driftledger.records import ScoreFile, write_text
+from driftledger.benchmarks._questions.records import QuestionScore
+from driftledger.benchmarks.description_records import FidelityScore, TracScore
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.core.escaping import csv_text
+from driftledger.core.files import write_text
 from driftledger.reports.fidelity import fidelity_rows, fidelity_tables
 from driftledger.reports.genception import genception_rows, genception_tables
 from driftledger.reports.overview import overview
 from driftledger.reports.questions import question_rows, question_tables
 from driftledger.reports.trac import trac_rows, trac_tables
-from driftledger.shown import csv_text
 
 _COLUMNS = ("dataset", "generator", "encoder", "metric", "kind", "group", "name", "model", "value", "rank")
 

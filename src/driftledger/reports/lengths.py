@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from driftledger.description_records import Condition, TracScore
+from driftledger.benchmarks.description_records import Condition, TracScore
 from driftledger.reports.plots import Panel, Point, draw_panels, draw_sentence, even_steps
 from driftledger.reports.trac_block import Block, blocks
 

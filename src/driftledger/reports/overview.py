@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from driftledger.description_records import FidelityScore, TracScore
-from driftledger.question_records import QuestionScore
-from driftledger.records import ScoreFile
+from driftledger.benchmarks._questions.records import QuestionScore
+from driftledger.benchmarks.description_records import FidelityScore, TracScore
+from driftledger.benchmarks.genception.records import ScoreFile
 from driftledger.reports.genception import overall
 from driftledger.reports.questions import HEADLINES
 from driftledger.reports.tables import best_first, cell, ranks_of

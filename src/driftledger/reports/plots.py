@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
-from driftledger.images import png_bytes
-from driftledger.shown import for_line
+from driftledger.core.escaping import for_line
+from driftledger.core.images import png_bytes
 
 Colour = tuple[int, int, int]
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from driftledger.benchmarks._questions.records import QuestionScore
 from driftledger.metrics.ranks import competition_ranks
-from driftledger.question_records import QuestionScore
 from driftledger.reports.tables import NOTHING, flag_lines
 
 HEADLINES = {"mm_sap": "score", "mm_vet": "total", "mme": "score"}

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
+from driftledger.core.escaping import for_markdown
 from driftledger.metrics.ranks import competition_ranks
-from driftledger.shown import for_markdown
 
 NOTHING = "–"
 """Stands where there is no value."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from driftledger.description_records import TracScore
+from driftledger.benchmarks.description_records import TracScore
+from driftledger.core.escaping import for_csv, for_markdown
 from driftledger.reports.tables import cell, flag_lines, grouped, interval, markdown_table, telling_ranks
 from driftledger.reports.trac_block import Block, asked_how, blocks, condition_name, headline_name, length_name
-from driftledger.shown import for_csv, for_markdown
 
 MOST = 5
 """So many pairs of classes, and so many hard classes, are listed."""

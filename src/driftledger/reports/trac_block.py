@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from driftledger.description_records import Condition, TracScore
+from driftledger.benchmarks.description_records import Condition, TracScore
 from driftledger.reports.tables import best_first, grouped, ranks_of
 
 _ABBREVIATIONS = {"random": "RS", "similar_image": "SIIR", "similar_text": "STTR"}

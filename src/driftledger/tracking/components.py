@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from driftledger.canonical import canonical_json
-from driftledger.description_records import TracScore
-from driftledger.ledger.evidence import AnyScore, Behind
-from driftledger.records import ComponentCard
-from driftledger.shown import for_line, for_markdown
+from driftledger.benchmarks.description_records import TracScore
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import canonical_json
+from driftledger.core.escaping import for_line, for_markdown
+from driftledger.ledger.lineage import AnyScore, Behind
 from driftledger.tracking.content import ComponentVersion
 from driftledger.tracking.text import clip
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftledger.errors import LedgerError
+from driftledger.core.errors import LedgerError
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

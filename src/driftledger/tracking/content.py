@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from driftledger.canonical import sha256_of
+from driftledger.core.canonical import sha256_of
 
 FINGERPRINT = "driftledger.fingerprint"
 """Tag of runs, logged models and registered versions: what they are looked up by."""

@@ -3,15 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from driftledger.call_key import CallKey
-from driftledger.call_result import Cost
-from driftledger.calls import CallStore
-from driftledger.description_records import DescriptionRecord, DescriptionsCard
-from driftledger.layout import Layout
+from driftledger.benchmarks.description_records import DescriptionRecord, DescriptionsCard
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord, generation_prompt
+from driftledger.collect.call_key import CallKey
+from driftledger.collect.call_result import Cost
+from driftledger.collect.call_store import CallStore
+from driftledger.core.files import read_jsonl
+from driftledger.core.paths import Layout
+from driftledger.core.types import Conversation, ImageFile
+from driftledger.data.records import SampleEntry
 from driftledger.metrics.exact import exact_mean
-from driftledger.records import ChainCard, ChainRecord, SampleEntry, generation_prompt, read_jsonl
 from driftledger.tracking.content import Metric
-from driftledger.types import Conversation, ImageFile
 
 Calls = Mapping[str, Sequence[str]]
 """Role, ``describe`` or ``generate`` → keys of calls."""

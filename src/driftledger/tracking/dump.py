@@ -4,8 +4,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftledger.canonical import canonical_json, sha256_file
-from driftledger.errors import LedgerError
+from driftledger.core.canonical import canonical_json, sha256_file
+from driftledger.core.errors import LedgerError
 from driftledger.tracking import connection
 from driftledger.tracking.content import FINGERPRINT
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from functools import partial
 
-from driftledger.description_records import FidelityScore, Redrawn
-from driftledger.layout import Layout, samples_file
-from driftledger.ledger.evidence import Behind
-from driftledger.records import ChainRecord, SampleEntry, read_jsonl
+from driftledger.benchmarks.description_records import FidelityScore, Redrawn
+from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.core.escaping import csv_text, for_csv
+from driftledger.core.files import read_jsonl
+from driftledger.core.paths import Layout, samples_file
+from driftledger.data.records import SampleEntry
+from driftledger.ledger.lineage import Behind
 from driftledger.reports.contact_sheet import redraws_sheet
-from driftledger.shown import csv_text, for_csv
 from driftledger.tracking.components import components_of
 from driftledger.tracking.content import Metric
 from driftledger.tracking.costs import chain_calls, cost_metrics

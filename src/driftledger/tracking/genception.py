@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from functools import partial
 
-from driftledger.layout import Layout, samples_file
-from driftledger.ledger.evidence import Behind
-from driftledger.records import ChainRecord, SampleEntry, SampleScore, ScoreFile, read_jsonl
+from driftledger.benchmarks.genception.records import ChainRecord, SampleScore, ScoreFile
+from driftledger.core.escaping import csv_text, for_csv
+from driftledger.core.files import read_jsonl
+from driftledger.core.paths import Layout, samples_file
+from driftledger.data.records import SampleEntry
+from driftledger.ledger.lineage import Behind
 from driftledger.reports.contact_sheet import contact_sheet
-from driftledger.shown import csv_text, for_csv
 from driftledger.tracking.components import components_of
 from driftledger.tracking.content import Metric, key_of
 from driftledger.tracking.costs import chain_calls, cost_metrics

@@ -8,12 +8,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftledger.config import Tracking
-from driftledger.errors import LedgerError
-from driftledger.layout import Combination, Layout
-from driftledger.ledger.auditing.found import FINGERPRINT_START, evidence_in
-from driftledger.ledger.auditing.logged import LoggedRun
-from driftledger.ledger.evidence import Evidence
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import Combination, Layout
+from driftledger.ledger.audit.found import FINGERPRINT_START, evidence_in
+from driftledger.ledger.audit.logged import LoggedRun
+from driftledger.ledger.lineage import Evidence
+from driftledger.project.settings import Tracking
 from driftledger.tracking import connection
 from driftledger.tracking.content import CURRENT, FINGERPRINT
 from driftledger.tracking.project import EVIDENCE, tracking_uri

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from driftledger.canonical import canonical_json
-from driftledger.description_records import TracScore
-from driftledger.ledger.evidence import AnyScore, Behind
-from driftledger.question_records import QuestionScore
-from driftledger.shown import csv_text, for_csv, for_markdown
+from driftledger.benchmarks._questions.records import QuestionScore
+from driftledger.benchmarks.description_records import TracScore
+from driftledger.core.canonical import canonical_json
+from driftledger.core.escaping import csv_text, for_csv, for_markdown
+from driftledger.ledger.lineage import AnyScore, Behind
 from driftledger.tracking.components import Played
 from driftledger.tracking.content import Metric
 

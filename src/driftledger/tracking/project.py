@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from driftledger.config import Tracking
-from driftledger.description_records import FidelityScore, TracScore
-from driftledger.layout import Layout
-from driftledger.ledger.chained import chain
+from driftledger.benchmarks._questions.records import QuestionScore
+from driftledger.benchmarks.description_records import FidelityScore, TracScore
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.core.escaping import for_line
+from driftledger.core.paths import Layout
 from driftledger.ledger.code import dirty_patch, packages
-from driftledger.ledger.evidence import Evidence
-from driftledger.question_records import QuestionScore
-from driftledger.records import ScoreFile
-from driftledger.shown import for_line
+from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.log import chain
+from driftledger.project.settings import Tracking
 from driftledger.tracking.components import all_of, spec_params
 from driftledger.tracking.content import DatasetInput, Metric, RunContent
 from driftledger.tracking.fidelity import fidelity_part

@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from driftledger.layout import Layout
-from driftledger.ledger.evidence import Behind
-from driftledger.question_records import AnswerRecord, GradeRecord, QuestionScore
-from driftledger.records import read_jsonl
+from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord, QuestionScore
+from driftledger.core.escaping import csv_text, for_csv
+from driftledger.core.files import read_jsonl
+from driftledger.core.paths import Layout
+from driftledger.ledger.lineage import Behind
 from driftledger.reports.questions import HEADLINES
-from driftledger.shown import csv_text, for_csv
 from driftledger.tracking.components import components_of
 from driftledger.tracking.content import Metric
 from driftledger.tracking.part import Part, lock_tags, note_lines

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from mlflow import MlflowClient, entities
 from mlflow.entities import Run
 
-from driftledger.errors import LedgerError
+from driftledger.core.errors import LedgerError
 from driftledger.tracking import connection
 from driftledger.tracking.content import CURRENT, FINGERPRINT, DatasetInput, RunContent
 from driftledger.tracking.text import MAX_PARAM, MAX_TAG, clip, clipped

@@ -13,7 +13,7 @@ from urllib.request import url2pathname
 
 from filelock import FileLock, Timeout
 
-from driftledger.errors import LedgerError
+from driftledger.core.errors import LedgerError
 from driftledger.tracking import connection
 from driftledger.tracking.content import CURRENT, FINGERPRINT, RunContent
 

@@ -4,24 +4,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from driftledger.description_records import Condition, DescriptionRecord, DescriptionsCard, Retrieved, TracScore
-from driftledger.layout import Layout, samples_file
-from driftledger.ledger.evidence import Behind
-from driftledger.records import ComponentCard, SampleEntry, read_jsonl
-from driftledger.shown import csv_text, for_csv
+from driftledger.benchmarks.description_records import (
+    Condition,
+    DescriptionRecord,
+    DescriptionsCard,
+    Retrieved,
+    TracScore,
+)
+from driftledger.components.card import ComponentCard
+from driftledger.core.escaping import csv_text, for_csv
+from driftledger.core.files import read_jsonl
+from driftledger.core.paths import Layout, samples_file
+from driftledger.data.records import SampleEntry
+from driftledger.ledger.lineage import Behind
 from driftledger.tracking.components import components_of, spec_params
 from driftledger.tracking.content import Metric
 from driftledger.tracking.costs import cost_metrics, describe_calls
-from driftledger.tracking.part import (
-    Part,
-    groups_csv,
-    limit,
-    lock_tags,
-    note_lines,
-    number,
-    place_of,
-    some_of,
-)
+from driftledger.tracking.part import Part, groups_csv, limit, lock_tags, note_lines, number, place_of, some_of
 
 
 def trac_parts(layout: Layout, scores: Sequence[Behind[TracScore]]) -> Iterator[Part]:

@@ -16,7 +16,7 @@ from mlflow.entities import LoggedModel, LoggedModelStatus
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
-from driftledger.canonical import canonical_json
+from driftledger.core.canonical import canonical_json
 from driftledger.tracking import connection
 from driftledger.tracking.content import FINGERPRINT, ComponentVersion
 from driftledger.tracking.text import MAX_PARAM, clipped

@@ -8,8 +8,8 @@ from diffusers import AutoencoderKL
 from numpy.typing import NDArray
 from torch import Tensor
 
-from driftledger.datasets.arrangements.drawing import SIDE
-from driftledger.datasets.arrangements.grammar import GROUNDS
+from driftledger.demo.datasets.arrangements.drawing import SIDE
+from driftledger.demo.datasets.arrangements.grammar import GROUNDS
 from driftledger.trio.loop import Place, half
 from driftledger.trio.stream import Random, arrangements, images, random_for
 

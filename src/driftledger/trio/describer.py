@@ -17,7 +17,7 @@ from transformers import (
 )
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 
-from driftledger.datasets.arrangements.drawing import SIDE
+from driftledger.demo.datasets.arrangements.drawing import SIDE
 from driftledger.trio.autoencoder import MIDDLE
 from driftledger.trio.lessons import Asked, Choices, Lessons, Plain
 from driftledger.trio.loop import half

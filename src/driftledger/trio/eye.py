@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import CLIPVisionConfig, CLIPVisionModel
 
-from driftledger.datasets.arrangements import grammar
-from driftledger.question_sets.scenes import knowledge
+from driftledger.demo.datasets.arrangements import grammar
+from driftledger.demo.scenes import knowledge
 from driftledger.trio.autoencoder import as_input
 from driftledger.trio.cells import UNASKED, looks_of, numbered, numbers_to_tell
 from driftledger.trio.lessons import Lessons

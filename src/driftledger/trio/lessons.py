@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.benchmarks.questions.answers import rendered
-from driftledger.datasets.arrangements.drawing import SIDE
-from driftledger.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
-from driftledger.question_sets.scenes import mm_sap, mm_vet, mme
-from driftledger.question_sets.scenes.drawing import draw
-from driftledger.question_sets.scenes.mm_sap import SapQuestion
-from driftledger.question_sets.scenes.scene import make_scene
+from driftledger.benchmarks._questions.answers import rendered
+from driftledger.demo.datasets.arrangements.drawing import SIDE
+from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger.demo.scenes import mm_sap, mm_vet, mme
+from driftledger.demo.scenes.drawing import draw
+from driftledger.demo.scenes.mm_sap import SapQuestion
+from driftledger.demo.scenes.scene import make_scene
 from driftledger.trio.cells import Looks
 from driftledger.trio.stream import Random, arrangements, images, worn
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from transformers import ViTConfig, ViTImageProcessor, ViTModel
 
-from driftledger.datasets.arrangements.drawing import SIDE
-from driftledger.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES
+from driftledger.demo.datasets.arrangements.drawing import SIDE
+from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES
 from driftledger.trio.autoencoder import as_input
 from driftledger.trio.cells import looks_of, numbered, numbers_to_tell
 from driftledger.trio.loop import half

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import CLIPTokenizer
 
-from driftledger.datasets.arrangements.drawing import SIDE
+from driftledger.demo.datasets.arrangements.drawing import SIDE
 from driftledger.trio.autoencoder import MIDDLE, as_input
 from driftledger.trio.loop import half
 from driftledger.trio.stream import Random, arrangements, images, worn

@@ -6,9 +6,9 @@ from typing import Annotated, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from driftledger.config import Settings, read_yaml
-from driftledger.errors import ConfigError
-from driftledger.strict import Strict, explain
+from driftledger.core.errors import ConfigError
+from driftledger.core.strict import Strict, explain
+from driftledger.project.settings import Settings, read_yaml
 
 FOLDER = "trio"
 """Of the settings, and of the checkpoints."""

@@ -5,8 +5,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.datasets.arrangements.drawing import draw
-from driftledger.datasets.arrangements.grammar import GROUNDS, INKS, MOST, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger.demo.datasets.arrangements.drawing import draw
+from driftledger.demo.datasets.arrangements.grammar import (
+    GROUNDS,
+    INKS,
+    MOST,
+    PLACES,
+    SHAPES,
+    SIZES,
+    Arrangement,
+    Thing,
+)
 
 Random = np.random.Generator
 

@@ -9,8 +9,8 @@ import torch
 from diffusers import AutoencoderKL
 from transformers import CLIPTokenizer, CLIPVisionModel
 
-from driftledger.canonical import sha256_of
-from driftledger.config import Settings
+from driftledger.core.canonical import sha256_of
+from driftledger.project.settings import Settings
 from driftledger.trio import autoencoder, describer, eye, looker, painter, pair
 from driftledger.trio.lessons import Lessons, Prompts, words_of, words_of_captions
 from driftledger.trio.loop import Place, train

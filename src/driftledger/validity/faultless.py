@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 from PIL import Image
 
-from driftledger.components import Model
-from driftledger.datasets.arrangements.grammar import Arrangement
-from driftledger.datasets.arrangements.measuring import measure
-from driftledger.types import Conversation, Reply
+from driftledger.components.base import Model
+from driftledger.core.types import Conversation, Reply
+from driftledger.demo.datasets.arrangements.grammar import Arrangement
+from driftledger.demo.datasets.arrangements.measuring import measure
 
 
 class Faultless(Model):

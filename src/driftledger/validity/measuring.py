@@ -6,21 +6,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from driftledger.benchmarks.encoding import encode_images, encode_texts
 from driftledger.benchmarks.genception import chain as chains
 from driftledger.benchmarks.genception import drift
-from driftledger.calls import CallStore
-from driftledger.components import Encoder, Generator, Model
-from driftledger.config import Settings
-from driftledger.datasets.arrangements.grammar import Arrangement
-from driftledger.datasets.arrangements.provider import Arrangements
-from driftledger.datasets.base import DatasetProvider
-from driftledger.datasets.build import build
-from driftledger.layout import Combination
+from driftledger.benchmarks.genception.records import generation_prompt
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.encoding import encode_images, encode_texts
+from driftledger.components.base import Encoder, Generator, Model
+from driftledger.core.files import read_json
+from driftledger.core.paths import Combination
+from driftledger.core.types import Conversation, Sample
+from driftledger.data.datasets.base import DatasetProvider
+from driftledger.data.datasets.build import build
+from driftledger.data.records import DatasetCard, read_samples
+from driftledger.demo.datasets.arrangements.grammar import Arrangement
+from driftledger.demo.datasets.arrangements.provider import Arrangements
 from driftledger.metrics.retrieval import top1
-from driftledger.records import DatasetCard, generation_prompt, read_json, read_samples
+from driftledger.project.settings import Settings
 from driftledger.reports.validity.measured import Interval, Retrieval, Share, share
-from driftledger.types import Conversation, Sample
 from driftledger.validity.faultless import Faultless, shown_in
 
 Item = TypeVar("Item")

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from driftledger.benchmark_settings import Description
 from driftledger.benchmarks.genception.chain import ChainProtocol
+from driftledger.benchmarks.settings import Description
 from driftledger.benchmarks.trac.describe import filled
-from driftledger.components import Generator, Model
-from driftledger.records import DatasetCard
-from driftledger.types import Sample
+from driftledger.components.base import Generator, Model
+from driftledger.core.types import Sample
+from driftledger.data.records import DatasetCard
 
 
 def redraw_protocol(

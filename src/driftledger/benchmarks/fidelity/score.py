@@ -6,35 +6,29 @@ from pathlib import Path
 
 import numpy as np
 
-from driftledger.benchmark_settings import Bootstrap, Fidelity
+from driftledger.benchmarks.description_records import FidelityInputs, FidelityScore, Redrawn
+from driftledger.benchmarks.fidelity.ratings import Rated, Rating, mean_ratings
 from driftledger.benchmarks.fidelity.redraw import to_redraw
 from driftledger.benchmarks.fidelity.seen import Described, Redrawing, Seen, see
 from driftledger.benchmarks.genception.features import FRECHET_DIGITS
 from driftledger.benchmarks.genception.flags import flags, served_versions
-from driftledger.canonical import sha256_file
-from driftledger.components import Encoder
-from driftledger.description_records import FidelityInputs, FidelityScore, Redrawn
-from driftledger.errors import CoverageError, first_few
-from driftledger.feature_store import FeatureStore
-from driftledger.layout import Combination
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord
+from driftledger.benchmarks.settings import Bootstrap, Fidelity
+from driftledger.collect.feature_store import FeatureStore
+from driftledger.components.base import Encoder
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import CoverageError, first_few
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.paths import Combination
+from driftledger.core.types import ImageFile, Sample
+from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
 from driftledger.metrics.agreement import agreement
 from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.structural import comparable, structural_similarity
-from driftledger.ratings import Rated, Rating, mean_ratings
-from driftledger.records import (
-    ONE_CATEGORY,
-    ChainCard,
-    ChainRecord,
-    ComponentCard,
-    DatasetCard,
-    read_json,
-    read_jsonl,
-    read_samples,
-)
-from driftledger.types import ImageFile, Sample
 
 PERCENT = 100.0
 NO_REDRAWING = "no description could be redrawn"

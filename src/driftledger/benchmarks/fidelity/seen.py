@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from driftledger.benchmarks.encoding import encode_images, encode_texts, read_texts
-from driftledger.components import Encoder
-from driftledger.feature_store import FeatureStore
-from driftledger.records import ChainRecord
-from driftledger.types import Float32, ImageFile, Sample
+from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.collect.encoding import encode_images, encode_texts, read_texts
+from driftledger.collect.feature_store import FeatureStore
+from driftledger.components.base import Encoder
+from driftledger.core.types import Float32, ImageFile, Sample
 
 
 class Redrawing(NamedTuple):

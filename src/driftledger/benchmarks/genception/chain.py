@@ -6,24 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.failures import refuse_failures
-from driftledger.call_result import Context, Result
-from driftledger.calls import CallStore
-from driftledger.components import Generator, Model
-from driftledger.execution.run import run_protocols
-from driftledger.execution.steps import Ask, Draw, Steps
-from driftledger.progress import Progress
-from driftledger.records import (
-    ChainCard,
-    ChainRecord,
-    ComponentCard,
-    DatasetCard,
-    generation_prompt,
-    write_json,
-    write_jsonl,
-)
-from driftledger.seeds import derive_seed
-from driftledger.types import Conversation, ImageFile, Outcome, Sample, Subject
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord, generation_prompt
+from driftledger.collect.call_result import Context, Result
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.failures import refuse_failures
+from driftledger.collect.scheduler import run_protocols
+from driftledger.collect.steps import Ask, Draw, Steps
+from driftledger.components.base import Generator, Model
+from driftledger.components.card import ComponentCard
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.progress import Progress
+from driftledger.core.seeds import derive_seed
+from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
+from driftledger.data.records import DatasetCard
 
 CALLS_PER_ITERATION = 2
 

@@ -6,31 +6,22 @@ from pathlib import Path
 
 import numpy as np
 
-from driftledger.benchmark_settings import GenCeption
 from driftledger.benchmarks.genception.features import drawn_images, measure
 from driftledger.benchmarks.genception.flags import flags, served_versions
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord, SampleScore, ScoreFile, ScoreInputs
 from driftledger.benchmarks.genception.summary import Summary, means_of
-from driftledger.canonical import sha256_file
-from driftledger.components import Encoder
-from driftledger.errors import CoverageError, first_few
-from driftledger.feature_store import FeatureStore
-from driftledger.layout import Combination
+from driftledger.benchmarks.settings import GenCeption
+from driftledger.collect.feature_store import FeatureStore
+from driftledger.components.base import Encoder
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import CoverageError, first_few
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.paths import Combination
+from driftledger.core.types import Float64, Sample
+from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
 from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.drift import gc_at
-from driftledger.records import (
-    ONE_CATEGORY,
-    ChainCard,
-    ChainRecord,
-    ComponentCard,
-    DatasetCard,
-    SampleScore,
-    ScoreFile,
-    ScoreInputs,
-    read_json,
-    read_jsonl,
-    read_samples,
-)
-from driftledger.types import Float64, Sample
 
 
 def score(

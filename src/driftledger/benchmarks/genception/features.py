@@ -7,14 +7,14 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from driftledger.benchmarks.encoding import encode_images
-from driftledger.components import Encoder
-from driftledger.feature_store import FeatureStore
+from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.collect.encoding import encode_images
+from driftledger.collect.feature_store import FeatureStore
+from driftledger.components.base import Encoder
+from driftledger.core.types import Float64, ImageFile, Sample
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.frechet import frechet_distance
-from driftledger.records import ChainRecord
-from driftledger.types import Float64, ImageFile, Sample
 
 FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""

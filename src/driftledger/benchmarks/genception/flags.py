@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from driftledger.benchmarks.served import changed_versions, count_versions, version
-from driftledger.records import ChainRecord
+from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.collect.served import changed_versions, count_versions, version
 
 
 def served_versions(records: Sequence[ChainRecord]) -> dict[str, dict[str, int]]:

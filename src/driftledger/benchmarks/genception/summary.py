@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftledger.core.types import Float64
 from driftledger.metrics.exact import exact_mean
-from driftledger.types import Float64
 
 
 class Summary(NamedTuple):

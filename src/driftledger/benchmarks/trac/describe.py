@@ -5,19 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmark_settings import Description
-from driftledger.benchmarks.failures import refuse_failures
+from driftledger.benchmarks.description_records import DemonstrationsCard, DescriptionRecord, DescriptionsCard
+from driftledger.benchmarks.settings import Description
 from driftledger.benchmarks.trac.examples import Examples, rank_examples
-from driftledger.call_result import Context, Result
-from driftledger.calls import CallStore
-from driftledger.components import Model
-from driftledger.description_records import DemonstrationsCard, DescriptionRecord, DescriptionsCard
-from driftledger.errors import ConfigError, DataError
-from driftledger.execution.run import run_protocols
-from driftledger.execution.steps import Ask, Steps
-from driftledger.progress import Progress
-from driftledger.records import ComponentCard, DatasetCard, write_json, write_jsonl
-from driftledger.types import Conversation, Outcome, Sample, Subject, Turn
+from driftledger.collect.call_result import Context, Result
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.failures import refuse_failures
+from driftledger.collect.scheduler import run_protocols
+from driftledger.collect.steps import Ask, Steps
+from driftledger.components.base import Model
+from driftledger.components.card import ComponentCard
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.progress import Progress
+from driftledger.core.types import Conversation, Outcome, Sample, Subject, Turn
+from driftledger.data.records import DatasetCard
 
 CATEGORY = "{category}"
 

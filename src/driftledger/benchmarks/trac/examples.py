@@ -7,12 +7,12 @@ Captioning") and STTR.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from driftledger.benchmarks.encoding import encode_images, encode_texts
-from driftledger.canonical import sha256_of
-from driftledger.components import Encoder, Model
-from driftledger.errors import DataError
+from driftledger.collect.encoding import encode_images, encode_texts
+from driftledger.components.base import Encoder, Model
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import DataError
+from driftledger.core.types import Float32, Sample
 from driftledger.metrics.neighbours import nearest
-from driftledger.types import Float32, Sample
 
 
 class Examples(NamedTuple):

@@ -6,17 +6,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.benchmark_settings import Bootstrap
-from driftledger.benchmarks.encoding import encode_texts
-from driftledger.canonical import sha256_of
-from driftledger.components import Encoder
-from driftledger.description_records import DescriptionRecord
-from driftledger.errors import CoverageError
+from driftledger.benchmarks.description_records import DescriptionRecord
+from driftledger.benchmarks.settings import Bootstrap
+from driftledger.collect.encoding import encode_texts
+from driftledger.components.base import Encoder
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import CoverageError
+from driftledger.core.types import Sample
 from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.naming import Named, leaks
 from driftledger.metrics.retrieval import class_mean, votes
-from driftledger.types import Sample
 
 PERCENT = 100.0
 

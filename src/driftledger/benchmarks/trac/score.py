@@ -6,12 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmark_settings import Trac
-from driftledger.benchmarks.served import changed_versions, count_versions, version
-from driftledger.benchmarks.trac.retrieval import Retrieval, accuracies, by_class, metrics_of, retrieve
-from driftledger.canonical import sha256_file
-from driftledger.components import Encoder
-from driftledger.description_records import (
+from driftledger.benchmarks.description_records import (
     Condition,
     ConfusedClasses,
     DescriptionRecord,
@@ -20,11 +15,18 @@ from driftledger.description_records import (
     TracInputs,
     TracScore,
 )
-from driftledger.errors import CoverageError, first_few
+from driftledger.benchmarks.settings import Trac
+from driftledger.benchmarks.trac.retrieval import Retrieval, accuracies, by_class, metrics_of, retrieve
+from driftledger.collect.served import changed_versions, count_versions, version
+from driftledger.components.base import Encoder
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import CoverageError, first_few
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.types import Sample
+from driftledger.data.records import DatasetCard, read_samples
 from driftledger.metrics.confusion import confused_pairs
 from driftledger.metrics.naming import class_names
-from driftledger.records import ComponentCard, DatasetCard, read_json, read_jsonl, read_samples
-from driftledger.types import Sample
 
 MOST_PAIRS = 50
 

@@ -7,11 +7,11 @@ from typing import Literal
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from driftledger.benchmark_settings import GenCeption
-from driftledger.config import Run
-from driftledger.errors import ConfigError, StoreError, unknown_name
-from driftledger.layout import Layout
-from driftledger.records import Record
+from driftledger.benchmarks.settings import GenCeption
+from driftledger.core.errors import ConfigError, StoreError, unknown_name
+from driftledger.core.files import Record
+from driftledger.core.paths import Layout
+from driftledger.project.settings import Run
 from driftledger.reports.tables import grouped, is_frechet
 from driftledger.reports.validity.collected import Place, Reading, Readings, Source, collect
 from driftledger.reports.validity.ladder import Ladder, climb

@@ -7,15 +7,16 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from driftledger.benchmark_settings import Bootstrap
-from driftledger.config import Run
-from driftledger.description_records import FidelityScore, Redrawn, Retrieved, TracScore
-from driftledger.errors import StoreError
-from driftledger.layout import Combination, Layout, questions_file, samples_file
+from driftledger.benchmarks._questions.records import QuestionOutcome, QuestionScore
+from driftledger.benchmarks.description_records import FidelityScore, Redrawn, Retrieved, TracScore
+from driftledger.benchmarks.genception.records import SampleScore, ScoreFile
+from driftledger.benchmarks.settings import Bootstrap
+from driftledger.core.errors import StoreError
+from driftledger.core.files import Record, read_json, read_jsonl
+from driftledger.core.paths import Combination, Layout, questions_file, samples_file
+from driftledger.data.question_sets.files import QUESTIONS, QuestionEntry
 from driftledger.metrics.bootstrap import bootstrap_interval
-from driftledger.question_records import QuestionOutcome, QuestionScore
-from driftledger.question_sets.files import QUESTIONS, QuestionEntry
-from driftledger.records import Record, SampleScore, ScoreFile, read_json, read_jsonl
+from driftledger.project.settings import Run
 from driftledger.reports.questions import HEADLINES
 from driftledger.reports.validity.units import Units, of_chains, of_pairs, of_redrawings, of_repeats, of_retrieved
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from driftledger.errors import ConfigError
+from driftledger.core.errors import ConfigError
 
 
 class Ladder(NamedTuple):

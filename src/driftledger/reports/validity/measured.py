@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat
 from pydantic.dataclasses import dataclass
 
-from driftledger.records import Record
+from driftledger.core.files import Record
 
 CONFIDENCE = 0.95
 DECIMALS = 6

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from PIL import ImageFont
 
+from driftledger.core.escaping import for_line
 from driftledger.reports.plots import COLOURS, Point, draw_sentence, even_steps
 from driftledger.reports.plots import Sheet as Sheet
 from driftledger.reports.validity.assembled import Validity
 from driftledger.reports.validity.panels import Line, Panel, panels
-from driftledger.shown import for_line
 
 WIDTH = 960
 """Of the picture, in pixels, so that a page shows it as it is."""

@@ -8,12 +8,12 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from driftledger.core.types import Float64
 from driftledger.metrics.agreement import agreement
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.validity.collected import Reading
 from driftledger.reports.validity.measured import Rounded
 from driftledger.reports.validity.resampled import common_units, resampled_scores
-from driftledger.types import Float64
 
 _FROZEN = ConfigDict(extra="forbid")
 

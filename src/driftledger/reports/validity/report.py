@@ -1,10 +1,10 @@
 """Writes ``reports/validity.*``."""
 
-from driftledger.benchmark_settings import GenCeption
-from driftledger.config import Run
-from driftledger.errors import StoreError
-from driftledger.layout import Layout
-from driftledger.records import read_json, write_bytes, write_json, write_text
+from driftledger.benchmarks.settings import GenCeption
+from driftledger.core.errors import StoreError
+from driftledger.core.files import read_json, write_bytes, write_json, write_text
+from driftledger.core.paths import Layout
+from driftledger.project.settings import Run
 from driftledger.reports.validity.assembled import assemble
 from driftledger.reports.validity.ladder import Ladder
 from driftledger.reports.validity.measured import Measured

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.core.types import Float64
 from driftledger.metrics.bootstrap import draw_indices
 from driftledger.reports.validity.units import Unit, Units
-from driftledger.types import Float64
 
 _MICRO = 10**6
 """Values are taken to six decimals, so that sums are of integers and the same bits everywhere."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from driftledger.core.escaping import for_markdown
 from driftledger.reports.tables import NOTHING, cell, grouped, markdown_table
 from driftledger.reports.validity.assembled import Drift, Ranked, Validity
 from driftledger.reports.validity.ladder import climb
 from driftledger.reports.validity.measured import Interval, Share
 from driftledger.reports.validity.ranked import Point
-from driftledger.shown import for_markdown
 
 _NAMES = {
     ("mm_sap", "score"): "MM-SAP score",

@@ -8,12 +8,13 @@ questions about one image are drawn together, since they are answered well or ba
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from driftledger.canonical import canonical_json
-from driftledger.description_records import Redrawn, Retrieved
+from driftledger.benchmarks._questions.records import QuestionOutcome
+from driftledger.benchmarks.description_records import Redrawn, Retrieved
+from driftledger.benchmarks.genception.records import SampleScore
+from driftledger.core.canonical import canonical_json
+from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.exact import exact_mean
-from driftledger.question_records import QuestionOutcome
-from driftledger.question_sets.files import QuestionEntry
-from driftledger.records import ONE_CATEGORY, SampleScore
 
 PERCENT = 100.0
 

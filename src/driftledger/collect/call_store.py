@@ -1,0 +1,255 @@
+"""The call store: every finished component call, kept so that none is made or paid for twice.
+
+SQLite (WAL) holds one row per call, a content-addressed folder holds the images; a batch is one transaction. The
+store is disposable: it only saves work. Failures are never kept, so that the next run tries them again.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import get_ident
+from typing import Any, NamedTuple
+
+from driftledger.collect.call_key import CallKey
+from driftledger.collect.call_result import Context, Cost, Result
+from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
+from driftledger.core.errors import StoreError
+from driftledger.core.types import ImageFile, Outcome
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+    key TEXT PRIMARY KEY,
+    parts TEXT NOT NULL,       -- canonical JSON of what the key is made of
+    role TEXT NOT NULL,
+    dataset TEXT NOT NULL,
+    sample TEXT NOT NULL,      -- context, not part of the key
+    t INTEGER NOT NULL,
+    result TEXT NOT NULL,
+    seconds REAL NOT NULL,
+    made INTEGER NOT NULL DEFAULT 1,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    cost REAL
+);
+CREATE INDEX IF NOT EXISTS calls_by_sample ON calls (sample, role, t);
+CREATE TABLE IF NOT EXISTS spent (
+    component TEXT PRIMARY KEY, -- fingerprint
+    attempts INTEGER NOT NULL,  -- requests to a service, the failed ones included
+    cost REAL NOT NULL
+);
+"""
+_VERSION = 2
+_NEW_IN_2 = ("input_tokens INTEGER", "output_tokens INTEGER", "cost REAL")
+_MOST_KEYS = 500  # SQLite's limit on variables in one statement is 999 in old builds
+
+
+class Finished(NamedTuple):
+    """One result on its way into the store; ``png`` holds the image's bytes, where there is one."""
+
+    key: CallKey
+    context: Context
+    result: Result
+    png: bytes | None
+    cost: Cost
+
+
+class Spent(NamedTuple):
+    """What all attempts at one version of a component have taken, the failed ones included."""
+
+    attempts: int = 0
+    cost: float = 0.0
+
+
+class StoredCall(NamedTuple):
+    """A row of the store, for people."""
+
+    digest: str
+    context: Context
+    parts: dict[str, Any]
+    seconds: float
+    made: int
+
+
+class CallStore:
+    """Finished calls in ``folder``; safe under kills and under several processes at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open or create the store.
+
+        Raises:
+            StoreError: the folder cannot be written, or holds something that is not a call store.
+        """
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            # Whoever runs calls gives the store to one thread, which need not be the one that opened it.
+            self._db = sqlite3.connect(folder / "calls.db", timeout=60, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._create()
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(
+                f"the call store {folder} cannot be opened ({error}); mend its rights, or delete it: it only saves work"
+            ) from None
+
+    def _create(self) -> None:
+        [(version,)] = self._db.execute("PRAGMA user_version").fetchall()
+        if version > _VERSION:
+            raise sqlite3.DatabaseError(f"it is of version {version}, and this one reads {_VERSION}")
+        if version == 1:
+            with self._transaction():
+                [(version,)] = self._db.execute("PRAGMA user_version").fetchall()
+                for column in _NEW_IN_2 if version == 1 else ():  # another process may have been faster
+                    self._db.execute(f"ALTER TABLE calls ADD COLUMN {column}")
+                self._db.execute(f"PRAGMA user_version = {_VERSION}")
+        self._db.executescript(f"{_SCHEMA} PRAGMA user_version = {_VERSION};")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> "CallStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def get(self, digests: Sequence[str]) -> dict[str, Result]:
+        """The stored results among ``digests``. One whose image is gone or altered counts as not stored.
+
+        Raises:
+            StoreError: the database is damaged.
+        """
+        try:
+            loaded = {digest: self._load(text) for digest, text in self._select("result", digests)}
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"the call store {self.folder} cannot be read ({error}); delete it: it only saves work"
+            ) from None
+        return {digest: result for digest, result in loaded.items() if result is not None}
+
+    def costs(self, digests: Sequence[str]) -> dict[str, Cost]:
+        """What each stored call among ``digests`` took."""
+        columns = "seconds, input_tokens, output_tokens, cost"
+        return {digest: Cost(*values) for digest, *values in self._select(columns, digests)}
+
+    def spent(self, component: str) -> Spent:
+        """What has been spent on the component with this fingerprint."""
+        row = self._db.execute("SELECT attempts, cost FROM spent WHERE component = ?", (component,)).fetchone()
+        return Spent(*row) if row else Spent()
+
+    def _select(self, columns: str, digests: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(digests), _MOST_KEYS):
+            some = digests[start : start + _MOST_KEYS]
+            marks = ",".join("?" * len(some))
+            yield from self._db.execute(f"SELECT key, {columns} FROM calls WHERE key IN ({marks})", some)
+
+    def keep_image(self, item: Finished) -> Finished:
+        """Write a result's image, if it has one, as a file, in any thread; :meth:`put` does it where it is not done.
+
+        Raises:
+            StoreError: the disk is full or cannot be written.
+        """
+        if item.png is None:
+            return item
+        digest = sha256_bytes(item.png)
+        path = self._object(digest)
+        try:
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                partial = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}.partial")
+                with partial.open("wb") as file:
+                    file.write(item.png)
+                    file.flush()
+                    os.fsync(file.fileno())
+                partial.replace(path)
+        except OSError as error:
+            raise self._full(error) from None
+        return item._replace(png=None, result=replace(item.result, image=ImageFile(path, digest)))
+
+    def put(self, finished: Iterable[Finished]) -> list[Result]:
+        """Store a batch in one transaction and return its results with their images as files.
+
+        A call that is already there keeps its first result and counts up ``made``. Failures pass through.
+
+        Raises:
+            StoreError: the disk is full or cannot be written; what was stored before stays.
+        """
+        batch = [self.keep_image(item) for item in finished]
+        try:
+            with self._transaction():
+                for item in batch:
+                    self._count(item)
+                    if item.result.outcome is not Outcome.FAILED:
+                        self._insert(item)
+        except sqlite3.Error as error:
+            raise self._full(error) from None
+        return [item.result for item in batch]
+
+    def _full(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
+            "calls stored so far are not repeated"
+        )
+
+    def _count(self, item: Finished) -> None:
+        if item.cost.attempts:
+            self._db.execute(
+                "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT (component) DO UPDATE "
+                "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
+                (item.key.fingerprint, item.cost.attempts, item.cost.cost or 0.0),
+            )
+
+    def _insert(self, item: Finished) -> None:
+        self._db.execute(
+            "INSERT INTO calls "
+            "(key, parts, role, dataset, sample, t, result, seconds, input_tokens, output_tokens, cost) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET made = made + 1",
+            (
+                item.key.digest,
+                canonical_json(item.key.parts()),
+                item.key.role,
+                *item.context,
+                canonical_json(item.result.to_row()),
+                *item.cost[:4],
+            ),
+        )
+
+    def _load(self, text: str) -> Result | None:
+        row = json.loads(text)
+        digest = row["image"]
+        if digest is None:
+            return Result.from_row(row, None)
+        path = self._object(digest)
+        if not path.is_file() or sha256_file(path) != digest:
+            path.unlink(missing_ok=True)
+            return None
+        return Result.from_row(row, ImageFile(path, digest))
+
+    def _object(self, digest: str) -> Path:
+        return self.folder / "objects" / digest[:2] / f"{digest}.png"
+
+    def rows(self, *, digest_prefix: str = "", sample: str | None = None) -> list[StoredCall]:
+        """Rows in the order in which they were stored, for people and tests."""
+        query = "SELECT key, dataset, sample, t, parts, seconds, made FROM calls WHERE key >= ? AND key < ?"
+        arguments: list[object] = [digest_prefix, digest_prefix + "g"]
+        if sample is not None:
+            query += " AND sample = ?"
+            arguments.append(sample)
+        return [
+            StoredCall(key, Context(dataset, name, t), json.loads(parts), seconds, made)
+            for key, dataset, name, t, parts, seconds, made in self._db.execute(query + " ORDER BY rowid", arguments)
+        ]

@@ -1,0 +1,73 @@
+"""Calls to services: one open line per component, and each call as it becomes due."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any
+
+from driftledger.collect.call_result import Cost
+from driftledger.collect.call_store import Finished, Spent
+from driftledger.collect.steps import Ask, Call, Draw, result_of
+from driftledger.components.remote.client import Answered, Line
+from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
+from driftledger.core.types import Generated, Outcome, Reply
+
+
+def is_remote(call: Call) -> bool:
+    return isinstance(call.component, RemoteComponent)
+
+
+class Services:
+    """The services of one run. An async context: the lines close with it."""
+
+    def __init__(self) -> None:
+        self._stack = AsyncExitStack()
+        self._open: dict[str, tuple[Line, Any]] = {}
+
+    async def __aenter__(self) -> "Services":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def open_for(self, call: Call, spent: Callable[[str], Awaitable[Spent]]) -> None:
+        """Open a line to a call's component, unless it is open; ``spent`` tells what earlier runs spent on it."""
+        component = call.component
+        if component.fingerprint not in self._open and isinstance(component, RemoteModel | RemoteGenerator):
+            before = await spent(component.fingerprint)
+            once = await self._stack.enter_async_context(component.connect())
+            self._open[component.fingerprint] = component.line(before.attempts, before.cost), once
+
+    def refuse(self, reason: BaseException) -> None:
+        """Start no further attempt; whoever asks for one gets ``reason``."""
+        for line, _ in self._open.values():
+            line.refuse(reason)
+
+    async def make(self, call: Call) -> Finished:
+        """Make one call; what cannot be had is a result whose outcome is ``failed``."""
+        line, once = self._open[call.component.fingerprint]
+        answered = await _answer(line, once, call)
+        answer = answered.answer or _failed(call, answered.error)
+        # Encoding an image takes longer than handing it to a thread.
+        result, png = result_of(answer) if isinstance(answer, Reply) else await asyncio.to_thread(result_of, answer)
+        usage = answered.answer.usage if answered.answer else None
+        tokens = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
+        bill = answered.bill
+        cost = bill.cost if isinstance(call.component, RemoteComponent) and call.component.prices else None
+        return Finished(call.key, call.context, result, png, Cost(bill.seconds, *tokens, cost, bill.attempts))
+
+
+async def _answer(line: Line, once: Any, call: Call) -> Answered[Reply] | Answered[Generated]:
+    component = call.component
+    if isinstance(call, Ask) and isinstance(component, RemoteModel):
+        return await line.call(partial(once, call.conversation), component.expected(call.conversation))
+    if isinstance(call, Draw) and isinstance(component, RemoteGenerator):
+        return await line.call(partial(once, call.prompt, call.seed), component.expected(call.prompt))
+    raise TypeError(f"{component.provider} is not behind a service")
+
+
+def _failed(call: Call, error: str | None) -> Reply | Generated:
+    if isinstance(call, Ask):
+        return Reply("", Outcome.FAILED, error=error)
+    return Generated(None, Outcome.FAILED, error=error)

@@ -1,0 +1,69 @@
+"""What a protocol yields, and what it is sent for it."""
+
+from collections.abc import Generator as PythonGenerator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
+
+from driftledger.collect.call_key import CallKey
+from driftledger.collect.call_result import Context, Result
+from driftledger.components.base import Generator, Model
+from driftledger.core.images import png_bytes
+from driftledger.core.types import Conversation, Generated, Reply
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Ask ``component`` to answer a conversation. ``role`` says what for: describe, answer, grade."""
+
+    component: Model
+    role: str
+    conversation: Conversation
+    context: Context
+    repeat: int | None = None
+    """Which of several askings of the same: each is a call of its own."""
+
+    @property
+    def key(self) -> CallKey:
+        component = self.component
+        key = CallKey.of_conversation(component.fingerprint, self.role, self.conversation, component.spec)
+        return key if self.repeat is None else replace(key, seed=self.repeat)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Ask ``component`` to draw a prompt."""
+
+    component: Generator
+    prompt: str
+    seed: int
+    context: Context
+
+    @property
+    def key(self) -> CallKey:
+        return CallKey.of_prompt(self.component.fingerprint, self.prompt, self.seed, self.component.spec)
+
+
+Call: TypeAlias = Ask | Draw
+Steps: TypeAlias = PythonGenerator[Call, Result, R]
+
+
+def result_of(made: Reply | Generated) -> tuple[Result, bytes | None]:
+    """What a component gave as it is stored: text as UTF-8 can hold it, an image as the bytes of a PNG."""
+    served: dict[str, Any] = {
+        "served_model": _utf8(made.served_model),
+        "system_fingerprint": _utf8(made.system_fingerprint),
+        "error": _utf8(made.error),
+    }
+    if isinstance(made, Reply):
+        return Result(made.outcome, text=_utf8(made.text), **served), None
+    if made.outcome.goes_on and made.image is None:
+        raise ValueError(f"a generator said {made.outcome} and gave no image")
+    png = png_bytes(made.image) if made.image is not None and made.outcome.goes_on else None
+    return Result(made.outcome, revised_prompt=_utf8(made.revised_prompt), reading=made.reading, **served), png
+
+
+def _utf8(text: str | None) -> str | None:
+    """A lone surrogate becomes a question mark."""
+    return None if text is None else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,1 @@
+"""Models, generators, encoders and judges: frozen specifications with a fingerprint, and the real ones among them."""

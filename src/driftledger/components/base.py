@@ -1,0 +1,134 @@
+"""The three kinds of component, and the fingerprint that says which version of one was at work."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import metadata
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+
+from PIL import Image
+from pydantic import Field
+
+from driftledger.core.canonical import sha256_of
+from driftledger.core.strict import Strict
+from driftledger.core.types import Conversation, Float32, Generated, Reading, Reply
+
+Kind = Literal["model", "generator", "encoder"]
+
+T = TypeVar("T")
+
+_OPERATIONAL = "operational"
+Operational: TypeAlias = Annotated[T, _OPERATIONAL]
+"""Marks a setting that says how calls are made and cannot change what comes out: it is not in the fingerprint."""
+
+
+class Component(Strict, ABC):
+    """A frozen specification, whose fields are its configuration, and the one method that does the work.
+
+    ``provider`` is its name in the registry. ``version`` is raised whenever a change to the code changes what
+    comes out; a golden test holds embedded components to that.
+    """
+
+    kind: ClassVar[Kind]
+    provider: ClassVar[str]
+    version: ClassVar[str]
+
+    batch_size: int = Field(default=16, ge=1, le=4096)
+    """How many calls are handed over at once; part of the identity, since in reduced precision the
+    company in a batch changes what comes out."""
+
+    def identity(self) -> dict[str, Any]:
+        """What the settings resolve to beyond themselves: weights, services, libraries that shape the output."""
+        return {}
+
+    @property
+    def unrepeatable(self) -> str | None:
+        """Why a call that is made again, alone, may give other bytes than it gave first; None if it gives the same."""
+        return None
+
+    def release(self) -> None:
+        """Let go of loaded weights and the memory they take; the next call loads them again."""
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other settings, checked, and with its own fingerprint: pydantic's would keep the cached one."""
+        return type(self).model_validate(self.model_dump() | dict(update or {}))
+
+    @classmethod
+    def operational(cls) -> set[str]:
+        """The names of the settings that are marked :data:`Operational`."""
+        return {name for name, field in cls.model_fields.items() if _OPERATIONAL in field.metadata}
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """Everything that can change the output: provider, version, settings and resolved identity."""
+        return {
+            "provider": self.provider,
+            "version": self.version,
+            "settings": self.model_dump(mode="json", exclude=self.operational()),
+            "identity": self.identity(),
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hex SHA-256 of the canonical JSON of :attr:`spec`."""
+        return sha256_of(self.spec)
+
+
+def library_versions(*names: str) -> dict[str, str]:
+    """Distribution name → installed version, for :meth:`Component.identity`."""
+    return {name: metadata.version(name) for name in names}
+
+
+class Model(Component):
+    """The multimodal LLM under evaluation: conversation in, text out."""
+
+    kind: ClassVar[Kind] = "model"
+
+    @abstractmethod
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Answer the last turn of each conversation, in order."""
+
+
+class Generator(Component):
+    """Text in, sample out."""
+
+    kind: ClassVar[Kind] = "generator"
+
+    @abstractmethod
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        """Draw one RGB image per prompt; equal prompts with equal seeds give equal images."""
+
+
+class Encoder(Component):
+    """Samples and texts in, vectors out. One that has only one tower leaves the other method as it is."""
+
+    kind: ClassVar[Kind] = "encoder"
+
+    frechet_name: ClassVar[str]
+    """What the Fréchet distance on its image features is called; only Inception's may be ``fid``."""
+
+    @property
+    def sees(self) -> bool:
+        """Whether it has an image tower."""
+        return type(self).encode_images is not Encoder.encode_images
+
+    @property
+    def reads(self) -> bool:
+        """Whether it has a text tower; with an image tower beside it, both write into one space."""
+        return type(self).encode_texts is not Encoder.encode_texts
+
+    def fitted(self, texts: Sequence[str]) -> "Encoder":
+        """The encoder that reads texts as this corpus teaches it; itself, where nothing is learnt from a corpus."""
+        return self
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        """Feature vectors of RGB images, n×d, finite, not all zero."""
+        raise NotImplementedError(f"encoder provider {self.provider!r} has no image tower")
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        """Feature vectors of texts, n×d, finite; all zero only for a text of which nothing is known."""
+        raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
+
+    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
+        """How much of each text the text tower reads before its limit cuts it off, in its own tokens."""
+        raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")

@@ -1,0 +1,88 @@
+"""A local folder or a repository of the Hugging Face hub, and what it is at this moment."""
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from driftledger.components.checkpoints.hashes import remembered_sha256
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError
+from driftledger.core.registry import import_extra
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
+"""What explains a checkpoint and is no part of it."""
+
+
+class Source(NamedTuple):
+    """Where a checkpoint is: ``folder`` here, or ``repository`` at ``commit`` on the hub."""
+
+    folder: Path | None
+    repository: str | None
+    commit: str | None
+
+    @property
+    def location(self) -> str:
+        """The first argument of ``from_pretrained``; :attr:`commit` is its ``revision``."""
+        return str(self.folder or self.repository)
+
+    def identity(self) -> dict[str, Any]:
+        """What it stands for: the commit, or the SHA-256 of every file that a loader may read."""
+        if self.folder is None:
+            return {"repository": self.repository, "commit": self.commit}
+        files = {path.relative_to(self.folder).as_posix(): remembered_sha256(path) for path in _files(self.folder)}
+        return {"files": len(files), "sha256": sha256_of(files)}
+
+
+def find_source(path: str, revision: str | None) -> Source:
+    """The folder ``path``, or the hub repository of that name at the commit behind ``revision``.
+
+    A commit is taken at its word; a branch or tag is asked of the hub, and without a network of the hub's local cache.
+
+    Raises:
+        ConfigError: neither a folder nor a repository that can be reached, or an empty folder.
+    """
+    folder = Path(path).expanduser().absolute()
+    if folder.is_dir():
+        if revision is not None:
+            raise ConfigError(f"{path!r} is a folder here, which has no revision; remove revision or the folder")
+        if not _files(folder):
+            raise ConfigError(f"{path!r} holds no files; put the checkpoint there, or mend path")
+        return Source(folder, None, None)
+    if revision is None:
+        raise ConfigError(f"{path!r:.200} is no folder here; mend path, or set revision if it is on the hub")
+    return Source(None, path, revision if _COMMIT.fullmatch(revision) else _commit_of(path, revision))
+
+
+def _files(folder: Path) -> list[Path]:
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [
+        path
+        for path in found
+        if not path.name.endswith(_NOT_LOADED)
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    ]
+
+
+def _commit_of(repository: str, revision: str) -> str:
+    hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
+    try:
+        return str(hub.HfApi().model_info(repository, revision=revision).sha)
+    except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:
+        cached = _cached_commit(hub, repository, revision)
+        if cached is not None:
+            return cached
+        said = " ".join(str(error).split())
+        raise ConfigError(
+            f"{repository!r:.200} at {revision!r:.100} is no folder here and not reachable on the hub ({said:.300}); "
+            "mend path, revision or the network"
+        ) from None
+
+
+def _cached_commit(hub: Any, repository: str, revision: str) -> str | None:
+    try:
+        snapshot = hub.snapshot_download(repository, revision=revision, local_files_only=True)
+    except (OSError, ValueError):
+        return None
+    name = Path(snapshot).name
+    return name if _COMMIT.fullmatch(name) else None

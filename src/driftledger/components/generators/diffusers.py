@@ -1,0 +1,279 @@
+"""Text-to-image checkpoints in the layout of diffusers: Stable Diffusion, SDXL, SD3, FLUX and their kin."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from inspect import isclass, signature
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from PIL import Image
+from pydantic import Field
+
+from driftledger.components.base import Generator, Operational
+from driftledger.components.checkpoints.component import CheckpointComponent, memory_guard
+from driftledger.components.checkpoints.source import Source
+from driftledger.core.errors import ConfigError, first_few, unknown_name
+from driftledger.core.images import ENCODING
+from driftledger.core.registry import import_extra
+from driftledger.core.types import Float32, Generated, Outcome, Reading
+from driftledger.demo.generators.prompt_reading import PromptReader
+
+_SETTINGS = ("guidance_scale", "height", "width", "negative_prompt")
+_ARGUMENTS = {"steps": "num_inference_steps"} | {name: name for name in _SETTINGS}
+"""Setting → what pipelines call it."""
+
+
+class _Ready(NamedTuple):
+    pipeline: Any
+    arguments: dict[str, Any]
+    """Of every call, beside prompts and seeds."""
+    reader: PromptReader
+
+
+class Diffusers(CheckpointComponent, Generator):
+    """Draws with the pipeline that a checkpoint names. What a setting leaves at None is the pipeline's default."""
+
+    provider: ClassVar[str] = "diffusers"
+    version: ClassVar[str] = "1"
+    libraries: ClassVar[tuple[str, ...]] = ("torch", "diffusers", "transformers", "pillow")
+    extra: ClassVar[str] = "diffusers"
+
+    steps: int | None = Field(default=None, ge=1, le=1000)
+    """Denoising steps."""
+    guidance_scale: float | None = Field(default=None, ge=0, le=100)
+    height: int | None = Field(default=None, ge=8, le=8192, multiple_of=8)
+    """In pixels."""
+    width: int | None = Field(default=None, ge=8, le=8192, multiple_of=8)
+    negative_prompt: str | None = None
+    variant: str | None = Field(default=None, pattern=r"^\w+$")
+    """Which of several files of weights, e.g. ``fp16`` for ``*.fp16.safetensors``."""
+    scheduler: str | None = None
+    """A class that diffusers lists as compatible with the checkpoint's own, which None takes."""
+    safety_checker: bool = True
+    """Whether a checkpoint's safety checker is used, if it has one. What it flags is ``filtered``."""
+    vae_tiling: bool = False
+    """Decode large images in tiles, which takes less memory and blends at their borders."""
+    offload: Operational[Literal["none", "model", "sequential"]] = "none"
+    """Keep weights in the host's memory, and move each model, or each layer, to the device when it is used."""
+
+    def identity(self) -> dict[str, Any]:
+        return super().identity() | {
+            "encoding": ENCODING,
+            "scheduler": self._scheduler_identity(),
+            "safety_checker": "safety_checker" in self._parts,
+        }
+
+    @property
+    def unrepeatable(self) -> str | None:
+        # Last bits hang on the size of a batch, in float32 too: of 16 images drawn in fours, 2 differ when drawn alone.
+        several = f"the company in its batches of {self.batch_size} changes pixels"
+        return several if self.batch_size > 1 else None
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        ready = self.loaded
+        with memory_guard(self.path), _quiet():
+            texts = [ready.reader.harmless(prompt) for prompt in prompts]
+            readings = [ready.reader.reading(text) for text in texts]
+            drawn = self._draw(ready, texts, seeds)
+        # DeepFloyd IF has a name of its own for it
+        flags = getattr(drawn, "nsfw_content_detected", None) or getattr(drawn, "nsfw_detected", None)
+        made = zip(drawn.images, flags or [False] * len(texts), readings, prompts, texts, strict=True)
+        return [
+            self._generated(values, flagged, reading, None if text == prompt else text)
+            for values, flagged, reading, prompt, text in made
+        ]
+
+    def _draw(self, ready: _Ready, texts: list[str], seeds: Sequence[int]) -> Any:
+        torch = import_extra("torch")
+        arguments = dict(ready.arguments)
+        if "negative_prompt" in arguments:
+            arguments["negative_prompt"] = [self.negative_prompt] * len(texts)  # one for all is refused
+        generators = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
+        before = _global_noise(self.torch_device)
+        try:
+            drawn = ready.pipeline(prompt=texts, generator=generators, output_type="np", **arguments)
+        except ValueError as error:  # how pipelines refuse sizes and schedulers
+            raise ConfigError(f"{self.path!r:.200} cannot draw: {' '.join(str(error).split()):.400}") from error
+        if _global_noise(self.torch_device) != before:
+            name = type(ready.pipeline.scheduler).__name__
+            raise ConfigError(f"{self.path!r:.200}: {name} draws noise that no seed reaches; set another scheduler")
+        return drawn
+
+    def _generated(self, values: Float32, flagged: bool, reading: Reading | None, revised: str | None) -> Generated:
+        """``values`` is H×W×3, from 0 to 1."""
+        image, outcome, error = None, Outcome.OK, None
+        if flagged:
+            outcome, error = Outcome.FILTERED, "flagged by the checkpoint's safety checker"
+        elif not np.isfinite(values).all():
+            outcome, error = Outcome.FAILED, f"the image is not finite; {self.dtype} may overflow in this checkpoint"
+        else:
+            image = Image.fromarray((values.clip(0, 1) * 255).round().astype(np.uint8))
+        return Generated(image, outcome, error=error, reading=reading, revised_prompt=revised)
+
+    def load(self, source: Source) -> _Ready:
+        """Every part with all its weights, on the device.
+
+        Raises:
+            ConfigError: weights are missing or are pickles, no text-to-image pipeline is named, or a setting is not
+                one of its own.
+        """
+        if self.offload != "none" and self.torch_device == "cpu":
+            raise ConfigError(f"{self.path!r:.200}: offload is for a device beside the CPU; remove it, or set device")
+        diffusers = import_extra("diffusers")
+        arguments = self.weight_arguments | {"variant": self.variant}
+        revision = arguments.pop("revision")
+        folder = source.folder or Path(
+            diffusers.DiffusionPipeline.download(source.repository, revision=revision, **arguments, **self._without)
+        )
+        with _quiet():
+            parts = {name: self._whole(folder, name, *where) for name, where in self._parts.items()}
+            given = {name: part for name, part in parts.items() if part is not None} | self._without
+            pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given)
+            return self._prepared(pipeline)
+
+    def _whole(self, folder: Path, name: str, library: str, class_name: str) -> Any:
+        """A part that has weights, with all of them: pipelines only warn where some are missing."""
+        diffusers, transformers = import_extra("diffusers"), import_extra("transformers")
+        homes = {"diffusers": diffusers, "transformers": transformers}
+        home = homes.get(library) or getattr(diffusers.pipelines, library, None)
+        found: Any = getattr(home, class_name, None)
+        with_weights = isclass(found) and issubclass(found, (diffusers.ModelMixin, transformers.PreTrainedModel))
+        if not with_weights:
+            return None  # without weights, or for the pipeline to refuse
+        place = folder / name if (folder / name).is_dir() else folder
+        arguments = {key: value for key, value in self.weight_arguments.items() if key in ("dtype", "use_safetensors")}
+        if self.variant is not None and any(place.glob(f"*.{self.variant}*")):
+            arguments["variant"] = self.variant
+        if issubclass(found, transformers.PreTrainedModel):
+            arguments["ignore_mismatched_sizes"] = True  # to read of them in the report
+        part, report = found.from_pretrained(place, output_loading_info=True, **arguments)
+        lacking = sorted(str(key) for key in (*report["missing_keys"], *report["mismatched_keys"]))
+        if lacking:
+            said = f"{name} lacks weights, or has them in another shape"
+            raise ConfigError(f"{self.path!r:.200} is damaged: {said}: {first_few(lacking)}; fetch it anew")
+        return part
+
+    def _prepared(self, pipeline: Any) -> _Ready:
+        if pipeline._load_connected_pipes:  # found by a name in its README, at no commit
+            raise ConfigError(f"{self.path!r:.200} needs a second checkpoint, which nothing pins; use another")
+        arguments = self._arguments(pipeline)
+        if self.scheduler is not None:
+            pipeline.scheduler = self._other_scheduler()
+        if getattr(pipeline, "watermark", None) is not None:  # SDXL's, if a library for it happens to be installed
+            pipeline.watermark = None
+        if self.vae_tiling:
+            if not hasattr(getattr(pipeline, "vae", None), "enable_tiling"):
+                raise ConfigError(f"{self.path!r:.200} cannot decode in tiles; remove vae_tiling")
+            pipeline.vae.enable_tiling()
+        pipeline.set_progress_bar_config(disable=True)
+        if self.offload == "model":
+            pipeline.enable_model_cpu_offload(device=self.torch_device)
+        elif self.offload == "sequential":
+            pipeline.enable_sequential_cpu_offload(device=self.torch_device)
+        else:
+            pipeline.to(self.torch_device)
+        return _Ready(pipeline, arguments, PromptReader(pipeline))
+
+    def _arguments(self, pipeline: Any) -> dict[str, Any]:
+        taken = signature(pipeline.__call__).parameters
+        arguments = {}
+        for setting, argument in _ARGUMENTS.items():
+            value = getattr(self, setting)
+            if value is None:
+                continue
+            unread = setting == "negative_prompt" and "true_cfg_scale" in taken and taken["true_cfg_scale"].default <= 1
+            if argument not in taken or unread:  # FLUX takes a negative prompt, and by default does not look at it
+                name = type(pipeline).__name__
+                raise ConfigError(f"{self.path!r:.200}: {setting} has no effect on a {name}; remove it")
+            arguments[argument] = value
+        # Its cleaning of prompts hangs on whether ftfy and bs4 are installed.
+        return arguments | ({"clean_caption": False} if "clean_caption" in taken else {})
+
+    @cached_property
+    def _index(self) -> dict[str, list[Any]]:
+        """The name of each part → its library and its class, or None twice where the checkpoint has no such part."""
+        index = self._json("model_index.json")
+        pairs = {name: part for name, part in index.items() if isinstance(part, list) and len(part) == 2}
+        return {name: part for name, part in pairs.items() if not name.startswith("_")}
+
+    @property
+    def _parts(self) -> dict[str, list[Any]]:
+        return {name: part for name, part in self._index.items() if name not in self._without}
+
+    @property
+    def _without(self) -> dict[str, None]:
+        """The parts that the checkpoint comes without, and the safety checker where it is not wanted."""
+        unwanted = "" if self.safety_checker else "safety_checker"
+        return {name: None for name, part in self._index.items() if part[0] is None or name == unwanted}
+
+    def _scheduler_identity(self) -> dict[str, Any]:
+        name, config = self._scheduler_config
+        if self.scheduler is not None:
+            scheduler = self._other_scheduler()
+            name, config = type(scheduler).__name__, dict(scheduler.config)
+        text = json.dumps({key: value for key, value in config.items() if not key.startswith("_")}, default=list)
+        return {"class": name, "config": json.loads(text, parse_constant=str)}  # some hold -Infinity
+
+    @cached_property
+    def _scheduler_config(self) -> tuple[str, dict[str, Any]]:
+        """The class of the checkpoint's own, and what it is built from, read without loading anything."""
+        if "scheduler" not in self._parts:
+            raise ConfigError(f"{self.path!r:.200} names no scheduler in model_index.json; use another checkpoint")
+        return self._parts["scheduler"][1], self._json("scheduler/scheduler_config.json")
+
+    def _other_scheduler(self) -> Any:
+        """One that the settings ask for, from the configuration of the checkpoint's own."""
+        diffusers = import_extra("diffusers")
+        name, config = self._scheduler_config
+        with _quiet():
+            found = getattr(diffusers, name).from_config(config).compatibles
+            fitting = {one.__name__: one for one in found if issubclass(one, diffusers.SchedulerMixin)}
+            if self.scheduler not in fitting:
+                raise ConfigError(unknown_name(f"{self.path!r:.200}: scheduler", str(self.scheduler), fitting))
+            return fitting[self.scheduler].from_config(config)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        """A small file of the checkpoint, from the folder, the hub's cache or the hub."""
+        source = self.source
+        try:
+            if source.folder is None:
+                hub = import_extra("huggingface_hub")
+                file = Path(hub.hf_hub_download(source.repository, name, revision=source.commit))
+            else:
+                file = source.folder / name
+            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            return found
+        except (OSError, ValueError) as error:
+            said = f"{name} cannot be read ({' '.join(str(error).split()):.300})"
+            raise ConfigError(f"{self.path!r:.200} is no checkpoint of diffusers: {said}") from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without progress bars, and without warnings of what a record says: a prompt cut off, an image flagged."""
+    libraries = [import_extra("diffusers").utils.logging, import_extra("transformers").utils.logging]
+    before = [(logging, logging.get_verbosity(), logging.is_progress_bar_enabled()) for logging in libraries]
+    for logging in libraries:
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        for logging, verbosity, bars in before:
+            logging.set_verbosity(verbosity)
+            if bars:
+                logging.enable_progress_bar()
+
+
+def _global_noise(device: str) -> list[bytes]:
+    """The state of the generators that a pipeline falls back on where it forgets ours."""
+    torch = import_extra("torch")
+    states = [torch.get_rng_state()]
+    if device.startswith("cuda"):
+        states.append(torch.cuda.get_rng_state(device))
+    elif device == "mps":
+        states.append(torch.mps.get_rng_state())
+    return [state.numpy().tobytes() for state in states]

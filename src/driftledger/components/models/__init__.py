@@ -1,0 +1,1 @@
+"""Multimodal LLMs and people."""

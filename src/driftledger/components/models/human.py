@@ -1,0 +1,117 @@
+"""People as a row in every table, as in the GenCeption paper's Table 5: they are given the models' prompt and a sheet.
+
+People answer in weeks where models answer in seconds, so nobody waits for them here: what is not written yet is a
+failed call, which the next run tries again.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from driftledger.components.base import Model, Operational
+from driftledger.components.models.human_sheet import SHEET, Entry, picture_of, read_sheet
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError
+from driftledger.core.sheets import cleaned
+from driftledger.core.types import Conversation, Outcome, Reply, Subject
+
+
+def _name(text: str) -> str:
+    return cleaned(text).strip()
+
+
+Annotator = Annotated[str, AfterValidator(_name), Field(min_length=1, max_length=100)]
+
+
+class Human(Model):
+    """Answers with what people wrote into a sheet about a sample at iteration ``t``.
+
+    A row whose image is named as :mod:`~.human_sheet` names it answers for that picture only: at
+    t ≥ 2 it differs from generator to generator, and when an earlier description was edited. What a person wrote is
+    never cut: a conversation's ``max_tokens`` is ignored.
+    """
+
+    provider: ClassVar[str] = "human"
+    version: ClassVar[str] = "1"
+
+    path: Operational[Path]
+    """A CSV file, or the folder that ``driftledger human sheet`` writes; what is written there is in the identity."""
+    annotator: Annotator | None = None
+    """Whose rows are used. Without one there must be one row per sample and ``t``, whoever wrote it."""
+
+    @property
+    def sheet(self) -> Path:
+        """The CSV file, whether it is there or not.
+
+        Raises:
+            ConfigError: the path cannot be reached.
+        """
+        try:
+            path = self.path.expanduser()
+            return path if path.is_file() or (path.suffix.lower() == ".csv" and not path.is_dir()) else path / SHEET
+        except (OSError, RuntimeError) as error:
+            raise ConfigError(f"human: {str(self.path)!r:.200} cannot be reached ({error}); mend path") from None
+
+    def identity(self) -> dict[str, Any]:
+        """What the chosen rows say: neither their order, nor the file's form, nor rows without a text.
+
+        Raises:
+            ConfigError: the sheet is missing or damaged, or does not say which text is meant.
+        """
+        entries = {entry for entries in self._written.values() for entry in entries}
+        said = sorted((*entry.subject, entry.text, entry.annotator, entry.picture) for entry in entries)
+        return {"texts": len(said), "sha256": sha256_of(said)}
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return [self._reply(conversation) for conversation in conversations]
+
+    def _reply(self, conversation: Conversation) -> Reply:
+        subject = conversation.subject
+        if subject is None:
+            raise ValueError("a conversation without a subject cannot be looked up in a sheet")
+        entries = self._written.get(subject, [])
+        image = conversation.last_image
+        picture = picture_of(image) if image is not None and any(entry.picture for entry in entries) else ""
+        for entry in entries:
+            if entry.picture in ("", picture):
+                return Reply(entry.text)
+        return Reply("", Outcome.FAILED, error=self._trouble(subject, bool(entries)))
+
+    def _trouble(self, subject: Subject, elsewhere: bool) -> str:
+        by = f" by {self.annotator!r}" if self.annotator else ""
+        sought = f"for sample {subject.sample!r:.200}, t={subject.t}{by} in {self.sheet.name}"
+        if elsewhere:
+            return f"what is written {sought} is about another image; get a row for this one (driftledger human sheet)"
+        return f"nothing is written {sought}; fill it in (driftledger human sheet)"
+
+    @cached_property
+    def _written(self) -> dict[Subject, list[Entry]]:
+        """The chosen rows that have a text. Read once, so that the answers are what the fingerprint stands for."""
+        found: dict[Subject, list[Entry]] = defaultdict(list)
+        for entry in read_sheet(self.sheet).entries:
+            if entry.text and self.annotator in (None, entry.annotator):
+                for other in found[entry.subject]:
+                    if _contradict(entry, other):
+                        raise self._ambiguous(other, entry)
+                found[entry.subject].append(entry)
+        return found
+
+    def _ambiguous(self, one: Entry, other: Entry) -> ConfigError:
+        where = f"human: {self.sheet} has several texts for sample {one.subject.sample!r:.200}, t={one.subject.t}"
+        if one.annotator == other.annotator:
+            by = f"by {one.annotator!r:.200}" if one.annotator else "by the same annotator"
+            return ConfigError(f"{where} {by}; remove all rows of them but one")
+        names = " and ".join(
+            repr(name[:100]) if name else "one without a name" for name in (one.annotator, other.annotator)
+        )
+        return ConfigError(f"{where}, by {names}; set annotator to choose one")
+
+
+def _contradict(one: Entry, other: Entry) -> bool:
+    """Whether two rows of one subject could answer for the same picture, and are not the same answer."""
+    overlap = one.picture == other.picture or not one.picture or not other.picture
+    return overlap and (one.annotator, one.text) != (other.annotator, other.text)

@@ -1,0 +1,255 @@
+"""Vision-language checkpoints as transformers loads them, each in its own chat format."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from driftledger.components.base import Model, Operational
+from driftledger.components.checkpoints.component import CheckpointComponent, memory_guard
+from driftledger.components.checkpoints.source import Source
+from driftledger.components.models.transformers_chat import Chat, Prompt, UnfitError, load_processor
+from driftledger.core.errors import first_few
+from driftledger.core.escaping import for_line
+from driftledger.core.registry import import_extra
+from driftledger.core.types import Conversation, Outcome, Reply, Usage
+
+
+class _Ready(NamedTuple):
+    model: Any
+    chat: Chat
+    ends: frozenset[int]
+    """The tokens that end an answer."""
+    context: int | None
+    """How many tokens the model can hold at once, where its configuration says."""
+
+
+class Transformers(CheckpointComponent, Model):
+    """Answers with the most likely text: greedily, or by beam search.
+
+    It does not sample: a conversation carries no seed, and equal calls must have equal replies. Of a checkpoint's own
+    generation settings only the tokens that end an answer are used.
+    """
+
+    provider: ClassVar[str] = "transformers"
+    version: ClassVar[str] = "1"
+    libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
+
+    max_new_tokens: int = Field(default=1024, ge=1, le=131072)
+    """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer, it is that many."""
+    beams: int = Field(default=1, ge=1, le=64)
+    """How many candidates beam search follows; 1 is greedy."""
+    length_penalty: float = Field(default=1.0, ge=-10, le=10)
+    """For beams: the exponent of the length that a candidate's log-likelihood is divided by."""
+    device_map: Operational[Literal["auto", "balanced", "balanced_low_0", "sequential"] | None] = None
+    """How accelerate spreads the layers over several devices; None puts all on :attr:`device`. Not in the fingerprint:
+    it says where a layer lies, and the kind of device is in the identity."""
+    quantization: Literal["8bit", "4bit"] | None = None
+    """Weights as bitsandbytes shrinks them while they are loaded: LLM.int8, which computes in float16, or NF4."""
+    attention: Literal["sdpa", "eager"] = "sdpa"
+    """PyTorch's fused kernels, or matrix products one by one for checkpoints that support nothing else."""
+    image_backend: Literal["pil", "torchvision"] = "pil"
+    """What resizes images; the two differ by about a grey level. Pillow's arithmetic is the same on every processor."""
+    image_processor: dict[str, JsonValue] = Field(default_factory=dict)
+    """Settings of the checkpoint's image processor to change, e.g. ``do_image_splitting: false`` for SmolVLM or
+    ``size: {shortest_edge: 3136, longest_edge: 1003520}`` (pixels) for Qwen-VL."""
+    template_variables: dict[str, JsonValue] = Field(default_factory=dict)
+    """Variables of the checkpoint's chat template to set, e.g. ``enable_thinking: false``."""
+    today: date = date(2025, 1, 1)
+    """What a chat template that writes the date is told."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.length_penalty != 1 and self.beams == 1:
+            raise ValueError("length_penalty works on beams; set beams above 1, or remove it")
+        if self.device_map is not None and self.device != "auto":
+            raise ValueError("device_map chooses the devices itself; remove it, or leave device at auto")
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        found = super().identity()
+        more = ["pillow" if self.image_backend == "pil" else "torchvision"]
+        if self.quantization is not None:
+            import_extra("bitsandbytes")
+            more.append("bitsandbytes")
+        return found | {"libraries": found["libraries"] | self.versions_of(*more)}
+
+    @property
+    def unrepeatable(self) -> str | None:
+        if self.quantization is None or self.batch_size == 1:
+            return super().unrepeatable
+        return f"in {self.quantization}, the company in its batches of {self.batch_size} changes what comes out"
+
+    def load(self, source: Source) -> _Ready:
+        """The model with all its weights, and the processor with the chat template.
+
+        Raises:
+            ValueError: weights are missing or of another shape, or there is no processor for images and text.
+            ConfigError: the checkpoint cannot do what a setting asks for.
+        """
+        transformers = import_extra("transformers")
+        processor = load_processor(source.location, self.image_backend, self.hub_arguments)
+        chat = Chat(f"{self.path!r:.200}", processor, self.image_processor, self.template_variables, self.today)
+        model = self._load_model(source)
+        ends = model.generation_config.eos_token_id
+        ends = processor.tokenizer.eos_token_id if ends is None else ends
+        ends = [] if ends is None else [ends] if isinstance(ends, int) else ends
+        model.generation_config = transformers.GenerationConfig()  # what a call leaves open is taken from here
+        context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        return _Ready(model, chat, frozenset(ends), context)
+
+    def _load_model(self, source: Source) -> Any:
+        import_extra("accelerate")  # which puts weights on devices
+        model, report = import_extra("transformers").AutoModelForImageTextToText.from_pretrained(
+            source.location,
+            attn_implementation=self.attention,
+            device_map=self.device_map or {"": self.torch_device},
+            ignore_mismatched_sizes=True,  # so that the report names them
+            output_loading_info=True,
+            quantization_config=self._quantization_config(),
+            **self.weight_arguments,
+        )
+        wrong = {*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])}
+        if wrong:
+            raise ValueError(
+                "weights are missing or of another shape than its configuration says "
+                f"({first_few(sorted(wrong), 3)}); fetch it again, or mend path"
+            )
+        return model
+
+    def _quantization_config(self) -> Any:
+        if self.quantization is None:
+            return None
+        import_extra("bitsandbytes")
+        config = import_extra("transformers").BitsAndBytesConfig
+        if self.quantization == "8bit":
+            return config(load_in_8bit=True)
+        return config(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=self.torch_dtype)
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        """Answer the last turn of each conversation, in order; those with one limit together.
+
+        An empty answer is ``failed``: it says nothing that could be scored or gone on with, and it is no refusal. So
+        is a conversation that the checkpoint cannot take, with the reason as its error; it is left out of the batch.
+
+        Raises:
+            ConfigError: the checkpoint cannot be loaded, or its chat template cannot show such turns.
+            OutOfMemoryError: the batch does not fit.
+        """
+        ready = self.loaded
+        replies: dict[int, Reply] = {}
+        askable: dict[int, dict[int, Prompt]] = defaultdict(dict)
+        for index, conversation in enumerate(conversations):
+            asked = conversation.max_tokens
+            most = self.max_new_tokens if asked is None else min(asked, self.max_new_tokens)
+            try:
+                askable[most][index] = ready.chat.prompt(conversation)
+            except UnfitError as error:
+                replies[index] = _failed(str(error))
+        with memory_guard(self.path):
+            for most, prompts in askable.items():
+                replies |= self._respond(ready, prompts, most)
+        return [replies[index] for index in range(len(conversations))]
+
+    def _respond(self, ready: _Ready, askable: Mapping[int, Prompt], most: int) -> dict[int, Reply]:
+        """Answers of up to ``most`` tokens."""
+        inputs, unfit = self._encode(ready, askable, most)
+        replies = {index: _failed(why) for index, why in unfit.items()}
+        asked = [index for index in askable if index not in unfit]
+        return replies | dict(zip(asked, self._answer(ready, inputs, most), strict=True)) if asked else replies
+
+    def _encode(self, ready: _Ready, askable: Mapping[int, Prompt], most: int) -> tuple[Any, dict[int, str]]:
+        """Tensors of the conversations that the model can take, and what is wrong with the others."""
+        if not askable:
+            return None, {}
+        unfit: dict[int, str] = {}
+        try:
+            inputs = ready.chat.encode([*askable.values()])
+            unfit = self._too_long(ready, askable, inputs, most)
+        except ValueError:
+            for index, prompt in askable.items():
+                try:
+                    unfit |= self._too_long(ready, [index], ready.chat.encode([prompt]), most)
+                except ValueError as error:
+                    unfit[index] = f"the checkpoint's processor refuses it: {for_line(str(error)):.300}"
+            if not unfit:
+                raise
+        if unfit:
+            inputs, _ = self._encode(ready, {index: askable[index] for index in askable if index not in unfit}, most)
+        return inputs, unfit
+
+    def _too_long(
+        self, ready: _Ready, indices: Sequence[int] | Mapping[int, Any], inputs: Any, most: int
+    ) -> dict[int, str]:
+        limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
+        lengths = inputs["attention_mask"].sum(dim=1).tolist()
+        return {
+            index: f"{length} tokens and up to {most} to answer ({limit}) do not fit into the "
+            f"model's context of {ready.context}"
+            for index, length in zip(indices, lengths, strict=True)
+            if ready.context is not None and length + most > ready.context
+        }
+
+    def _answer(self, ready: _Ready, inputs: Any, most: int) -> list[Reply]:
+        inputs = inputs.to(self.torch_device, self.torch_dtype)
+        watch = _Watch(len(inputs["input_ids"]))
+        with import_extra("torch").inference_mode():
+            settings = self._generation(ready, most)
+            made = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
+        answers = [_until_end(tokens, ready.ends) for tokens in made[:, inputs["input_ids"].shape[1] :].tolist()]
+        texts = ready.chat.processor.tokenizer.batch_decode(answers, skip_special_tokens=True)
+        read = inputs["attention_mask"].sum(dim=1).tolist()
+        replies = [
+            _reply(text.strip(), Usage(given, len(tokens)), ended=tokens[-1] in ready.ends)
+            for text, given, tokens in zip(texts, read, answers, strict=True)
+        ]
+        said = f"the model's scores are no numbers: {self.dtype} overflowed, or weights are broken; set another dtype"
+        return [
+            _failed(said, reply.usage) if broken else reply
+            for reply, broken in zip(replies, watch.broken(), strict=True)
+        ]
+
+    def _generation(self, ready: _Ready, most: int) -> Any:
+        return import_extra("transformers").GenerationConfig(
+            max_new_tokens=most,
+            do_sample=False,
+            num_beams=self.beams,
+            length_penalty=self.length_penalty,
+            early_stopping=False,
+            eos_token_id=sorted(ready.ends) or None,
+            pad_token_id=ready.chat.processor.tokenizer.pad_token_id,
+        )
+
+
+class _Watch:
+    """Looks at the scores of every next token, and changes none: of those that are no numbers, the first is taken."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._broken: list[Any] = []
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        self._broken.append(scores.isnan().any(dim=-1).view(self._rows, -1).any(dim=-1))
+        return scores
+
+    def broken(self) -> list[bool]:
+        """Whether there was such a score, for each conversation."""
+        steps = [step.tolist() for step in self._broken]
+        return [any(step[row] for step in steps) for row in range(self._rows)]
+
+
+def _until_end(tokens: list[int], ends: frozenset[int]) -> list[int]:
+    """Up to and with the first token that ends an answer; what follows is padding."""
+    return tokens[: next((place for place, token in enumerate(tokens, 1) if token in ends), len(tokens))]
+
+
+def _reply(text: str, usage: Usage, *, ended: bool) -> Reply:
+    if not text:
+        return _failed(f"the answer is empty: its {usage.output_tokens} tokens say nothing", usage)
+    return Reply(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
+
+
+def _failed(why: str, usage: Usage | None = None) -> Reply:
+    return Reply("", Outcome.FAILED, error=why, usage=usage)

@@ -1,0 +1,85 @@
+"""Never more calls at once, requests or tokens a minute than a service allows."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from driftledger.components.remote.limits import Limits
+
+_MINUTE = 60.0
+
+
+class _Window:
+    """Amounts of the last minute, of which no more than ``most`` may be in any 60 seconds."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken: deque[list[float]] = deque()  # [when, amount]
+
+    def wait(self, amount: float, now: float) -> float:
+        """Seconds until ``amount`` has room; an amount above the limit goes alone."""
+        while self._taken and self._taken[0][0] <= now - _MINUTE:
+            self._taken.popleft()
+        room = self._most - sum(taken for _, taken in self._taken)
+        for when, taken in self._taken:
+            if room >= amount:
+                break
+            room += taken
+            wait = when + _MINUTE - now
+            if room >= amount or when == self._taken[-1][0]:
+                return wait
+        return 0.0
+
+    def take(self, amount: float, now: float) -> list[float]:
+        self._taken.append([now, amount])
+        return self._taken[-1]
+
+
+class Pace:
+    """The pace of one service in one run; used inside one event loop."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._slots = asyncio.Semaphore(limits.concurrency)
+        self._turn = asyncio.Lock()
+        self._requests = _Window(limits.requests_per_minute) if limits.requests_per_minute else None
+        self._tokens = _Window(limits.tokens_per_minute) if limits.tokens_per_minute else None
+        self._held_until = 0.0
+
+    def hold(self, seconds: float) -> None:
+        """Let no request start for so long: the service has asked for it."""
+        self._held_until = max(self._held_until, time.monotonic() + seconds)
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """One of the calls that may be on their way at once, with all its attempts."""
+        async with self._slots:
+            yield
+
+    async def start(self, tokens: int) -> list[float] | None:
+        """Wait until one more request of about ``tokens`` tokens may start.
+
+        Returns:
+            What :meth:`settle` needs once the tokens have been counted.
+        """
+        async with self._turn:
+            while (wait := self._wait(tokens)) > 0:
+                await asyncio.sleep(wait)
+            now = time.monotonic()
+            if self._requests:
+                self._requests.take(1, now)
+            return self._tokens.take(tokens, now) if self._tokens else None
+
+    @staticmethod
+    def settle(taken: list[float] | None, tokens: int | None) -> None:
+        """Put the service's own count in the place of the estimate."""
+        if taken is not None and tokens is not None:
+            taken[1] = tokens
+
+    def _wait(self, tokens: int) -> float:
+        now = time.monotonic()
+        waits = [self._held_until - now]
+        waits += [self._requests.wait(1, now)] if self._requests else []
+        waits += [self._tokens.wait(tokens, now)] if self._tokens else []
+        return max(waits)

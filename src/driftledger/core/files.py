@@ -1,0 +1,112 @@
+"""Records on disk: read strictly, and written whole or not at all."""
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from driftledger.core.canonical import canonical_json, pretty_json
+from driftledger.core.errors import StoreError
+from driftledger.core.strict import explain
+
+
+class Record(BaseModel):
+    """One line or one file of the ledger. ``schema`` is its format's number, checked when it is read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, ser_json_inf_nan="constants")
+
+    SCHEMA: ClassVar[int] = 1
+    schema_: int = Field(default=1, alias="schema", ge=1, le=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, with file names for field names."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+R = TypeVar("R", bound=Record)
+
+
+def write_json(path: Path, value: Record | dict[str, Any]) -> None:
+    """Write a JSON file in one step."""
+    write_text(path, pretty_json(value.to_dict() if isinstance(value, Record) else value))
+
+
+def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
+    """Write one canonical JSON object per line, in one step."""
+    write_text(path, "".join(canonical_json(row.to_dict()) + "\n" for row in rows))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 text file in one step."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file in one step: whoever looks sees the old bytes or the new ones."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def read_json(path: Path, kind: type[R]) -> R:
+    """Read a file that :func:`write_json` wrote.
+
+    Raises:
+        StoreError: it is missing, or is not a ``kind`` of a schema known here.
+    """
+    return parse_json(_read(path), kind, str(path))
+
+
+def read_jsonl(path: Path, kind: type[R]) -> list[R]:
+    """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`."""
+    return parse_jsonl(_read(path), kind, str(path))
+
+
+def parse_jsonl(data: bytes, kind: type[R], where: str) -> list[R]:
+    """What :func:`read_jsonl` finds in a file of these bytes, which errors call ``where``."""
+    lines = data.removesuffix(b"\n").split(b"\n")  # not splitlines: a text may hold other line breaks
+    return [parse_json(line, kind, f"{where}, line {number}") for number, line in enumerate(lines, 1) if lines != [b""]]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise StoreError(f"{path} is missing; run 'dvc repro', or 'dvc pull' to fetch it") from None
+
+
+def parse_json(data: bytes, kind: type[R], where: str) -> R:
+    """What :func:`read_json` finds in a file of these bytes, which errors call ``where``."""
+    unfit = f"{where} is not a {kind.__name__} of schema {kind.SCHEMA}"
+    try:
+        value = json.loads(data.decode())
+        canonical_json(value)  # which refuses a number that is not finite, wherever it stands
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise StoreError(explain(error, unfit)) from None
+    except ValueError as error:
+        raise StoreError(f"{unfit}: {error}") from None
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """A folder that appears at ``target`` whole, when the block ends well, and not at all otherwise."""
+    partial = target.with_name(target.name + ".partial")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        yield partial
+        shutil.rmtree(target, ignore_errors=True)
+        partial.replace(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)

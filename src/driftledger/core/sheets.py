@@ -1,0 +1,142 @@
+"""CSV files that people fill in: they survive spreadsheets.
+
+Spreadsheets save with other separators, line ends and byte order marks, take ``=`` for a formula, ``0012`` for a
+number and ``3-4`` for a date; all of this is read back, or kept from happening by a leading ``'``.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from driftledger.core.errors import ConfigError
+
+_SEPARATORS = ",;\t"
+_LINE_END = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
+_MISREAD = re.compile(
+    r"(?!'*+[1-9][0-9]{0,8}\Z)'*+"
+    r"(?:[=+\-@\t\r]|(?:(?=[^0-9]*+[0-9])[0-9.-]*+[A-Za-z]{0,9}+[0-9.-]*+|true|false)\Z)",
+    re.IGNORECASE,
+)
+"""What a spreadsheet takes for a formula, or for a number, a date or a truth value that it would save in another form;
+and the same after our ``'``. A whole number such as ``12`` comes back as it is."""
+
+
+class Table(NamedTuple):
+    """A sheet's cells, without quoting, each row as long as ``head``."""
+
+    head: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+    """Where each row begins, counted from 1 as an editor counts."""
+    separator: str = ","
+
+    def entries(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """Each row's line and its cells by :func:`column_names`, without blanks around them."""
+        columns = column_names(self.head)
+        for line, row in zip(self.lines, self.rows, strict=True):
+            yield line, dict(zip(columns, map(str.strip, row), strict=True))
+
+
+def cleaned(text: str) -> str:
+    """Text as a cell may hold it: line ends are ``\\n``, and without control characters and lone surrogates.
+
+    Direction marks stay: Hebrew and Arabic need them.
+    """
+    return _CONTROL.sub("", _LINE_END.sub("\n", text))
+
+
+def to_cell(text: str) -> str:
+    """Text that a spreadsheet takes for text: ``'`` before what it would not, as :func:`.escaping.for_csv`
+    does before formulas. :func:`from_cell` undoes exactly this."""
+    return f"'{text}" if _MISREAD.match(text) else text
+
+
+def from_cell(cell: str) -> str:
+    """The text that :func:`to_cell` was given."""
+    return cell[1:] if cell.startswith("'") and _MISREAD.match(cell) else cell
+
+
+def column_names(head: Sequence[str]) -> list[str]:
+    return [column.strip().casefold() for column in head]
+
+
+def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> Table:
+    """Read a sheet as spreadsheets save it: UTF-8 with or without a mark, ``,`` ``;`` or tab between cells.
+
+    Args:
+        required: columns that must be named once each; others are kept.
+        about: what errors begin with.
+        writes: the command that writes such a sheet.
+
+    Raises:
+        ConfigError: it is missing, is no CSV file with these columns, or a row is longer than the first line.
+    """
+    try:
+        return parse_table(path.read_bytes().decode("utf-8-sig"), required, about, str(path))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ConfigError(f"{about}: {path} is missing; write it with: {writes}") from None
+    except OSError as error:
+        raise ConfigError(
+            f"{about}: {path} cannot be read ({error.strerror or error}); mend path or its rights"
+        ) from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{about}: {path} is not UTF-8; save it as 'CSV UTF-8'") from None
+
+
+def parse_table(text: str, required: Sequence[str], about: str, name: str) -> Table:
+    """The sheet in a CSV file's text, which errors call ``name``; errors as in :func:`read_table`."""
+    where = f"{about}: {name}"
+    separator = max(_SEPARATORS, key=lambda each: len({*required} & {*column_names(_first_row(text, each))}))
+    (_, head), *lines = _lines(text, separator, where)
+    columns = column_names(head)
+    for column in required:
+        if columns.count(column) != 1:
+            trouble = f"names {column!r} {columns.count(column)} times" if column in columns else f"lacks {column!r}"
+            raise ConfigError(f"{where}: the first line {trouble}; it must name {', '.join(required)} once each")
+    table = Table(head, [], [], separator)
+    for number, cells in lines:
+        if not any(cell.strip() for cell in cells):
+            continue
+        if any(cell.strip() for cell in cells[len(head) :]):
+            raise ConfigError(
+                f"{where}, line {number} has {len(cells)} cells and the first line {len(head)}; "
+                f"put a text that holds {separator!r} into double quotes"
+            )
+        table.rows.append(cells[: len(head)] + [""] * (len(head) - len(cells)))
+        table.lines.append(number)
+    return table
+
+
+def _lines(text: str, separator: str, where: str) -> list[tuple[int, list[str]]]:
+    """Each row's first line, counted from 1, and its cells; at least the row of column names."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    found, number = [], 1
+    try:
+        for cells in reader:
+            found.append((number, [cleaned(from_cell(cell)) for cell in cells]))
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise ConfigError(
+            f"{where} cannot be read as CSV from line {number} on ({error}); put texts that hold quotes into "
+            "double quotes, or save it from a spreadsheet"
+        ) from None
+    return found or [(1, [])]
+
+
+def _first_row(text: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+    except csv.Error:
+        return []
+
+
+def table_text(head: Sequence[str], rows: Sequence[Sequence[str]], separator: str = ",") -> str:
+    """The CSV file's text. Its byte order mark makes spreadsheets read UTF-8."""
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=separator, lineterminator="\n")
+    writer.writerows([to_cell(cell) for cell in row] for row in [head, *rows])
+    return "\ufeff" + out.getvalue()

@@ -1,0 +1,1 @@
+"""Datasets and question sets: where they come from, and how they are checked and stored."""

@@ -1,0 +1,133 @@
+"""A dataset provider's items → a dataset folder of checked RGB PNGs, whole or not at all.
+
+Everything after this point may rely on what is checked here: ids are safe file names and unique on every disk, each
+image is an upright RGB PNG known by its hash, every group's categories exist, and every class that is asked about can
+be retrieved.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import DataError, unknown_name
+from driftledger.core.files import new_folder, write_json, write_jsonl
+from driftledger.core.images import png_bytes
+from driftledger.data.datasets.base import DatasetProvider, SourceItem
+from driftledger.data.datasets.decode import decode
+from driftledger.data.datasets.splits import label_counts, leaks
+from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
+
+SAFE_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+"""An id that is a file name on every disk."""
+
+
+def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
+    """Write the dataset called ``name`` to the folder ``target`` and return its ``dataset.json``.
+
+    Holds one image in memory at a time. Equal sources give equal bytes.
+
+    Raises:
+        ConfigError: the source is not where the settings say.
+        DataError: an image, an id, a group or a split cannot be used, or there is no sample; nothing is written.
+    """
+    with new_folder(target) as folder:
+        (folder / "images").mkdir()
+        entries = sorted(_store(name, dataset, folder), key=lambda entry: entry.id)
+        if not entries:
+            raise DataError(f"dataset {name!r} has no samples; check where its settings point")
+        card = _card(name, dataset, entries)
+        write_jsonl(folder / "samples.jsonl", _with_twins(entries, card.leaks))
+        write_json(folder / "dataset.json", card)
+    return card
+
+
+def _store(name: str, dataset: DatasetProvider, folder: Path) -> Iterable[SampleEntry]:
+    seen: dict[str, str] = {}
+    for item in dataset.items():
+        _check_id(name, item, seen)
+        image, notes = decode(item.read(), f"{name}: {item.name}", dataset.max_pixels)
+        png = png_bytes(image)
+        file = f"images/{item.id}.png"
+        (folder / file).write_bytes(png)
+        yield SampleEntry(
+            id=item.id,
+            file=file,
+            category=item.category,
+            label=item.label,
+            split=item.split,
+            sha256=sha256_bytes(png),
+            width=image.width,
+            height=image.height,
+            source=item.source,
+            notes=list(notes),
+        )
+
+
+def _check_id(name: str, item: SourceItem, seen: dict[str, str]) -> None:
+    """Check an id before it becomes a file name, and enter it into ``seen``: folded id → name of its source."""
+    if not SAFE_ID.fullmatch(item.id):
+        raise DataError(
+            f"{name}: {item.name} has the id {item.id!r:.200}, which is no safe file name; "
+            "use up to 100 of A-Z a-z 0-9 _ - . and no leading dot"
+        )
+    folded = item.id.casefold()
+    if folded in seen:
+        raise DataError(
+            f"{name}: {seen[folded]} and {item.name} both get the id {item.id!r}, capitals aside; rename one of them"
+        )
+    seen[folded] = item.name
+
+
+def _with_twins(entries: list[SampleEntry], leaked: dict[str, str]) -> list[SampleEntry]:
+    """Note which image is the same as an earlier one, or as one that it could be told by, pixel for pixel."""
+    first: dict[str, str] = {}
+    noted = []
+    for entry in entries:
+        twin, leak = first.setdefault(entry.sha256, entry.id), leaked.get(entry.id)
+        more = [f"same image as {leak} of the support set"] if leak else []
+        if twin not in (entry.id, leak):
+            more.append(f"same image as {twin}")
+        noted.append(entry.model_copy(update={"notes": entry.notes + more}))
+    return noted
+
+
+def _card(name: str, dataset: DatasetProvider, entries: list[SampleEntry]) -> DatasetCard:
+    categories = dict(sorted(Counter(entry.category for entry in entries if entry.category is not None).items()))
+    _check_groups(name, dataset.groups, categories)
+    _check_label_names(name, dataset.label_names, {entry.label for entry in entries if entry.label is not None})
+    return DatasetCard(
+        name=name,
+        provider=dataset.provider,
+        settings=dataset.model_dump(mode="json", exclude={"path"}),
+        source=dataset.source(),
+        samples=len(entries),
+        categories=categories,
+        groups=dataset.groups,
+        general_category=dataset.general_category,
+        labels=label_counts(name, entries),
+        label_names=dataset.label_names,
+        leaks=leaks(entries),
+        digest=dataset_digest(entries),
+    )
+
+
+def _check_groups(name: str, groups: dict[str, list[str]], categories: Iterable[str]) -> None:
+    home: dict[str, str] = {}
+    for group, members in groups.items():
+        for category in members:
+            if category not in categories:
+                raise DataError(unknown_name(f"dataset {name!r}: group {group!r}: category", category, categories))
+            if category in home:
+                raise DataError(
+                    f"dataset {name!r}: category {category!r} is listed in the groups {home[category]!r} and "
+                    f"{group!r}; list it once"
+                )
+            home[category] = group
+
+
+def _check_label_names(name: str, label_names: Iterable[str], labels: Iterable[str]) -> None:
+    for label in label_names:
+        if label not in labels:
+            raise DataError(unknown_name(f"dataset {name!r}: label_names: label", label, labels))

@@ -1,0 +1,61 @@
+"""What a question set provider is: where questions come from, before anything is decoded or checked."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from driftledger.core.strict import Strict
+
+Protocol = Literal["mm_sap", "mm_vet", "mme"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuestion:
+    """One question at its source. ``read`` gives the image file's bytes; ``name`` says in errors which one it is.
+
+    MM-SAP: ``options`` (five, one of which is ``refusal``), ``answer`` (one of the options; None in ``beyond``),
+    ``subset`` (basic, know, beyond) and ``subtask``. MM-Vet: ``answer`` with ``<AND>`` and ``<OR>``, ``capabilities``.
+    MME: ``answer`` (yes or no) and ``category``; two questions share an image.
+    """
+
+    id: str
+    name: str
+    image_id: str
+    """Equal for questions about the same image."""
+    read: Callable[[], bytes]
+    question: str
+    options: tuple[str, ...] = ()
+    answer: str | None = None
+    refusal: str | None = None
+    subset: str | None = None
+    subtask: str | None = None
+    capabilities: tuple[str, ...] = ()
+    category: str | None = None
+    source: dict[str, str] = field(default_factory=dict)
+
+
+class QuestionProvider(Strict, ABC):
+    """A frozen specification of where questions come from. ``provider`` is its name in the registry."""
+
+    provider: ClassVar[str]
+
+    protocol: Protocol
+    """Which benchmark the questions are for, and so which fields they have."""
+
+    @abstractmethod
+    def questions(self) -> Iterator[SourceQuestion]:
+        """The questions, in the order of their source.
+
+        Raises:
+            ConfigError: the source is not where the settings say.
+            DataError: the source cannot be read.
+        """
+
+    @abstractmethod
+    def source_digest(self) -> str:
+        """Hex SHA-256 that changes whenever what the source holds changes; errors as in :meth:`questions`."""
+
+    @abstractmethod
+    def source(self) -> dict[str, str]:
+        """What ``question_set.json`` says about the origin; the same on every machine, so no absolute paths."""

@@ -1,0 +1,145 @@
+"""A question set provider's questions → a folder of checked questions and RGB PNGs, whole or not at all.
+
+Everything after this point may rely on what is checked here: every question can be scored as its benchmark says, ids
+are unique on every disk, and each image is an upright RGB PNG known by its hash. Right options and refusals are stored
+by index, so that no later step has to compare texts.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import DataError
+from driftledger.core.files import new_folder, write_json, write_jsonl
+from driftledger.core.images import png_bytes
+from driftledger.data.datasets.base import MAX_PIXELS
+from driftledger.data.datasets.decode import decode
+from driftledger.data.question_sets.base import Protocol, QuestionProvider, SourceQuestion
+from driftledger.data.question_sets.check import Checker, folded
+from driftledger.data.question_sets.columns import ColumnQuestions
+from driftledger.data.question_sets.files import CARD, QUESTIONS, QuestionEntry, QuestionSetCard, questions_digest
+
+
+def build(name: str, provider: QuestionProvider, target: Path) -> None:
+    """Write the question set called ``name`` to the folder ``target``.
+
+    Holds one image in memory at a time. Equal sources give equal bytes.
+
+    Raises:
+        ConfigError: the source is not where the settings say, or has other columns.
+        DataError: a question cannot be scored, an image cannot be used, or there is no question; nothing is written.
+    """
+    with new_folder(target) as folder:
+        entries = _store(name, provider, folder)
+        write_jsonl(folder / QUESTIONS, entries)
+        write_json(folder / CARD, _card(name, provider, entries))
+
+
+def _store(name: str, provider: QuestionProvider, folder: Path) -> list[QuestionEntry]:
+    checker = Checker(name, provider.protocol)
+    images = _Images(folder, provider.max_pixels if isinstance(provider, ColumnQuestions) else MAX_PIXELS)
+    entries = []
+    for question in provider.questions():
+        checker.add(question)
+        try:
+            data = question.read()
+            if checker.fine:  # the rest is only read to say what else is wrong
+                entries.append(_entry(provider.protocol, question, images.put(data, question)))
+        except DataError as error:
+            checker.note(str(error))
+    checker.finish()
+    return entries
+
+
+class _Stored(NamedTuple):
+    file: str
+    sha256: str
+    notes: tuple[str, ...]
+
+
+class _Images:
+    """The images of a question set: decoded once per file, and stored once per picture."""
+
+    def __init__(self, folder: Path, max_pixels: int) -> None:
+        self._folder, self._max_pixels = folder, max_pixels
+        self._by_source: dict[str, _Stored] = {}
+        self._files: dict[str, str] = {}
+        self._by_id: dict[str, tuple[str, str]] = {}
+        (folder / "images").mkdir()
+
+    def put(self, data: bytes, question: SourceQuestion) -> _Stored:
+        """Store the image of ``question``, whose file holds ``data``.
+
+        Raises:
+            DataError: it cannot be decoded, or is another than an earlier question's with the same ``image_id``.
+        """
+        source = sha256_bytes(data)
+        if source not in self._by_source:
+            self._by_source[source] = self._decoded(data, question.name)
+        stored = self._by_source[source]
+        first, sha256 = self._by_id.setdefault(question.image_id, (question.name, stored.sha256))
+        if sha256 != stored.sha256:
+            shared = f"the image_id {question.image_id!r:.80} of {first}"
+            raise DataError(f"{question.name} has {shared}, and another image (correct one)")
+        return stored
+
+    def _decoded(self, data: bytes, name: str) -> _Stored:
+        image, notes = decode(data, name, self._max_pixels)
+        png = png_bytes(image)
+        sha256 = sha256_bytes(png)
+        if sha256 not in self._files:
+            self._files[sha256] = f"images/{len(self._files)}.png"
+            (self._folder / self._files[sha256]).write_bytes(png)
+        return _Stored(self._files[sha256], sha256, notes)
+
+
+def _entry(protocol: Protocol, question: SourceQuestion, image: _Stored) -> QuestionEntry:
+    answer: int | str | None = question.answer
+    refusal = None
+    if protocol == "mm_sap":
+        options = [folded(option) for option in question.options]
+        answer = None if question.answer is None else options.index(folded(question.answer))
+        refusal = options.index(folded(question.refusal or ""))
+    elif protocol == "mme":
+        answer = folded(question.answer or "")
+    return QuestionEntry(
+        id=question.id,
+        image=image.file,
+        image_sha256=image.sha256,
+        image_id=question.image_id,
+        question=question.question,
+        options=list(question.options),
+        answer=answer,
+        refusal=refusal,
+        subset=question.subset,
+        subtask=question.subtask,
+        capabilities=list(question.capabilities),
+        category=question.category,
+        source=question.source,
+        notes=list(image.notes),
+    )
+
+
+def _card(name: str, provider: QuestionProvider, entries: list[QuestionEntry]) -> QuestionSetCard:
+    subsets = _counts(entry.subset for entry in entries)
+    subtasks = {subset: _counts(entry.subtask for entry in entries if entry.subset == subset) for subset in subsets}
+    return QuestionSetCard(
+        name=name,
+        provider=provider.provider,
+        protocol=provider.protocol,
+        settings=provider.model_dump(mode="json", exclude={"path", "images", "protocol"}),
+        source=provider.source(),
+        questions=len(entries),
+        images=len({entry.image_sha256 for entry in entries}),
+        subsets=subsets,
+        subtasks={subset: counts for subset, counts in subtasks.items() if counts},
+        capabilities=_counts(name for entry in entries for name in entry.capabilities),
+        categories=_counts(entry.category for entry in entries),
+        digest=questions_digest(entries),
+    )
+
+
+def _counts(names: Iterable[str | None]) -> dict[str, int]:
+    return dict(sorted(Counter(name for name in names if name is not None).items()))

@@ -1,0 +1,66 @@
+"""A dataset on disk: ``samples.jsonl``, ``dataset.json`` and images."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from driftledger.core.canonical import sha256_of
+from driftledger.core.files import Record, read_jsonl
+from driftledger.core.types import ImageFile, Sample, Split
+
+ONE_CATEGORY = "all"
+"""The one category of a dataset that has none."""
+
+
+class SampleEntry(Record):
+    """A line of ``samples.jsonl``: one image of a dataset."""
+
+    id: str
+    file: str
+    category: str | None = None
+    label: str | None = None
+    split: Split | None = None
+    sha256: str
+    width: int
+    height: int
+    source: dict[str, str] = Field(default_factory=dict)
+    """Where it came from: file name, address, licence, as far as they are known."""
+    notes: list[str] = Field(default_factory=list)
+    """What was repaired when it was read, e.g. ``rotated upright as its EXIF tag says``."""
+
+
+class DatasetCard(Record):
+    """``dataset.json``: what the dataset is, and the digest of what it holds."""
+
+    name: str
+    provider: str
+    settings: dict[str, Any]
+    source: dict[str, str]
+    samples: int
+    categories: dict[str, int]
+    groups: dict[str, list[str]]
+    general_category: str | None = None
+    """What all classes are, e.g. bird: ``{category}`` in a prompt."""
+    labels: dict[str, dict[Split, int]] = Field(default_factory=dict)
+    """Label → split → how many samples; empty unless the dataset has a support and a test set."""
+    label_names: dict[str, list[str]] = Field(default_factory=dict)
+    """Label → what else a description may call the class."""
+    leaks: dict[str, str] = Field(default_factory=dict)
+    """Id of a test sample → id of the support sample that is the same image, pixel for pixel."""
+    digest: str
+    """SHA-256 over every sample's id, category, label, split and image hash."""
+
+
+def dataset_digest(entries: Sequence[SampleEntry]) -> str:
+    """The digest of a dataset of these samples, in order: what a score can hang on."""
+    return sha256_of([[entry.id, entry.category, entry.label, entry.split, entry.sha256] for entry in entries])
+
+
+def read_samples(folder: Path) -> list[Sample]:
+    """The samples of a dataset folder, in the order of its manifest."""
+    return [
+        Sample(entry.id, ImageFile(folder / entry.file, entry.sha256), entry.category, entry.label, entry.split)
+        for entry in read_jsonl(folder / "samples.jsonl", SampleEntry)
+    ]

@@ -1,0 +1,1 @@
+"""Images that come in the wheels of libraries, or are drawn."""

@@ -1,0 +1,107 @@
+"""The embedded text encoder: TF-IDF, as in Appendix B of the TRAC paper; the same bits on every processor.
+
+Counts are whole numbers. The one logarithm, of each word's rarity, is taken in decimal arithmetic, which is rounded
+correctly and not by a processor; sums of squares are rounded once (:func:`math.fsum`), and what remains is single
+products, quotients and square roots, which IEEE 754 rounds correctly everywhere.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field, PrivateAttr
+
+from driftledger.components.base import Encoder, library_versions
+from driftledger.core.errors import DataError
+from driftledger.core.types import Float32, Float64, Reading
+
+WORD = r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?"
+"""What a word is: letters and digits, with what belongs to a number.
+
+scikit-learn's own pattern drops what has one character. In a description that is the 3 of "3 wheels" and the letter on
+a sign, and what it leaves of "26%" and "2.5" is 26 and nothing. A hyphen parts words, since "dark-red" and "dark red"
+say the same.
+"""
+
+_WORD = re.compile(WORD)
+_DIGITS = Context(prec=30)
+
+
+class TfIdf(Encoder):
+    """Which words a text holds, each weighing the more the fewer texts of a corpus hold it.
+
+    It reads texts only once :meth:`fitted` has shown it a corpus. That is no setting: every fitted one has the
+    fingerprint of its settings, and whoever stores what it gives says which corpus it was.
+    """
+
+    provider: ClassVar[str] = "tfidf"
+    version: ClassVar[str] = "1"
+
+    ngrams: int = Field(default=1, ge=1, le=5)
+    """The longest run of words that counts as one thing; shorter ones count too."""
+    max_features: int = Field(default=10_000, ge=1, le=1_000_000)
+    """At most so many words and runs are known: the corpus's most frequent ones, and of equally frequent ones the first
+    by code points. A text takes four bytes for each."""
+
+    _vectorizer: Any = PrivateAttr(default=None)
+
+    def identity(self) -> dict[str, Any]:
+        return library_versions("scikit-learn")
+
+    def fitted(self, texts: Sequence[str]) -> "TfIdf":
+        """An encoder of the same settings that knows the words of ``texts``; this one stays as it is.
+
+        A word that df of n texts hold weighs ln((1 + n) / (1 + df)) + 1: scikit-learn's default.
+
+        Raises:
+            DataError: no text holds a word.
+        """
+        if not any(map(_WORD.search, texts)):
+            raise DataError(
+                f"tfidf learns which words are rare from a corpus, and of its {len(texts)} texts none holds a word; "
+                "look at the descriptions of the support set"
+            )
+        from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer  # takes more than a second
+
+        pattern = {"token_pattern": WORD, "ngram_range": (1, self.ngrams)}
+        counter = CountVectorizer(**pattern, dtype=np.int64)
+        counts = counter.fit_transform(texts)
+        by_frequency = np.argsort(-np.asarray(counts.sum(axis=0)).ravel(), kind="stable")  # the library's is not
+        kept = np.sort(by_frequency[: self.max_features])
+        encoder = self.model_copy()
+        encoder._vectorizer = TfidfVectorizer(
+            **pattern, vocabulary=counter.get_feature_names_out()[kept], norm=None, dtype=np.float64
+        )
+        encoder._vectorizer.idf_ = _rarities(len(texts), counts.getnnz(axis=0)[kept].tolist())
+        return encoder
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        """Rows of length 1, n×d, d being how many words are known; all zero where a text holds none of them.
+
+        Raises:
+            ValueError: this encoder is not :meth:`fitted`.
+        """
+        if self._vectorizer is None:
+            raise ValueError("tfidf knows no words yet: encode with what fitted(texts) returns")
+        rows = self._vectorizer.transform(texts)
+        for begin, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
+            row = rows.data[begin:end]
+            row /= math.sqrt(math.fsum((row * row).tolist())) if end > begin else 1.0
+        features: Float32 = rows.astype(np.float32).toarray()
+        return features
+
+    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
+        """All of every text: there is no limit."""
+        return [Reading(words, words) for words in (len(_WORD.findall(text)) for text in texts)]
+
+
+def _rarities(texts: int, holding: Sequence[int]) -> Float64:
+    """The weights of words of which the first is held by ``holding[0]`` of so many texts, and so on."""
+    known = {
+        df: float(_DIGITS.add(_DIGITS.ln(_DIGITS.divide(Decimal(1 + texts), Decimal(1 + df))), Decimal(1)))
+        for df in set(holding)
+    }
+    return np.array([known[df] for df in holding])

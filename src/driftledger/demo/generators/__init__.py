@@ -1,0 +1,1 @@
+"""The generator that paints a description's words."""

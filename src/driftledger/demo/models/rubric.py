@@ -1,0 +1,63 @@
+"""A judge without a language model: MM-Vet's ground truths taken at their word.
+
+It costs nothing and never moves, and it sees no paraphrase: a right answer in other words gets nothing.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from driftledger.components.base import Model
+from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.demo.vision.parse_question import said
+
+_TOKEN = re.compile(r"(?<![\w.])-?\d+(?:[.,:]\d+)*|\w+")
+"""A number with its sign and its digits behind a point, or a word."""
+_CELLS = 3
+
+
+class Rubric(Model):
+    """Grades the last row of MM-Vet's prompt: ``question | ground truth | prediction |``.
+
+    An element of the ground truth is present if its words stand in the prediction, one behind the other, whatever their
+    case and whatever lies between them that is no word. Elements joined by ``<AND>`` earn their share, in tenths and
+    rounded down; of elements joined by ``<OR>`` any one earns everything. ``<AND>`` binds less than ``<OR>``. A prompt
+    without such a row is answered by ``Outcome.REFUSED``. A conversation's ``max_tokens`` is
+    ignored: a grade is one word.
+    """
+
+    provider: ClassVar[str] = "rubric"
+    version: ClassVar[str] = "1"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return [_reply(said(conversation)) for conversation in conversations]
+
+
+def _reply(prompt: str) -> Reply:
+    rows = [line.split("|") for line in prompt.splitlines() if line.count("|") >= _CELLS]
+    if not rows:
+        return Reply("There is no row of a table to grade.", Outcome.REFUSED)
+    tenths = grade(rows[-1][1], rows[-1][2])
+    return Reply(f"{tenths // 10}.{tenths % 10}")
+
+
+def grade(truth: str, prediction: str) -> int:
+    """Tenths, 0 … 10, for a prediction.
+
+    >>> grade("-1 <AND> -5", "x = -1 or x = 5"), grade("red <OR> dark red", "The roof is red.")
+    (5, 10)
+    """
+    said_words = _words(prediction)
+    elements = [element.split("<OR>") for element in truth.split("<AND>")]
+    present = sum(any(_is_in(_words(one), said_words) for one in alternatives) for alternatives in elements)
+    return 10 * present // len(elements)
+
+
+def _words(text: str) -> list[str]:
+    return _TOKEN.findall(text.casefold())
+
+
+def _is_in(words: Sequence[str], prediction: Sequence[str]) -> bool:
+    return bool(words) and any(
+        prediction[at : at + len(words)] == words for at in range(len(prediction) - len(words) + 1)
+    )

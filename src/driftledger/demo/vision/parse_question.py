@@ -1,0 +1,81 @@
+"""Conversation → question: embedded models and controls must know whether to describe, to choose or to answer."""
+
+import re
+from typing import Literal, NamedTuple
+
+from driftledger.benchmarks._questions.parsing.refusal import is_refusal
+from driftledger.core.types import Conversation
+
+CANNOT = "I cannot determine this from the image."
+"""A refusal in free text."""
+
+_OPTION = re.compile(r"([A-Z])\. (\S.*)")
+_YES_NO = "please answer yes or no"
+_REQUEST = re.compile(r"(?:Write|Explain|Describe)\b.*\b(?:sentences?|announcement)\b")
+_OVERVIEW = re.compile(r"What are the main (?:visual features|elements)\b")
+"""How the TRAC paper asks for a description: in a question, to which the answer is one."""
+_NOT_SHOWN = re.compile(
+    r"(?:the|this) (?:image|picture|photo) (?:does not|doesn't) (?:show|tell|say)\b.*", re.IGNORECASE
+)
+"""A refusal as an option; in free text it may stand beside an answer."""
+_BLANKS = re.compile(r"\s+")
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Asked(NamedTuple):
+    """A question, without its options and without how it is to be answered."""
+
+    kind: Literal["choice", "yes_no", "open"]
+    question: str
+    options: tuple[str, ...] = ()
+    """In the order of their letters; empty unless ``kind`` is choice."""
+
+    @property
+    def refusals(self) -> list[int]:
+        """Which options decline to answer."""
+        return [at for at, option in enumerate(self.options) if is_refusal(option) or _NOT_SHOWN.fullmatch(option)]
+
+
+def said(conversation: Conversation) -> str:
+    """The text of the last turn."""
+    parts = conversation.turns[-1].parts if conversation.turns else ()
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def asked(conversation: Conversation) -> Asked | None:
+    """What the last turn asks, or None where it wants a description.
+
+    A choice has at least two lettered lines, A first; a yes-no question asks for these words; any other question has a
+    question mark in its first line, or asks for a sentence. What the main things in an image are is no question: all of
+    a description answers it.
+
+    >>> from driftledger.core.types import Turn
+    >>> asked(Conversation((Turn("user", ("Which one?\\nA. a cat\\nB. a dog\\nAnswer with the letter.",)),)))
+    Asked(kind='choice', question='Which one?', options=('a cat', 'a dog'))
+    >>> asked(Conversation((Turn("user", ("Describe the image.",)),))) is None
+    True
+    """
+    lines = said(conversation).strip().splitlines()
+    options: list[str] = []
+    before: list[str] = []
+    for line in lines:
+        match = _OPTION.fullmatch(line.strip())
+        if match and match[1] == LETTERS[len(options) : len(options) + 1]:
+            options.append(match[2])
+        elif not options:
+            before.append(line)
+    if len(options) >= 2:
+        return Asked("choice", _one_line("\n".join(before)), tuple(options))
+    text = _one_line("\n".join(lines))
+    at = text.lower().find(_YES_NO)
+    if at >= 0:
+        return Asked("yes_no", text[:at].strip())
+    first = _one_line(lines[0]) if lines else ""
+    if _OVERVIEW.match(first):
+        return None
+    return Asked("open", first) if "?" in first or _REQUEST.match(first) else None
+
+
+def _one_line(text: str) -> str:
+    return _BLANKS.sub(" ", text).strip()

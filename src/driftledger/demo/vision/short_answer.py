@@ -1,0 +1,184 @@
+"""Questions with a short answer about what is seen: things, background, emblem.
+
+Each rule is the form of a question and what answers it; a rule gives None where the picture does not answer. Only whole
+questions match, so that a question about what no picture shows matches none.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from driftledger.demo.scenes.knowledge import Flag, Sign, Symbol
+from driftledger.demo.vision.scene_query import Sight, kind, number
+from driftledger.demo.vision.segment import Thing
+
+Rule = tuple[str, Callable[..., str | None]]
+
+_CORNERS = {"triangle": 3, "square": 4, "diamond": 4}
+_OUTERMOST: dict[str, Callable[[Thing], int]] = {
+    "furthest to the left": lambda thing: thing.column,
+    "furthest to the right": lambda thing: -thing.column,
+    "highest up": lambda thing: thing.row,
+    "lowest down": lambda thing: -thing.row,
+}
+_STEPS = {"to the right of": (1, 0), "to the left of": (-1, 0), "below": (0, 1), "above": (0, -1)}
+
+
+def first_answer(rules: Sequence[Rule], sight: Sight, question: str) -> str | None:
+    """What the first rule whose form fits the whole of ``question`` answers."""
+    for form, rule in rules:
+        match = re.fullmatch(form, question, re.IGNORECASE)
+        if match:
+            return rule(sight, *match.groups())
+    return None
+
+
+def _shape(sight: Sight, phrase: str) -> str | None:
+    thing = sight.only(phrase)
+    return thing.shape if thing else None
+
+
+def _colour(sight: Sight, phrase: str) -> str | None:
+    thing = sight.only(phrase)
+    return thing.colour if thing else None
+
+
+def _place(sight: Sight, phrase: str) -> str | None:
+    thing = sight.only(phrase)
+    return thing.place if thing else None
+
+
+def _count(sight: Sight, phrase: str) -> str | None:
+    found = sight.find(phrase)
+    return str(len(found)) if found is not None else None
+
+
+def _difference(sight: Sight, many: str, few: str) -> str | None:
+    more, less = sight.find(many), sight.find(few)
+    return str(len(more) - len(less)) if more is not None and less is not None else None
+
+
+def _corners(sight: Sight, phrase: str) -> str | None:
+    found = sight.find(phrase)
+    if not found or not sight.knows or found[0].shape not in _CORNERS:
+        return None
+    return str(_CORNERS[found[0].shape] * len(found))
+
+
+def _corner(sight: Sight) -> str | None:
+    return sight.corner
+
+
+def _pattern(sight: Sight) -> str:
+    return sight.look.pattern
+
+
+def _ground(sight: Sight) -> str:
+    return sight.look.grounds[0]
+
+
+def _half(sight: Sight, half: str) -> str | None:
+    return sight.look.grounds[half.lower() == "lower"] if len(sight.look.grounds) == 2 else None
+
+
+def _stripes(sight: Sight) -> str | None:
+    return " and ".join(sight.look.grounds) if len(sight.look.grounds) == 2 else None
+
+
+def _outermost(sight: Sight, way: str) -> str | None:
+    rank = _OUTERMOST[way.lower()]
+    return f"The {kind(min(sight.things, key=rank))}." if sight.things else None
+
+
+def _neighbour(sight: Sight, way: str, phrase: str) -> str | None:
+    thing = sight.only(phrase)
+    if thing is None:
+        return None
+    across, down = _STEPS[way.lower()]
+    cell = thing.column + across, thing.row + down
+    return next((f"The {kind(other)}." for other in sight.things if (other.column, other.row) == cell), None)
+
+
+def _all(sight: Sight) -> str | None:
+    return ", ".join(f"a {kind(thing)}" for thing in sight.things) or None
+
+
+def _caption(sight: Sight) -> str | None:
+    things = _all(sight)
+    return things and f"The image shows {things} on a {' and '.join(sight.look.grounds)} background."
+
+
+def _layout(sight: Sight, phrases: str) -> str | None:
+    found = [sight.only(phrase) for phrase in phrases.split(" and the ")]
+    said = [f"The {kind(thing)} is at the {thing.place} of the image." for thing in found if thing]
+    return " ".join(said) or None
+
+
+def _country(sight: Sight) -> str | None:
+    return sight.emblem.country if isinstance(sight.emblem, Flag) else None
+
+
+def _country_and_corner(sight: Sight) -> str | None:
+    country = _country(sight)
+    return country and f"It is the flag of {country}, at the {sight.corner}."
+
+
+def _flag(sight: Sight) -> str | None:
+    flag = sight.emblem
+    if not isinstance(flag, Flag):
+        return None
+    return f"The flag of {flag.country} is {' and '.join(dict.fromkeys(flag.colours))}."
+
+
+def _sign(sight: Sight) -> str | None:
+    return sight.emblem.meaning if isinstance(sight.emblem, Sign) else None
+
+
+def _symbol(sight: Sight) -> str | None:
+    return sight.emblem.name if isinstance(sight.emblem, Symbol) else None
+
+
+def _symbol_explained(sight: Sight) -> str | None:
+    name = _symbol(sight)
+    return name and f"It is {name}."
+
+
+def _speed(sight: Sight) -> str | None:
+    sign = sight.emblem
+    return sign.writing if isinstance(sign, Sign) and sign.writing.isdigit() else None
+
+
+def _distance(sight: Sight, hours: str) -> str | None:
+    speed, time = _speed(sight), number(hours.lower())
+    return f"{time * int(speed)} kilometres" if speed and time else None
+
+
+RULES: tuple[Rule, ...] = (
+    (r"What shape is the (.+)\?", _shape),
+    (r"What colou?r is the background\?", _ground),
+    (r"What colou?r is the (upper|lower) half of the background\?", _half),
+    (r"What colou?r is the (.+)\?", _colour),
+    (r"Which two colou?rs do the stripes of the background have\?", _stripes),
+    (r"What does the background of the image look like\?", _pattern),
+    (r"How many more (\w+) than (\w+) are there in the image\?", _difference),
+    (r"How many (.+) are there in the image\?", _count),
+    (r"How many corners do all (\w+) in the image have together\?", _corners),
+    (r"In which corner of the image is the (?:flag|road sign|board|sheet of paper)\?", _corner),
+    (r"Where in the image is the (.+)\?", _place),
+    (r"Which objects are there in the image\? Name each with its colou?r\.", _all),
+    (rf"Which object is ({'|'.join(_OUTERMOST)}) in the image\? Name its colou?r and shape\.", _outermost),
+    (rf"What is directly ({'|'.join(_STEPS)}) the (.+)\?", _neighbour),
+    (r"Write a caption of one sentence .+\.", _caption),
+    (r"Describe in full sentences where in the image the (.+) are\.", _layout),
+    (r"Which country does this flag belong to\?|Which country's flag is in the image\?", _country),
+    (r"Which country's flag is in the image, and in which corner is it\?", _country_and_corner),
+    (r"Describe the flag in a sentence .+\.", _flag),
+    (r"What does the road sign tell drivers\?|Explain .+ what the road sign means\.", _sign),
+    (r"What is this mathematical symbol called\?", _symbol),
+    (
+        r"(?:What does the|Explain .+ what the) mathematical symbol (?:in the image stand for\?|means\.)",
+        _symbol_explained,
+    ),
+    (r"Which number is on the road sign\?|What is written on the road sign\?", lambda sight: " ".join(sight.lines)),
+    (r"How many kilometres does a car go in (\w+) hours at the highest speed .+\?", _distance),
+)
+"""Tried from the first to the last."""

@@ -1,0 +1,79 @@
+"""The branches of an audit's tree. What they say was in part written by others: every line of it is inert."""
+
+import io
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import canonical_json, pretty_json
+from driftledger.core.escaping import for_line, for_terminal
+from driftledger.ledger.lock import LockedFile
+
+_NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
+
+
+def line(text: str) -> Text:
+    """One line, in which no markup and no control character does anything, and half a character stands as its code."""
+    return Text(for_line(text).encode(errors="backslashreplace").decode())
+
+
+def add(tree: Tree, what: str, said: str) -> Tree:
+    """A branch that says ``what: said``."""
+    return tree.add(line(f"{what}: {said}"))
+
+
+def add_file(tree: Tree, what: str, file: LockedFile) -> Tree:
+    """A file or folder with its MD5."""
+    count = f", {file.nfiles} files" if file.nfiles is not None else ""
+    return add(tree, what, f"{file.path}, md5 {file.md5}{count}")
+
+
+def add_component(tree: Tree, what: str, card: ComponentCard) -> None:
+    """A component version: its fingerprint, and everything in it."""
+    branch = add(tree, what, f"{card.name}, fingerprint {card.fingerprint}")
+    add(branch, "provider", f"{card.provider}, version {card.version}")
+    add(branch, "settings", canonical_json(card.settings))
+    if card.identity:
+        add(branch, "identity", canonical_json(card.identity))
+
+
+def add_card(tree: Tree, what: str, card: Any) -> None:
+    """A component as a file of any format speaks of it."""
+    try:
+        add_component(tree, what, ComponentCard.model_validate(card))
+    except ValidationError:
+        add(tree, what, canonical_json(card))
+
+
+def add_all(tree: Tree, said: Mapping[str, Any], *names: str) -> None:
+    """A branch for each of the names that something is said about."""
+    for name in names:
+        value = said.get(name)
+        if value not in (None, "", [], {}):
+            add(tree, name.replace("_", " "), value if isinstance(value, str) else canonical_json(value))
+
+
+def rendered(shown: Tree | Table) -> str:
+    """As text, however long its lines."""
+    console = Console(file=io.StringIO(), width=10_000_000, color_system=None)
+    console.print(shown, soft_wrap=True)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
+    return "\n".join(each.rstrip() for each in text.splitlines())
+
+
+def inert_json(value: Any) -> str:
+    """Indented JSON in which a terminal finds nothing to obey; it reads back as it was."""
+    return _NOT_ASCII.sub(
+        lambda found: found[0] if _is_inert(found[0]) else f"\\u{ord(found[0]):04x}", pretty_json(value)
+    )
+
+
+def _is_inert(letter: str) -> bool:
+    return for_terminal(letter) == letter and not "\ud800" <= letter <= "\udfff"

@@ -1,0 +1,203 @@
+"""Two runs side by side: how far their scores differ over the samples that both have, and whether that means anything.
+
+A difference of two numbers is easily made and easily misread. Here it comes with a paired interval, with everything
+else in which the runs differ, and without a ranking where something else than what is compared moves the numbers.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, FiniteFloat
+
+from driftledger.benchmarks.description_records import TracScore
+from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.core.errors import LedgerError, StoreError, first_few
+from driftledger.ledger.compare.comparable import Differing, differing, what_changed
+from driftledger.ledger.compare.per_sample import Repeats, Values, headlines, per_sample
+from driftledger.ledger.compare.ranking import NOT_RANKED, Compared, Drawing, measured
+from driftledger.ledger.lineage import AnyScore, Behind, Evidence
+from driftledger.ledger.objects.contents import Contents
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Pair(_Frozen):
+    """Two scores of one benchmark on one dataset or question set."""
+
+    benchmark: str
+    on: str
+    a: str
+    """A's score file."""
+    b: str
+    differing: list[Differing]
+    changed: list[str]
+    """Of components that are called the same and are not: which settings differ."""
+    metrics: list[Compared]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why these must not be ranked; with the metrics, where it is not so for all."""
+        unfair = [each for each in self.differing if each.weight == "unfair"]
+        return [f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason for each in unfair]
+
+    @property
+    def comparable(self) -> bool:
+        return not any(each.bars(one.metric) for each in self.differing for one in self.metrics)
+
+
+class Comparison(_Frozen):
+    """Two runs side by side."""
+
+    a: str
+    b: str
+    about: list[str]
+    """What is compared, ``model: seer 0123456789ab and oracle ba9876543210``; empty where no component differs."""
+    noted: list[str]
+    """In which code, and what else both runs differ in as a whole."""
+    pairs: list[Pair]
+    only_a: list[str]
+    """What only A was evaluated on, as ``benchmark on dataset``."""
+    only_b: list[str]
+    confidence: FiniteFloat
+    anyway: bool = False
+    """Whether what must not be ranked is ranked nevertheless."""
+
+    @property
+    def comparable(self) -> bool:
+        """Whether every metric may be ranked."""
+        return all(pair.comparable for pair in self.pairs)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why some metrics may not, each once."""
+        barred = [pair for pair in self.pairs if not pair.comparable]
+        return [f"{pair.benchmark} on {pair.on}: {reason}" for pair in barred for reason in pair.reasons]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, with the judgements that are properties here."""
+        pairs = [
+            pair.model_dump(mode="json") | {"comparable": pair.comparable, "reasons": pair.reasons}
+            for pair in self.pairs
+        ]
+        judged = {"comparable": self.comparable, "reasons": self.reasons, "pairs": pairs}
+        return self.model_dump(mode="json", exclude={"pairs"}) | judged
+
+
+def compare(
+    a: Evidence,
+    b: Evidence,
+    contents: Contents,
+    *,
+    resamples: int,
+    confidence: float,
+    seed: int,
+    anyway: bool = False,
+) -> Comparison:
+    """Compare two runs, metric by metric, over the samples that both have a value for.
+
+    Args:
+        contents: where the per-sample values of A's and B's own versions are read from.
+        resamples: of the paired bootstrap, as are ``confidence`` and ``seed``.
+        anyway: rank also what is not comparable; what speaks against it is told all the same.
+
+    Raises:
+        LedgerError: A and B have no dataset or question set of a benchmark in common.
+    """
+    pairs, only_a, only_b = _pairs(a, b)
+    if not pairs:
+        raise LedgerError(
+            f"{a.name} and {b.name} have nothing in common to be compared on: the one has "
+            f"{first_few(only_a) or 'no score'}, the other {first_few(only_b) or 'no score'}"
+        )
+    drawing = Drawing(resamples, confidence, seed)
+    return Comparison(
+        a=_said(a),
+        b=_said(b),
+        about=list(_about(a, b)),
+        noted=list(_noted(a, b)),
+        pairs=[_pair(one, two, contents, drawing, anyway) for one, two in pairs],
+        only_a=only_a,
+        only_b=only_b,
+        confidence=confidence,
+        anyway=anyway,
+    )
+
+
+def _said(evidence: Evidence) -> str:
+    return f"{evidence.name}, fingerprint {evidence.fingerprint[:12]}"
+
+
+def _about(a: Evidence, b: Evidence) -> Iterator[str]:
+    ours, theirs = a.cards, b.cards
+    for role in ("model", "generator", "encoder", "text_encoder"):
+        one, two = ours.get(role), theirs.get(role)
+        if one and two and one.fingerprint != two.fingerprint:
+            said = [f"{card.name} {card.fingerprint[:12]}" for card in (one, two)]
+            yield f"{role.replace('_', ' ')}: {said[0]} and {said[1]}"
+
+
+def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
+    one, two = (f"{e.code.commit or 'none'}{' with changes' if e.code.dirty else ''}" for e in (a, b))
+    if one != two:
+        yield f"code commit: {one} and {two}"
+
+
+def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Behind[AnyScore], Behind[AnyScore]]], list[str], list[str]]:
+    """Scores of the same benchmark on the same data: of TRAC those of the same way to ask and the same reader, and
+    what is left in the order of both runs."""
+    left = list(b.behind)
+    found: dict[int, Behind[AnyScore]] = {}
+    for alike in (_exactly, _place):
+        for index, behind in enumerate(a.behind):
+            other = next((each for each in left if alike(each) == alike(behind)), None)
+            if index not in found and other is not None:
+                found[index] = other
+                left.remove(other)
+    pairs = [(behind, found[index]) for index, behind in enumerate(a.behind) if index in found]
+    only = [behind for index, behind in enumerate(a.behind) if index not in found]
+    return pairs, [" on ".join(_place(each)) for each in only], [" on ".join(_place(each)) for each in left]
+
+
+def _place(behind: Behind[AnyScore]) -> tuple[str, ...]:
+    return behind.score.benchmark, behind.on
+
+
+def _exactly(behind: Behind[AnyScore]) -> tuple[str, ...]:
+    score = behind.score
+    return (*_place(behind), *((score.description, score.encoder) if isinstance(score, TracScore) else ()))
+
+
+def _pair(a: Behind[AnyScore], b: Behind[AnyScore], contents: Contents, drawing: Drawing, anyway: bool) -> Pair:
+    found = differing(a, b)
+    t = min(_t(a), _t(b)) if isinstance(a.score, ScoreFile) else None
+    ours, theirs = headlines(a.score, t), headlines(b.score, t)
+    rows: tuple[Mapping[str, Values | Repeats], ...] | str
+    try:
+        rows = per_sample(a, contents, t), per_sample(b, contents, t)
+    except (LedgerError, StoreError) as error:
+        rows = f"no per-sample values at hand: {error}"
+    metrics = []
+    for metric in [*ours, *(name for name in theirs if name not in ours)]:
+        barred = [] if anyway else [each.reason for each in found if each.bars(metric)]
+        values = {"metric": metric, "a": ours.get(metric), "b": theirs.get(metric)}
+        if isinstance(rows, str):
+            found_out: dict[str, Any] = {"verdict": NOT_RANKED + (barred[0] if barred else rows)}
+        else:
+            found_out = measured(rows[0].get(metric), rows[1].get(metric), barred, drawing)
+        metrics.append(Compared(**values, **found_out))
+    return Pair(
+        benchmark=a.score.benchmark,
+        on=a.on,
+        a=a.score_file.path,
+        b=b.score_file.path,
+        differing=found,
+        changed=list(what_changed(a, b)),
+        metrics=metrics,
+    )
+
+
+def _t(behind: Behind[AnyScore]) -> int:
+    assert isinstance(behind.score, ScoreFile)
+    return behind.score.inputs.chain.iterations

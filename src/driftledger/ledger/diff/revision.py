@@ -1,0 +1,111 @@
+"""A project as a Git revision has it, or as it lies here now: read without checking anything out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import LOCKS
+from driftledger.core.yaml_text import load_yaml
+from driftledger.ledger.git import git
+from driftledger.ledger.lineage import AnyScore
+from driftledger.ledger.lock import LockedFile, LockEntry, parse_lock
+from driftledger.ledger.objects.blobs import files_at
+
+_SCORES = "reports/scores/"
+_ANY_SCORE: TypeAdapter[AnyScore] = TypeAdapter(AnyScore)
+
+
+class Scores(NamedTuple):
+    """The score files that ``dvc.lock`` speaks of, by path."""
+
+    read: dict[str, AnyScore]
+    unread: list[str]
+    """Those that this version cannot read, with the reason."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state of a project; without a commit it is the workspace."""
+
+    root: Path
+    name: str
+    commit: str | None
+
+    @cached_property
+    def params(self) -> dict[str, Any]:
+        """``params.yaml``, as it is written; empty where there is none.
+
+        Raises:
+            LedgerError: it is no YAML mapping.
+        """
+        [data] = self.read(["params.yaml"])
+        try:
+            content = {} if data is None else load_yaml(data.decode()) or {}
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise LedgerError(f"params.yaml of {self.name} is not YAML ({type(error).__name__}); mend it") from None
+        if not isinstance(content, dict):
+            raise LedgerError(f"params.yaml of {self.name} holds no mapping; mend it")
+        return content
+
+    @cached_property
+    def lock(self) -> dict[str, LockEntry]:
+        """Stage name → entry of ``dvc.lock``; empty where there is none.
+
+        Raises:
+            LedgerError: it is not a ``dvc.lock``.
+        """
+        files = zip(LOCKS, self.read(LOCKS), strict=True)
+        read = [parse_lock(data, f"{file} of {self.name}") for file, data in files if data is not None]
+        return {name: entry for entries in read for name, entry in entries.items()}
+
+    @cached_property
+    def scores(self) -> Scores:
+        paths = sorted(
+            out.path
+            for entry in self.lock.values()
+            for out in entry.outs
+            if out.path.startswith(_SCORES) and out.path.endswith(".json")
+        )
+        found, unread = {}, []
+        for path, data in zip(paths, self.read(paths), strict=True):
+            try:
+                if data is not None:
+                    found[path] = _ANY_SCORE.validate_json(data)
+            except ValidationError as error:
+                problem = error.errors(include_url=False)[0]["msg"]
+                unread.append(f"{path} of {self.name} is no score that this version can read ({problem:.200})")
+        return Scores(found, unread)
+
+    def data(self, stage: str) -> dict[str, LockedFile]:
+        """Name → what the stage ``dataset@name``, for instance, wrote first."""
+        named = {name.partition("@")[2]: entry for name, entry in self.lock.items() if name.startswith(f"{stage}@")}
+        return {name: entry.outs[0] for name, entry in named.items() if entry.outs}
+
+    def read(self, paths: Sequence[str]) -> list[bytes | None]:
+        """The files at these paths, relative to the top folder; None for one that is not there."""
+        if self.commit is None:
+            return [path.read_bytes() if path.is_file() else None for path in (self.root / each for each in paths)]
+        return files_at(self.root, paths, self.commit)
+
+
+def workspace(root: Path) -> Snapshot:
+    """The project as it lies here now."""
+    return Snapshot(root, "the workspace", None)
+
+
+def revision(root: Path, name: str) -> Snapshot:
+    """The project at a commit, tag or branch.
+
+    Raises:
+        LedgerError: there is no such revision, or no Git repository.
+    """
+    said = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if said is None:
+        raise LedgerError(f"the revision {name!r:.100} cannot be read; name a commit, tag or branch of this repository")
+    return Snapshot(root, name, said.decode().strip())

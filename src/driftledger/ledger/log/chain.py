@@ -1,0 +1,186 @@
+"""``ledger.jsonl``: one line per published run, each holding the SHA-256 of the line before it.
+
+MLflow can be thrown away, and ``dvc.lock`` speaks of the newest runs only. The ledger is what stays of every run that
+was ever published: which evidence it stood on, and that nobody has edited, reordered or removed a line since. It is
+committed; whoever can write to the repository could write all of it again, and then Git's history of it is the witness.
+
+Two branches that both append meet in a merge conflict, since a line's number and hash hang on the one before it; never
+merge them as text. Keep one side (``git checkout --ours ledger.jsonl``, or ``--theirs``) and run ``driftledger track``,
+which appends what the other side had. ``.gitattributes`` keeps Git from mixing the lines or changing their ends.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.errors import LedgerError
+from driftledger.core.escaping import for_line
+from driftledger.ledger.findings import Finding, Report, Unchecked
+from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.log.history import history
+from driftledger.ledger.log.lines import BEGINNING, Line, Published, PublishedCode, encoded, read_chain, rows_of
+
+_LOCK_SECONDS = 60
+_TRACK = "run 'driftledger track'"
+
+
+def evidence_digest(evidence: Evidence) -> str:
+    """Hex SHA-256 of what a run stands on: its score files' contents and lock entries, less everything about code.
+
+    The same from ``dvc.lock`` and score files on any machine, and from the ``evidence.json`` that MLflow keeps. What
+    has the value that it has by default is left out, so that a field that a later version adds changes no digest.
+    """
+    rest: dict[str, Any] = evidence.model_dump(mode="json", by_alias=True, exclude={"code"}, exclude_defaults=True)
+    for told, behind in zip(rest["behind"], evidence.behind, strict=True):
+        told["stages"] = {stage: entry.without_code() for stage, entry in behind.stages.items()}
+    return sha256_of(rest)
+
+
+def append(path: Path, evidence: Sequence[Evidence], lock: Path) -> int:
+    """Append a line for each run whose fingerprint has none; return how many.
+
+    The file is replaced whole, or stays as it was; earlier lines are never touched. A run that a merge has left out is
+    appended again. A fingerprint that stands there with other evidence gets no second line: :func:`check` reports it.
+
+    Args:
+        path: ``ledger.jsonl`` in the project's top folder.
+        lock: A lock file: of several processes at once, one appends and the others find its work done.
+
+    Raises:
+        LedgerError: the file is not as it was written, or cannot be written.
+    """
+    if not _due(_read(path), path, evidence):
+        return 0  # without a lock: nothing is written where nothing is due, in a read-only checkout for instance
+    with _writing(path, lock):
+        data = _read(path)
+        due = _due(data, path, evidence)
+        rows = rows_of(data)
+        for run in due:
+            rows.append(encoded(run, len(rows) + 1, sha256_bytes(rows[-1]) if rows else BEGINNING))
+        _replace(path, b"".join(row + b"\n" for row in rows))
+    return len(due)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise LedgerError(f"{path} cannot be read ({error.strerror})") from None
+
+
+def _due(data: bytes, path: Path, evidence: Sequence[Evidence]) -> list[Published]:
+    chain = read_chain(data, path.name)
+    if chain.findings:
+        first, more = chain.findings[0], len(chain.findings) - 1
+        raise LedgerError(
+            f"nothing is appended to {path.name}, which is not as it was written: {first.where} {first.what}"
+            f"{f'; and {more} more' if more else ''}; restore it with 'git checkout {path.name}', and {_TRACK}"
+        )
+    past = history(path.parent, path, data)
+    runs = dict(past.left_out) if past else {}
+    for each in evidence:
+        runs.setdefault(each.fingerprint, _published(each))
+    known = {line.fingerprint for line in chain.lines.values()}
+    return [run for fingerprint, run in runs.items() if fingerprint not in known]
+
+
+def _published(evidence: Evidence) -> Published:
+    return Published(
+        name=evidence.name,
+        fingerprint=evidence.fingerprint,
+        evidence_sha256=evidence_digest(evidence),
+        code=PublishedCode(commit=evidence.code.commit, dirty=evidence.code.dirty),
+    )
+
+
+@contextmanager
+def _writing(path: Path, lock: Path) -> Iterator[None]:
+    """Hold the lock, and say in one sentence why the ledger cannot be written."""
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(lock, timeout=_LOCK_SECONDS):
+            yield
+    except Timeout:
+        raise LedgerError(
+            f"another process has been writing {path.name} for {_LOCK_SECONDS} s; {_TRACK} when it is done"
+        ) from None
+    except OSError as error:
+        raise LedgerError(
+            f"{path} cannot be written ({error.strerror}), so its newest runs have no line; {_TRACK} where it can"
+        ) from None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())  # or a power cut could leave an empty file under the name
+    partial.replace(path)
+
+
+def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> Report:
+    """Whether the ledger is as it was written, by its own lines, by Git, and by the runs there are.
+
+    A line that was removed, moved or edited is named by its number, as ``ledger.jsonl line 3``.
+
+    Args:
+        root: the top folder, of whose Git history each version of the file must be the beginning of the next.
+        evidence: runs that must have a line, which must hold their evidence: the current ones, as a rule.
+
+    Raises:
+        LedgerError: the file is there and cannot be read.
+    """
+    report = Report()
+    data, there = _read(path), path.exists()
+    chain = read_chain(data, path.name)
+    report.findings += chain.findings
+    report.checked["ledger lines"] = len(rows_of(data))
+    if there:
+        report += _check_runs(path.name, chain.lines, chain.unreadable, evidence)
+    elif evidence:
+        report.findings.append(Finding("missing", path.name, f"is not there, with a line for each run; {_TRACK}"))
+    if there and data and not chain.lines:
+        return report + Report(unchecked=[Unchecked(path.name, "no line can be read, to compare with Git's history")])
+    return report + _check_history(path, root, data, {finding.where for finding in chain.findings})
+
+
+def _check_runs(name: str, lines: Mapping[int, Line], unreadable: bool, evidence: Sequence[Evidence]) -> Report:
+    report = Report()
+    of = {line.fingerprint: line for line in reversed([*lines.values()])}
+    for each in evidence:
+        run, line = f"{for_line(each.name)}, fingerprint {each.fingerprint}", of.get(each.fingerprint)
+        if line is None and unreadable:
+            report.unchecked.append(Unchecked(name, f"the line of {run}, may be one that is not as it was written"))
+        elif line is None:
+            report.findings.append(Finding("missing", name, f"has no line for {run}; {_TRACK}"))
+        elif (line.name, line.evidence_sha256) != (each.name, digest := evidence_digest(each)):
+            there = f"{for_line(line.name)}, {line.evidence_sha256}"
+            what = f"speaks of other evidence ({there}) than is here of {run} ({digest})"
+            report.findings.append(Finding("bytes", f"{name} line {line.n}", what))
+        report.checked["runs"] += 1
+    return report
+
+
+def _check_history(path: Path, root: Path, data: bytes, told: set[str]) -> Report:
+    """What Git knows better than the file; what the file has ``told`` already is not told again."""
+    past = history(root, path, data.replace(b"\r\n", b"\n"))
+    if past is None:
+        why = "no commit holds it to compare with: lines removed from its end, or all written again, leave no trace"
+        return Report(unchecked=[Unchecked(path.name, why)])
+    report = Report(findings=[each for each in past.findings if each.where not in told])
+    report.checked["ledger versions"] = past.versions
+    for run in past.left_out.values():
+        what = f"has no such line for {for_line(run.name)}, fingerprint {run.fingerprint}, as a merged branch has"
+        report.findings.append(Finding("missing", path.name, f"{what}; {_TRACK}"))
+    if past.shallow:
+        why = "this clone has the newest commits only; run 'git fetch --unshallow' to compare older versions"
+        report.unchecked.append(Unchecked(path.name, why))
+    return report

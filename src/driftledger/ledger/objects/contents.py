@@ -1,0 +1,228 @@
+"""The bytes of DVC outputs, wherever they are: by MD5 alone, so that what the workspace holds now does not matter.
+
+A run of last year is read from the DVC cache, from the remote or from Git history, and its files may be anywhere but at
+their paths. Nothing is believed to be what its name says: every file is hashed before it is handed out.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from driftledger.core.canonical import md5_file, sha256_bytes
+from driftledger.core.errors import LedgerError
+from driftledger.core.paths import Layout
+from driftledger.ledger.lock import LockedFile
+from driftledger.ledger.objects.blobs import git_blob, git_paths
+from driftledger.ledger.objects.fetching import pull
+from driftledger.ledger.objects.manifests import FOLDER, manifest_md5, parse_manifest
+
+
+class Contents:
+    """Finds the bytes of DVC outputs by their MD5: in DVC's cache, at their paths, in Git history, in the remote.
+
+    One that lives as long as a command does: a file that has not changed since is not hashed again.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.unfetched: str | None = None
+        """Why the last :meth:`fetch` could not ask the remote, as DVC or the service says it."""
+        self._known: dict[Path, tuple[tuple[int, ...], str]] = {}
+        self._manifests: dict[str, dict[str, str]] = {}
+        self._blobs: dict[str, Path | None] = {}
+
+    def manifest(self, locked: LockedFile) -> dict[str, str]:
+        """Relative path → MD5 of every file of a folder; ``{"": md5}`` for a file.
+
+        Raises:
+            LedgerError: the folder's manifest is neither cached nor that of the folder at its path.
+        """
+        if not locked.md5.endswith(FOLDER):
+            return {"": locked.md5}
+        if locked.md5 not in self._manifests:
+            found = self._cached_manifest(locked.md5) or self._manifest_here(locked)
+            if found is None:
+                raise LedgerError(
+                    f"which files {locked.path} had is known neither to DVC's cache nor here (md5 {locked.md5}); "
+                    "run 'dvc fetch'"
+                )
+            self._manifests[locked.md5] = found
+        return self._manifests[locked.md5]
+
+    def path(self, md5: str, near: str | None = None) -> Path | None:
+        """A file that really has this MD5, or None.
+
+        Args:
+            near: the path, relative to the top folder, at which it was written: a file there is taken too, and Git
+                history is searched for it.
+        """
+        cached = self.cached(md5)
+        if cached is not None and self.md5_of(cached) == md5.removesuffix(FOLDER):
+            return cached
+        if near is None:
+            return None
+        here = self.root / near
+        return here if here.is_file() and self.md5_of(here) == md5 else self._from_git(md5, near)
+
+    def cached(self, md5: str) -> Path | None:
+        """Where DVC's cache keeps the object called so, whatever it holds; None where it has none."""
+        if self._repo is None:
+            return None
+        path = Path(self._repo.cache.local.oid_to_path(md5))
+        return path if path.is_file() else None
+
+    def md5_of(self, path: Path) -> str:
+        """Hex MD5 of a file, hashed once for as long as it stays as it is."""
+        stat = path.stat()
+        state = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        known = self._known.get(path)
+        if known is None or known[0] != state:
+            known = self._known[path] = (state, md5_file(path))
+        return known[1]
+
+    def fetch(self, locked: Sequence[LockedFile]) -> list[LockedFile]:
+        """Fetch what is not at hand from the DVC remote, in one transfer.
+
+        Returns:
+            What could still not be had: no remote, no network (``unfetched`` says why), or nothing there.
+        """
+        absent = [each for each in locked if not self.has(each)]
+        if absent and self._repo is None:
+            self.unfetched = f"{self.root} is no DVC project"
+        elif absent:
+            manifests, self.unfetched = pull(self._repo, absent)
+            self._manifests |= manifests
+        return [each for each in absent if not self.has(each)]
+
+    def has(self, locked: LockedFile) -> bool:
+        """Whether every byte of an output is at hand."""
+        try:
+            manifest = self.manifest(locked)
+        except LedgerError:
+            return False
+        return all(self.path(md5, beneath(locked.path, name)) is not None for name, md5 in manifest.items())
+
+    def fits(self, locked: LockedFile) -> bool:
+        """Whether every byte is at hand, and size and number of files are as they were locked."""
+        return self.has(locked) and self.measured(locked) == locked
+
+    def measured(self, locked: LockedFile) -> LockedFile:
+        """The same, with size and number of files as they are.
+
+        Raises:
+            LedgerError: something of it is not at hand.
+        """
+        files = [self._at_hand(locked, name, md5) for name, md5 in self.manifest(locked).items()]
+        return _locked(locked.path, locked.md5, files)
+
+    def locked_here(self, path: str) -> LockedFile | None:
+        """The file or folder at a path as it is now, as DVC would lock it; None where there is none."""
+        top = self.root / path
+        if top.is_file():
+            return _locked(path, self.md5_of(top), [top])
+        found = self.folder_here(path)
+        return _locked(path, manifest_md5(found), [top / name for name in found]) if found else None
+
+    def folder_here(self, path: str) -> dict[str, str]:
+        """Relative path → MD5 of every file in a folder as it is now, less what ``.dvcignore`` leaves out."""
+        top = self.root / path
+        files = [Path(folder) / name for folder, _, names in os.walk(top) for name in names]
+        return {
+            file.relative_to(top).as_posix(): self.md5_of(file)
+            for file in sorted(files)
+            if file.is_file() and not self._is_ignored(file)
+        }
+
+    def materialise(self, locked: LockedFile, target: Path) -> None:
+        """Set up exactly these bytes at ``target``, a file or folder that must not be there yet, for reading alone.
+
+        The files are links to where the bytes are, or copies where the disk has no links: do not write to them.
+
+        Raises:
+            LedgerError: something of it is not at hand; :meth:`fetch` it first.
+        """
+        for name, md5 in self.manifest(locked).items():
+            path = self._at_hand(locked, name, md5)
+            link = target / name if name else target
+            link.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                link.symlink_to(path.resolve())
+            except OSError:
+                shutil.copyfile(path, link)
+
+    @property
+    def cache_folder(self) -> Path | None:
+        """The top folder of DVC's cache, as its configuration has it; None outside of DVC."""
+        return None if self._repo is None else Path(self._repo.cache.local_cache_dir)
+
+    def _at_hand(self, locked: LockedFile, name: str, md5: str) -> Path:
+        where = beneath(locked.path, name)
+        path = self.path(md5, where)
+        if path is None:
+            raise LedgerError(
+                f"the bytes of {where} (md5 {md5}) are not at hand; run 'dvc fetch', or restore them where they "
+                "were stored"
+            )
+        return path
+
+    def _cached_manifest(self, md5: str) -> dict[str, str] | None:
+        path = self.path(md5)
+        return None if path is None else parse_manifest(path.read_bytes())
+
+    def _manifest_here(self, locked: LockedFile) -> dict[str, str] | None:
+        """The manifest of the folder at its path, if that still is the folder which was locked."""
+        found = self.folder_here(locked.path)
+        return found if found and manifest_md5(found) == locked.md5 else None
+
+    def _is_ignored(self, file: Path) -> bool:
+        return self._repo is not None and bool(self._repo.dvcignore.is_ignored_file(str(file)))
+
+    def _from_git(self, md5: str, near: str) -> Path | None:
+        """A file that Git holds, written beside the call store: Git has no files of old contents."""
+        if near not in self._ever_in_git:
+            return None
+        if md5 not in self._blobs:
+            data = git_blob(self.root, near, md5)
+            self._blobs[md5] = None if data is None else _put(Layout(self.root).state / "contents", data)
+        return self._blobs[md5]
+
+    @cached_property
+    def _ever_in_git(self) -> frozenset[str]:
+        return git_paths(self.root)
+
+    @cached_property
+    def _repo(self) -> Any:
+        """DVC's own view of the checkout; None where ``root`` is not the top of one."""
+        if not (self.root / ".dvc").is_dir():
+            return None
+        from dvc.exceptions import DvcException  # which takes a while to import
+        from dvc.repo import Repo
+
+        try:
+            return Repo(str(self.root))
+        except DvcException as error:
+            raise LedgerError(f"DVC cannot open {self.root} ({error!s:.200}); mend .dvc/config") from None
+
+
+def beneath(path: str, name: str) -> str:
+    """The path of a file of an output; ``name`` is empty where the output is the file itself."""
+    return f"{path}/{name}" if name else path
+
+
+def _locked(path: str, md5: str, files: Sequence[Path]) -> LockedFile:
+    nfiles = len(files) if md5.endswith(FOLDER) else None
+    return LockedFile(path=path, md5=md5, size=sum(file.stat().st_size for file in files), nfiles=nfiles)
+
+
+def _put(folder: Path, data: bytes) -> Path:
+    """Keep ``data`` under a name that is its hash."""
+    path = folder / sha256_bytes(data)
+    if not path.is_file() or path.read_bytes() != data:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+        partial.write_bytes(data)
+        partial.replace(path)
+    return path

@@ -1,0 +1,60 @@
+"""From a DVC remote into DVC's cache, by MD5: no commit has to be checked out for it."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from driftledger.ledger.lock import LockedFile
+from driftledger.ledger.objects.manifests import manifest_md5, parse_manifest
+
+
+class Pulled(NamedTuple):
+    """What came of asking a remote."""
+
+    manifests: dict[str, dict[str, str]]
+    """MD5 of a folder → its files, also of a folder that DVC left out since the remote has not all of them."""
+    reason: str | None = None
+    """Why the remote could not be asked; None where it could, whatever it has."""
+
+
+def pull(repo: Any, absent: Iterable[LockedFile]) -> Pulled:
+    """Fetch outputs from the default remote in one transfer, each file checked as it comes in.
+
+    Args:
+        repo: DVC's ``Repo``.
+    """
+    from dvc.config import NoRemoteError
+    from dvc_data.hashfile.hash_info import HashInfo
+
+    cache, manifests = repo.cache.local, dict[str, dict[str, str]]()
+    asked = [each.md5 for each in absent]
+    try:
+        remote = repo.cloud.get_remote_odb()
+        manifests = _manifests((cache, remote), [md5 for md5 in asked if HashInfo("md5", md5).isdir])
+        # DVC takes no folder for its files: it is asked for both.
+        wanted = {*asked, *(md5 for files in manifests.values() for md5 in files.values())}
+        infos = {HashInfo("md5", md5) for md5 in wanted}
+        repo.cloud.transfer(remote, cache, infos, cache_odb=cache, verify=True)
+    except NoRemoteError:
+        return Pulled(manifests, "no default DVC remote is set; see 'dvc remote add --default'")
+    except Exception as error:  # of whatever library speaks the remote's protocol, some of which share no base
+        return Pulled(manifests, f"{type(error).__name__}: {error!s:.300}")
+    return Pulled(manifests)
+
+
+def _manifests(stores: Iterable[Any], folders: list[str]) -> dict[str, dict[str, str]]:
+    """The manifests of these folders, those that a store has whole."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def manifest(md5: str) -> dict[str, str] | None:
+        for store in stores:
+            try:
+                files = parse_manifest(store.fs.cat_file(store.oid_to_path(md5)))
+            except FileNotFoundError:
+                continue
+            if files is not None and manifest_md5(files) == md5:
+                return files
+        return None
+
+    with ThreadPoolExecutor(8) as pool:
+        found = pool.map(manifest, folders)
+        return {md5: files for md5, files in zip(folders, found, strict=True) if files is not None}

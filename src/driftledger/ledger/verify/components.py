@@ -1,0 +1,146 @@
+"""The version of a component that a record speaks of, as far as it can be had here.
+
+No other version will do: what another one gives proves nothing. Nothing is loaded to find out.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, cast
+
+from pydantic import ValidationError
+
+from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.components.card import ComponentCard
+from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.remote.component import NEVER_TWICE, RemoteComponent
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError, DriftledgerError
+from driftledger.core.escaping import for_line
+from driftledger.core.registry import PROVIDERS, provider_class
+from driftledger.core.strict import explain
+from driftledger.project.project import Project
+from driftledger.project.settings import Entry, Settings
+
+Section = Literal["models", "generators", "encoders"]
+
+_ROLES = {"models": "model", "generators": "generator", "encoders": "encoder"}
+_DANGEROUS = ("allow_pickle", "trust_remote_code")
+"""What a record alone must not switch on: an entry of params.yaml has to allow it."""
+
+
+class NotAtHand(NamedTuple):
+    """Why a component of the recorded version cannot be had here, as a sentence that names it."""
+
+    why: str
+
+
+class Components:
+    """The versions that were asked for, each looked for once."""
+
+    def __init__(self, settings: Settings | None) -> None:
+        self._settings = settings
+        self._found: dict[tuple[Section, str], Component | NotAtHand] = {}
+
+    @classmethod
+    def of(cls, project: Project) -> "Components":
+        """Those of a project. Without a ``params.yaml`` that can be read, what needs no entry in it is left."""
+        try:
+            return cls(project.settings)
+        except ConfigError:
+            return cls(None)
+
+    def model(self, card: ComponentCard) -> Model | NotAtHand:
+        return cast(Model | NotAtHand, self._get(card, "models"))
+
+    def generator(self, card: ComponentCard) -> Generator | NotAtHand:
+        return cast(Generator | NotAtHand, self._get(card, "generators"))
+
+    def encoder(self, card: ComponentCard) -> Encoder | NotAtHand:
+        return cast(Encoder | NotAtHand, self._get(card, "encoders"))
+
+    def _get(self, card: ComponentCard, section: Section) -> Component | NotAtHand:
+        key = section, sha256_of(card.to_dict())
+        if key not in self._found:
+            self._found[key] = at_hand(card, self._settings, section)
+        return self._found[key]
+
+
+def at_hand(card: ComponentCard, settings: Settings | None, section: Section) -> Component | NotAtHand:
+    """The component of exactly the recorded fingerprint, or why there is none.
+
+    It has the recorded settings. Those that are in no fingerprint, such as where its weights are, come from an entry of
+    ``params.yaml``: from the one of the recorded name, else from any of the same provider; what needs none of these is
+    built from the record alone. A branch of the hub is not resolved: the recorded commit is taken. A service is never
+    at hand: the version behind its name is not ours to have.
+    """
+    who = f"{_ROLES[section]} {for_line(card.name)}"
+    if card.provider not in PROVIDERS[section]:
+        return NotAtHand(f"{who}: there is no provider {for_line(card.provider)!r:.80} here")
+    cls = cast(type[Component], provider_class(section, card.provider))
+    if issubclass(cls, RemoteComponent):
+        return NotAtHand(f"{who}: {NEVER_TWICE}")
+    if cls.version != card.version:
+        return NotAtHand(
+            f"{who}: its provider is of version {cls.version} here, and was of version {for_line(card.version)}"
+        )
+    reasons = []
+    for given in _candidates(card, cls, settings, section):
+        found = _built(card, cls, given)
+        if not isinstance(found, NotAtHand):
+            return found
+        reasons.append(found.why)
+    return NotAtHand(f"{who}: {for_line(reasons[0])}")
+
+
+def _candidates(
+    card: ComponentCard, cls: type[Component], settings: Settings | None, section: Section
+) -> Iterator[dict[str, Any]]:
+    """Settings that may give the recorded fingerprint, the likeliest first."""
+    catalogue: Mapping[str, Entry] = getattr(settings, section) if settings else {}
+    named_first = sorted(catalogue.items(), key=lambda item: item[0] != card.name)
+    entries = [entry.settings() for _, entry in named_first if entry.provider == card.provider]
+    recorded = {key: value for key, value in card.settings.items() if key not in cls.operational()}
+    weights = card.identity.get("weights")
+    repository = weights.get("repository") if isinstance(weights, dict) else None
+    for entry in entries:
+        given = {key: value for key, value in entry.items() if key in cls.operational()}
+        if repository is not None and given.get("path") != repository:
+            continue
+        commit = {"revision": weights["commit"]} if repository is not None and weights else {}
+        if all(not recorded.get(setting) or entry.get(setting) for setting in _DANGEROUS):
+            yield given | commit | recorded
+    yield recorded
+
+
+def _built(card: ComponentCard, cls: type[Component], given: Mapping[str, Any]) -> Component | NotAtHand:
+    try:
+        component = cls.model_validate(given)
+        if component.fingerprint == card.fingerprint:
+            return component
+        return NotAtHand(_difference(component, card))
+    except ValidationError as error:
+        missing = [str(each["loc"][0]) for each in error.errors() if each["type"] == "missing"]
+        if missing:
+            return NotAtHand(f"no entry of params.yaml says its {missing[0]}")
+        return NotAtHand(explain(error, "its recorded settings are none that its provider takes here"))
+    except (DriftledgerError, OSError) as error:
+        return NotAtHand(str(error))
+
+
+def _difference(component: Component, card: ComponentCard) -> str:
+    """What of the recorded version is another here."""
+    here, recorded = _flat(component.spec["identity"]), _flat(card.identity)
+    changed = sorted(key for key in here.keys() | recorded.keys() if here.get(key) != recorded.get(key))
+    if not changed:
+        return f"its record does not fit its own fingerprint {card.fingerprint[:12]}"
+    if changed[0].startswith("weights") and isinstance(component, CheckpointComponent):
+        return f"its weights at {component.path} are not those of fingerprint {card.fingerprint[:12]}"
+    key = changed[0]
+    return f"its {key} is {here.get(key)!r:.80} here, and was {recorded.get(key)!r:.80}"
+
+
+def _flat(value: Any, path: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {path: value}
+    return {
+        key: leaf for name, inner in value.items() for key, leaf in _flat(inner, f"{path}.{name}".lstrip(".")).items()
+    }

@@ -1,0 +1,133 @@
+"""Two versions of a score file or of its rows, value by value: what is stored, and what the records give."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from driftledger.core.escaping import for_line
+from driftledger.core.files import Record
+
+Place: TypeAlias = tuple[str, ...]
+"""Where a value stands: ``("metrics", "gc_at_5")``."""
+
+RELATIVE, ABSOLUTE = 1e-4, 1e-6
+"""How far a number may be off that was seen through weights: torch gives other last bits on another processor, and in
+sums of many terms these reach the fifth digit. Embedded encoders give the same bits everywhere."""
+
+_LONGEST = 80
+
+
+class Difference(NamedTuple):
+    """One value that is not what the records give."""
+
+    place: Place
+    what: str
+
+    @property
+    def where(self) -> str:
+        return for_line(".".join(self.place))
+
+
+class Compared(NamedTuple):
+    """What differs, and how many numbers were looked at."""
+
+    differences: list[Difference]
+    numbers: int
+
+
+class _Nothing:
+    """Stands where one of the two has no value."""
+
+
+_NOTHING = _Nothing()
+
+
+def compare(
+    stored: Record, made: Record, *, exact: bool, leave_out: Callable[[Place], bool] = lambda place: False
+) -> Compared:
+    """Every value that differs.
+
+    Args:
+        exact: whether numbers must be equal; else they may be off by :data:`RELATIVE` of the larger one or by
+            :data:`ABSOLUTE`.
+        leave_out: what is not looked at.
+    """
+    before, after = _flat(stored.to_dict()), _flat(made.to_dict())
+    found, numbers = [], 0
+    for place in dict.fromkeys((*before, *after)):
+        if leave_out(place):
+            continue
+        one, other = before.get(place, _NOTHING), after.get(place, _NOTHING)
+        numbers += isinstance(one, int | float) and not isinstance(one, bool)
+        if not _equal(one, other, exact=exact):
+            found.append(Difference(place, _said(one, other)))
+    return Compared(found, numbers)
+
+
+def compare_rows(
+    stored: Sequence[Record],
+    made: Sequence[Record],
+    key: Callable[[Record], str],
+    *,
+    exact: bool,
+    leave_out: Callable[[Place], bool] = lambda place: False,
+) -> Compared:
+    """The first value of each row that differs, rows that are only on one side, and another order of the same rows."""
+    names, expected = [key(row) for row in stored], [key(row) for row in made]
+    if names != expected:
+        return Compared(_other_rows(names, expected), 0)
+    found, numbers = [], 0
+    for name, one, other in zip(names, stored, made, strict=True):
+        compared = compare(one, other, exact=exact, leave_out=leave_out)
+        numbers += compared.numbers
+        if compared.differences:
+            first, *more = compared.differences
+            rest = f"; and {len(more)} more of this row" if more else ""
+            found.append(Difference((name, *first.place), first.what + rest))
+    return Compared(found, numbers)
+
+
+def _other_rows(names: Sequence[str], expected: Sequence[str]) -> list[Difference]:
+    found = [Difference((name,), "its row is missing") for name in expected if name not in names]
+    found += [Difference((name,), "has a row, and the records give none") for name in names if name not in expected]
+    return found or [Difference(("rows",), "their order is not that of the records, or one stands there twice")]
+
+
+def _flat(value: Any, place: Place = ()) -> dict[Place, Any]:
+    if isinstance(value, Mapping):
+        inner = [(str(name), each) for name, each in value.items()]
+    elif isinstance(value, list):
+        inner = [(str(index), each) for index, each in enumerate(value)]
+    else:
+        return {place: value}
+    return {path: leaf for name, each in inner for path, leaf in _flat(each, (*place, name)).items()}
+
+
+def _equal(one: Any, other: Any, *, exact: bool) -> bool:
+    if not exact and isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    return type(one) is type(other) and bool(one == other)
+
+
+def _said(one: Any, other: Any) -> str:
+    if one is _NOTHING:
+        return f"nothing is stored, the records give {_shown(other)}"
+    if other is _NOTHING:
+        return f"{_shown(one)} is stored, the records give nothing"
+    if isinstance(one, float) and isinstance(other, float):
+        return "{} is stored, the records give {}".format(*_digits(one, other))
+    return f"{_shown(one)} is stored, the records give {_shown(other)}"
+
+
+def _digits(one: float, other: float) -> tuple[str, str]:
+    """Two numbers with as few digits as tell them apart, but four at least."""
+    for digits in range(4, 17):
+        short = f"{one:.{digits}g}", f"{other:.{digits}g}"
+        if short[0] != short[1]:
+            return short
+    return repr(one), repr(other)
+
+
+def _shown(value: Any) -> str:
+    text = for_line(str(value)) if isinstance(value, str) else repr(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -1,0 +1,1 @@
+"""A checkout: its settings, its presets and its components as DVC saw them."""
