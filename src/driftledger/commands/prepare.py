@@ -1,14 +1,13 @@
 """What a user asks before and between runs: what is still to do, and sheets to fill in. No service is called."""
 
 from collections.abc import Callable
-from itertools import product
 
 from driftledger.benchmarks.fidelity.ratings import RUBRIC, ToRate
 from driftledger.benchmarks.fidelity.ratings import write_sheet as write_ratings_sheet
 from driftledger.benchmarks.genception.records import ChainRecord
 from driftledger.collect.call_result import Result
 from driftledger.collect.call_store import CallStore
-from driftledger.collect.plan import Plan, PlannedCalls, expected_of
+from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.steps import Ask, Call, Draw
 from driftledger.collect.walk import stored_in, walk
 from driftledger.commands.stages.genception import chain_protocol
@@ -18,47 +17,35 @@ from driftledger.components.models.human_sheet import SHEET
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import read_jsonl
-from driftledger.core.types import Conversation, Turn
 from driftledger.project.project import Project
-from driftledger.project.workload import Answers, Selection
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:
-    """What the selected chains would still ask of each selected model and generator, without asking."""
-    settings, run, selection = project.settings, project.settings.run, Selection(project)
-    models = {name: settings.model(name) for name in run.models}
-    generators = {name: settings.generator(name) for name in run.generators}
-    judge = settings.model(run.judge) if settings.needs_judge else None
+    """What the selected runs would still ask of each selected component, without asking."""
+    settings, run = project.settings, project.settings.run
     with project.store() as store:
         plan = Plan(store)
-        for (name, model), (drawing, generator) in product(models.items(), generators.items()):
-            for _, _, chain, samples in selection.chains((name, drawing), model, generator):
-                plan.add_chains(chain, samples)
-        for name, model in models.items():
-            for _, describing, samples in selection.descriptions(name, model):
-                plan.add_descriptions(describing, samples)
-        for name, model in models.items():
-            for asked in selection.answers(name, model, judge):
-                _plan_answers(plan, asked)
-        found = {f"models.{name}": plan.of(model) for name, model in models.items()}
-        found |= {f"generators.{name}": plan.of(generator) for name, generator in generators.items()}
-        return found | ({f"judge {run.judge}": plan.of(judge)} if judge is not None else {})
+        for work in selected_work(project):
+            _count(project, work, plan)
+        found = {f"models.{name}": plan.of(settings.model(name)) for name in run.models}
+        found |= {f"generators.{name}": plan.of(settings.generator(name)) for name in run.generators}
+        judge = settings.model(run.judge)
+        return found | ({f"judge {run.judge}": plan.of(judge)} if settings.needs_judge else {})
 
 
-def _plan_answers(plan: Plan, asked: Answers) -> None:
-    """Count the answers, and their gradings where a judge has to grade them."""
-    protocol, judging = asked.protocol, asked.judging
-    for question in asked.questions:
-        for variant in range(protocol.variants):
-            answer = plan.add_one(protocol.run(question, variant))
-            if judging is None:
-                continue
-            for repeat in range(judging.gradings):
-                if answer is not None:
-                    plan.add_one(judging.run(question, answer, repeat))
-                else:
-                    unknown = Conversation((Turn("user", (judging.prompt,)),))
-                    plan.of(judging.judge).add(1, expected_of(judging.judge, unknown))
+def _count(project: Project, work: Work, plan: Plan) -> None:
+    """Count a line of flow; what comes after calls that are still to be made is counted at most."""
+    complete = True
+    for stage in work.spec.collects:
+        collecting = work.collecting(project, stage.name, work.done if complete else {})
+        try:
+            if not complete:
+                raise NotStoredError(collecting.uncounted())
+            work.done[stage.name] = collecting.run(plan.run)
+        except NotStoredError as error:
+            complete = False
+            for each in error.rest:
+                plan.add(*each)
 
 
 def human_sheet(project: Project, dataset: str, model: str, generator: str | None = None) -> str:

@@ -1,9 +1,11 @@
 """The version of a component, as a record of what it did names it."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from driftledger.components.base import Component
 from driftledger.core.files import Record
+
+if TYPE_CHECKING:
+    from driftledger.components.base import Component
 
 
 class ComponentCard(Record):
@@ -17,5 +19,5 @@ class ComponentCard(Record):
     identity: dict[str, Any]
 
     @classmethod
-    def of(cls, name: str, component: Component) -> "ComponentCard":
+    def of(cls, name: str, component: "Component") -> "ComponentCard":
         return cls(name=name, fingerprint=component.fingerprint, **component.spec)

@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from driftledger.core.errors import LedgerError
-from driftledger.core.paths import LOCK, LOCKS
+from driftledger.benchmarks.registry import LOCK, lock_files
 from driftledger.core.yaml_text import load_yaml
 
 
@@ -66,7 +66,7 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
 
 def locks_here(root: Path) -> dict[str, bytes]:
     """The bytes of each lock that is there, by its path relative to ``root``."""
-    return {file: (root / file).read_bytes() for file in LOCKS if (root / file).is_file()}
+    return {file: (root / file).read_bytes() for file in lock_files() if (root / file).is_file()}
 
 
 def parse_lock(data: bytes, where: str) -> dict[str, LockEntry]:

@@ -41,7 +41,7 @@ def drawn_images(chain: Path, records: Sequence[ChainRecord]) -> Drawn:
     }
 
 
-def looked_at(samples: Sequence[Sample], drawn: Drawn, iterations: int) -> list[list[ImageFile]]:
+def shown_images(samples: Sequence[Sample], drawn: Drawn, iterations: int) -> list[list[ImageFile]]:
     """What :func:`measure` encodes: the originals, then what each iteration drew."""
     drawings = [
         [drawn[samples[index].id, t] for index in reached]
@@ -59,7 +59,7 @@ def measure(
     features: FeatureStore | None = None,
 ) -> Drift:
     """Encode every original and every drawn image once, with one batch of them decoded at a time."""
-    images = looked_at(samples, drawn, iterations)
+    images = shown_images(samples, drawn, iterations)
     originals, *drawings = (encode_images(encoder, some, features) for some in images)
     similarities = np.full((len(samples), iterations), np.nan)
     frechet: dict[str, list[float]] = {category: [] for category in sorted(set(categories))}

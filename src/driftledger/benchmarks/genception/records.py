@@ -1,20 +1,20 @@
-"""The files of chains: every iteration of every sample, and what they were made with."""
+"""The records of chains: every iteration of every sample."""
 
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
-from driftledger.components.card import ComponentCard
-from driftledger.core.files import Record
-from driftledger.core.types import Outcome, Reading
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
+from driftledger.core.seeds import derive_seed
+from driftledger.core.types import Reading
 
 
-class ChainRecord(Record):
-    """A line of a chain's ``records.jsonl``: one sample's iteration ``t``, describe and generate together."""
+class ChainRecord(CollectedRecord):
+    """One sample's iteration ``t``, describe and generate together."""
 
     sample: str
     t: int = Field(ge=1)
-    outcome: Outcome
     description: str | None = None
     image: str | None = None
     image_sha256: str | None = None
@@ -31,20 +31,17 @@ class ChainRecord(Record):
     """What was unusual about how the calls were made, e.g. in a smaller batch than the fingerprint says."""
     error: str | None = None
 
+    @property
+    def unit(self) -> str:
+        return self.sample
 
-class ChainCard(Record):
-    """A chain's ``components.json``: everything that its records stand on."""
+    @property
+    def place(self) -> str:
+        return f"sample {self.sample}, t = {self.t}"
 
-    dataset: str
-    dataset_digest: str
-    model: ComponentCard
-    generator: ComponentCard
-    iterations: int
-    describe_prompt: str
-    max_tokens: int | None = None
-    """How long a description may be; None is the model's own limit."""
-    generate_prompt: str
-    seed: int
+    @property
+    def drawn(self) -> tuple[str, str] | None:
+        return None if self.image is None else (self.image, self.image_sha256 or "none")
 
 
 def generation_prompt(template: str, description: str | None) -> str:
@@ -52,50 +49,17 @@ def generation_prompt(template: str, description: str | None) -> str:
     return template.replace("{description}", description or "")
 
 
-class ScoreInputs(Record):
-    """What a score file's numbers were computed from."""
-
-    dataset_digest: str
-    records_sha256: str
-    chain: ChainCard
-    encoder: ComponentCard
-    settings: dict[str, Any]
-
-
-class ScoreFile(Record):
-    """``reports/scores/<benchmark>/…json``: numbers, how many samples are behind them, and what went in."""
-
-    benchmark: str
-    dataset: str
-    model: str
-    generator: str
-    encoder: str
-    metrics: dict[str, FiniteFloat]
-    by_category: dict[str, dict[str, FiniteFloat]]
-    by_group: dict[str, dict[str, FiniteFloat]]
-    groups: dict[str, list[str]]
-    curve: list[dict[str, FiniteFloat]]
-    """One row per t, for step charts and ``dvc plots``."""
-    failures: dict[str, int]
-    """Outcome → how many chains it ended before T."""
-    scored: int
-    total: int
-    coverage: FiniteFloat
-    absent: dict[str, str]
-    """What could not be computed, and why."""
-    served: dict[str, dict[str, int]] = Field(default_factory=dict)
-    """``model`` and ``generator`` → what their services said they were, and how many calls each version answered."""
-    flags: list[str] = Field(default_factory=list)
-    """What a reader of the numbers must know: versions that changed midway, descriptions that were cut off."""
-    inputs: ScoreInputs
-
-
-class SampleScore(Record):
-    """A line of ``….samples.jsonl``: one sample's values; None where its chain did not get that far."""
-
-    sample: str
-    category: str
-    similarity: list[FiniteFloat | None]
-    gc: list[FiniteFloat | None]
-    outcome: Outcome
-    """Of the last iteration that was tried."""
+def check_chains(records: Sequence[ChainRecord], card: CollectedCard, parents: Mapping[str, str]) -> Iterator[Linked]:
+    """Every record of a chain follows the one before it, from a seed of its own."""
+    seed, dataset = card.protocol["seed"], card.keys["dataset"]
+    for sample, chain in groupby(records, key=lambda record: record.sample):
+        parent = parents.get(sample)
+        for t, record in enumerate(chain, 1):
+            if record.t != t or record.image not in (None, f"images/{sample}/{t}.png"):
+                yield Linked(record.place, f"this is record {t} of its chain, or another's image")
+            if parents and record.parent_sha256 != parent:
+                before = "the sample's image" if record.t == 1 else f"the image at t = {record.t - 1}"
+                yield Linked(record.place, f"its parent_sha256 is not that of {before}")
+            if record.seed != derive_seed(seed, dataset, sample, record.t):
+                yield Linked(record.place, "its seed is not the one that follows from run.seed")
+            parent = record.image_sha256

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,7 +30,10 @@ class PublishedCode(BaseModel):
 
 
 class Published(Record):
-    """What a line says of a run, wherever in the chain it stands."""
+    """What a line says of a run, wherever in the chain it stands. The format of lines is the first one."""
+
+    SCHEMA: ClassVar[int] = 1
+    schema_: int = Field(default=1, alias="schema", ge=1, le=1)
 
     name: str
     fingerprint: _Sha256

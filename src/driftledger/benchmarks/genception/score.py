@@ -1,96 +1,90 @@
-"""The scoring half: how far each chain has drifted from its first image, seen through one encoder."""
+"""The scoring half: how similar each chain stays to its first image, seen through one encoder."""
 
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from driftledger.benchmarks.genception.features import drawn_images, measure
 from driftledger.benchmarks.genception.flags import flags, served_versions
-from driftledger.benchmarks.genception.records import ChainCard, ChainRecord, SampleScore, ScoreFile, ScoreInputs
+from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.genception.summary import Summary, means_of
-from driftledger.benchmarks.settings import GenCeption
-from driftledger.collect.feature_store import FeatureStore
-from driftledger.components.base import Encoder
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.runner import Scored, ToScore
+from driftledger.benchmarks.score import Inputs, Point, Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.core.paths import Combination
 from driftledger.core.types import Float64, Sample
 from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
 from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.drift import gc_at
 
 
-def score(
-    dataset: Path,
-    chain: Path,
-    combination: Combination,
-    encoder: Encoder,
-    settings: GenCeption,
-    seed: int,
-    features: FeatureStore | None = None,
-) -> tuple[ScoreFile, list[SampleScore]]:
-    """Score the chains in folder ``chain``, which started from the samples in folder ``dataset``.
-
-    Args:
-        features: where what the encoder saw is found and kept; without, it looks at everything.
+def score(given: ToScore, scoring: GenCeptionScoring) -> Scored:
+    """Score a folder of chains.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
     """
+    dataset, chain, encoder = given.folders["dataset"], given.folders["chain"], given.encoder
+    if encoder is None:
+        raise ValueError("chains are seen through an encoder")
     card = read_json(dataset / "dataset.json", DatasetCard)
+    about = read_json(chain / CARD, CollectedCard)
     samples = read_samples(dataset)
-    records = read_jsonl(chain / "records.jsonl", ChainRecord)
+    records = read_jsonl(chain / RECORDS, ChainRecord)
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     last = {record.sample: record for record in records}
-    _check_coverage(samples, last, settings)
+    iterations = scoring.iterations
+    _check_coverage(samples, last, iterations, given.min_coverage)
 
-    drift = measure(samples, categories, drawn_images(chain, records), encoder, settings.iterations, features)
+    drift = measure(samples, categories, drawn_images(chain, records), encoder, iterations, given.features)
     per_sample = _per_sample(drift.similarities)
     summary = means_of(per_sample, categories, card.groups)
     frechet = _frechet_summary(drift.frechet, encoder.frechet_name, card.groups)
-    intervals = _intervals(per_sample, categories, settings, seed)
-    reached = int(np.isfinite(per_sample[f"gc_at_{settings.iterations}"]).sum())
-    score_file = ScoreFile(
+    metrics = summary.overall | frechet.overall | _intervals(per_sample, categories, scoring)
+    reached = int(np.isfinite(per_sample[f"gc_at_{iterations}"]).sum())
+    scored = Score(
         benchmark="genception",
-        dataset=card.name,
-        model=combination.model,
-        generator=combination.generator,
-        encoder=combination.encoder,
-        metrics=summary.overall | frechet.overall | intervals,
-        by_category=_merge(summary.by_category, frechet.by_category),
-        by_group=_merge(summary.by_group, frechet.by_group),
-        groups=card.groups,
-        curve=_curve(summary.overall | frechet.overall | intervals, encoder.frechet_name, settings.iterations),
-        failures=dict(sorted(_failures(samples, last, settings.iterations).items())),
+        keys=dict(given.keys),
+        components={**about.components, "encoder": ComponentCard.of(given.keys["encoder"], encoder)},
+        metrics=metrics,
+        groups={
+            "category": _merge(summary.by_category, frechet.by_category),
+            "group": _merge(summary.by_group, frechet.by_group),
+        },
+        curves=_curves(metrics, encoder.frechet_name, iterations),
+        outcomes=dict(sorted(_ended(samples, last, iterations).items())),
         scored=reached,
         total=len(samples),
         coverage=reached / len(samples),
-        absent=_absent(summary, frechet, settings.iterations, encoder.frechet_name),
+        absent=_absent(summary, frechet, iterations, encoder.frechet_name),
         served=served_versions(records),
         flags=flags(records),
-        inputs=ScoreInputs(
-            dataset_digest=card.digest,
-            records_sha256=sha256_file(chain / "records.jsonl"),
-            chain=read_json(chain / "components.json", ChainCard),
-            encoder=ComponentCard.of(combination.encoder, encoder),
-            settings={"bootstrap": settings.bootstrap.model_dump(), "iterations": settings.iterations, "seed": seed},
+        details={"groups": card.groups},
+        inputs=Inputs(
+            data_digest=card.digest,
+            records={"chain": sha256_file(chain / RECORDS)},
+            protocol=about.protocol,
+            settings=scoring.model_dump(mode="json"),
         ),
     )
-    return score_file, list(_sample_rows(samples, categories, last, drift.similarities, per_sample))
+    return Scored(scored, list(_rows(samples, categories, last, drift.similarities, per_sample)))
 
 
-def _check_coverage(samples: list[Sample], last: dict[str, ChainRecord], settings: GenCeption) -> None:
-    short = [sample.id for sample in samples if not _complete(last.get(sample.id), settings.iterations)]
+def _check_coverage(
+    samples: Sequence[Sample], last: Mapping[str, ChainRecord], iterations: int, min_coverage: float
+) -> None:
+    short = [sample.id for sample in samples if not _complete(last.get(sample.id), iterations)]
     coverage = 1 - len(short) / len(samples)
-    if coverage < settings.min_coverage or len(short) == len(samples):
+    if coverage < min_coverage or len(short) == len(samples):
         listed = first_few([f"{name}: {_why(last.get(name))}" for name in short])
         raise CoverageError(
-            f"only {len(samples) - len(short)} of {len(samples)} chains reached t={settings.iterations}, and "
-            f"genception.min_coverage in params.yaml asks for {settings.min_coverage:.0%} ({listed}); "
+            f"only {len(samples) - len(short)} of {len(samples)} chains reached t={iterations}, and "
+            f"genception.min_coverage in params.yaml asks for {min_coverage:.0%} ({listed}); "
             "lower it to score without these"
         )
 
@@ -105,7 +99,8 @@ def _why(record: ChainRecord | None) -> str:
     return f"{record.outcome} at t={record.t}" + (f", {record.error}" if record.error else "")
 
 
-def _failures(samples: list[Sample], last: dict[str, ChainRecord], iterations: int) -> Counter[str]:
+def _ended(samples: Sequence[Sample], last: Mapping[str, ChainRecord], iterations: int) -> Counter[str]:
+    """Outcome → how many chains it ended before T."""
     ends = (last.get(sample.id) for sample in samples)
     return Counter(str(end.outcome) for end in ends if end is not None and not _complete(end, iterations))
 
@@ -119,7 +114,9 @@ def _per_sample(similarities: Float64) -> dict[str, Float64]:
     return values
 
 
-def _frechet_summary(distances: dict[str, list[float]], name: str, groups: dict[str, list[str]]) -> Summary:
+def _frechet_summary(
+    distances: Mapping[str, Sequence[float]], name: str, groups: Mapping[str, Sequence[str]]
+) -> Summary:
     """GC_FID@t per category (equation 4), and its means; a category with fewer than two chains at t has none."""
     categories = list(distances)
     most = max(len(values) for values in distances.values())
@@ -133,24 +130,25 @@ def _frechet_summary(distances: dict[str, list[float]], name: str, groups: dict[
 
 
 def _intervals(
-    per_sample: dict[str, Float64], categories: list[str], settings: GenCeption, seed: int
+    per_sample: Mapping[str, Float64], categories: Sequence[str], scoring: GenCeptionScoring
 ) -> dict[str, float]:
     found: dict[str, float] = {}
-    for t in range(1, settings.iterations + 1):
+    for t in range(1, scoring.iterations + 1):
         values = per_sample[f"gc_at_{t}"]
         there = np.isfinite(values)
         low, high = bootstrap_interval(
             values[there],
             [category for category, is_there in zip(categories, there, strict=True) if is_there],
-            resamples=settings.bootstrap.resamples,
-            confidence=settings.bootstrap.confidence,
-            seed=seed,
+            resamples=scoring.bootstrap.resamples,
+            confidence=scoring.bootstrap.confidence,
+            seed=scoring.seed,
         )
         found |= {f"gc_at_{t}_low": low, f"gc_at_{t}_high": high}
     return found
 
 
-def _curve(metrics: dict[str, float], frechet_name: str, iterations: int) -> list[dict[str, float]]:
+def _curves(metrics: Mapping[str, float], frechet_name: str, iterations: int) -> dict[str, list[Point]]:
+    """s(t), GC@t with its interval and the Fréchet distance, as far as they go."""
     names = {
         "similarity": "similarity_at_{t}",
         "gc": "gc_at_{t}",
@@ -158,10 +156,14 @@ def _curve(metrics: dict[str, float], frechet_name: str, iterations: int) -> lis
         "gc_high": "gc_at_{t}_high",
         frechet_name: frechet_name + "_at_{t}",
     }
-    return [
-        {"t": t} | {column: metrics[key.format(t=t)] for column, key in names.items() if key.format(t=t) in metrics}
-        for t in range(1, iterations + 1)
-    ]
+    return {
+        curve: [
+            Point(step=t, value=metrics[key.format(t=t)])
+            for t in range(1, iterations + 1)
+            if key.format(t=t) in metrics
+        ]
+        for curve, key in names.items()
+    }
 
 
 def _absent(summary: Summary, frechet: Summary, iterations: int, frechet_name: str) -> dict[str, str]:
@@ -179,26 +181,28 @@ def _absent(summary: Summary, frechet: Summary, iterations: int, frechet_name: s
     }
 
 
-def _merge(first: dict[str, dict[str, float]], second: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+def _merge(
+    first: Mapping[str, dict[str, float]], second: Mapping[str, dict[str, float]]
+) -> dict[str, dict[str, float]]:
     return {name: row | second.get(name, {}) for name, row in first.items()}
 
 
-def _sample_rows(
-    samples: list[Sample],
-    categories: list[str],
-    last: dict[str, ChainRecord],
+def _rows(
+    samples: Sequence[Sample],
+    categories: Sequence[str],
+    last: Mapping[str, ChainRecord],
     similarities: Float64,
-    per_sample: dict[str, Float64],
-) -> Iterator[SampleScore]:
+    per_sample: Mapping[str, Float64],
+) -> Iterator[Row]:
     iterations = similarities.shape[1]
     gc = np.stack([per_sample[f"gc_at_{t}"] for t in range(1, iterations + 1)], axis=1)
     for index, sample in enumerate(samples):
-        yield SampleScore(
-            sample=sample.id,
-            category=categories[index],
-            similarity=_finite(similarities[index]),
-            gc=_finite(gc[index]),
+        yield Row(
+            unit=sample.id,
+            group=categories[index],
+            cluster=sample.id,
             outcome=last[sample.id].outcome,
+            values={"similarity": _finite(similarities[index]), "gc": _finite(gc[index])},
         )
 
 

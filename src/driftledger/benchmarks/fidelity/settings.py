@@ -1,0 +1,30 @@
+"""The section ``fidelity`` of ``params.yaml``, and what of it a score keeps."""
+
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from driftledger.benchmarks.settings import Name, Scoring, Section, has_once
+
+
+class FidelitySettings(Section):
+    """One description and one redrawing per image, and how both are compared with it."""
+
+    description: Name
+    """An entry of ``descriptions``: asked once per image, without examples and with at most one length."""
+    generate_prompt: str
+    ssim_side: int = Field(ge=16, le=4096)
+    """Both images are brought to so many pixels per side before SSIM compares them."""
+    ratings: Path | None
+    """A CSV file with what people think of the descriptions; `driftledger ratings sheet` writes it."""
+
+    @field_validator("generate_prompt")
+    @classmethod
+    def _has_place(cls, prompt: str) -> str:
+        return has_once(prompt, "generate_prompt", "{description}")
+
+
+class FidelityScoring(Scoring):
+    """What the scoring depends on."""
+
+    ssim_side: int

@@ -1,0 +1,106 @@
+"""The benchmarks, by name: the one place that lists them."""
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, cast
+
+from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Stage
+from driftledger.core.errors import ConfigError, unknown_name
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.runner import Runner
+
+BENCHMARKS = {
+    "genception": "driftledger.benchmarks.genception.spec:GenCeption",
+    "trac": "driftledger.benchmarks.trac.spec:Trac",
+    "fidelity": "driftledger.benchmarks.fidelity.spec:Fidelity",
+    "mm_sap": "driftledger.benchmarks.mm_sap.spec:MMSAP",
+    "mm_vet": "driftledger.benchmarks.mm_vet.spec:MMVet",
+    "mme": "driftledger.benchmarks.mme.spec:MME",
+}
+"""Name → its specification, in the order in which tables and MLflow tell of them."""
+
+ENTRY_POINTS = "driftledger.benchmarks"
+"""The group under which an installed distribution names further ones."""
+
+LOCK = "dvc.lock"
+
+
+@cache
+def benchmark_names() -> tuple[str, ...]:
+    """Every benchmark there is, ours first."""
+    return tuple(_table())
+
+
+@cache
+def benchmark(name: str) -> Benchmark:
+    """The specification of that name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    table = _table()
+    if name not in table:
+        raise ConfigError(unknown_name("benchmark", name, table))
+    found = _imported(table[name])
+    return cast(type[Benchmark], found)()
+
+
+def benchmarks() -> tuple[Benchmark, ...]:
+    """All of them."""
+    return tuple(benchmark(name) for name in benchmark_names())
+
+
+@cache
+def runner(name: str) -> "Runner":
+    """What runs the benchmark of that name; imports components' base classes, and no component."""
+    spec = benchmark(name)
+    return cast("type[Runner]", _imported(spec.runner))(spec)
+
+
+def lock_files() -> tuple[str, ...]:
+    """Every ``dvc.lock`` of a project, relative to its top folder; a stage's name is in one of them only."""
+    return (LOCK, *(f"pipelines/{name}/{LOCK}" for name in benchmark_names()))
+
+
+def find_stage(name: str) -> tuple[Benchmark | None, Stage, dict[str, str]] | None:
+    """What a stage's name in a lock, ``chain@photos-blind-painter`` for instance, says: the benchmark, where it is of
+    one alone, the stage and its keys; None for one that no benchmark has. Of a stage that several have, the first."""
+    word, _, rest = name.partition("@")
+    names = rest.split("-") if rest else []
+    for stage in (DATASET, QUESTION_SET):
+        if stage.name == word and len(names) == len(stage.keys):
+            return None, stage, dict(zip(stage.keys, names, strict=True))
+    for spec in benchmarks():
+        for stage in (*spec.collects, spec.scores):
+            if stage.name == word and len(names) == len(stage.keys):
+                return spec, stage, dict(zip(stage.keys, names, strict=True))
+    return None
+
+
+def find_score(path: str) -> tuple[Benchmark, dict[str, str]] | None:
+    """The benchmark and the keys of the score whose folder, or a file in it, is at ``path``, relative to the top
+    folder; None where no score is."""
+    for spec in benchmarks():
+        parts, wanted = path.split("/"), spec.scores.path.split("/")
+        if len(parts) in (len(wanted), len(wanted) + 1):
+            keys = {}
+            for part, want in zip(parts, wanted, strict=False):
+                if want.startswith("{"):
+                    keys[want[1:-1]] = part
+                elif part != want:
+                    break
+            else:
+                return spec, keys
+    return None
+
+
+@cache
+def _table() -> dict[str, str]:
+    return BENCHMARKS | {found.name: found.value for found in entry_points(group=ENTRY_POINTS)}
+
+
+def _imported(place: str) -> object:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
