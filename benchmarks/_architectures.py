@@ -18,7 +18,7 @@ from transformers import (
 )
 from transformers.models.llava.image_processing_llava import LlavaImageProcessor
 
-from tests.checkpoints.text import CLIP_LENGTH, chat_tokenizer, clip_tokenizer
+from tests.support.checkpoints.text import CLIP_LENGTH, chat_tokenizer, clip_tokenizer
 
 PATCH = 14
 TEMPLATE = (

@@ -29,7 +29,7 @@ from driftledger.components.remote.limits import Limits  # noqa: E402
 from driftledger.core.canonical import sha256_file  # noqa: E402
 from driftledger.core.types import ImageFile, Sample  # noqa: E402
 from driftledger.data.records import DatasetCard  # noqa: E402
-from tests.openai_server import OpenAIServer  # noqa: E402
+from tests.support.openai_server import OpenAIServer  # noqa: E402
 
 SAMPLES = 64
 ITERATIONS = 3

@@ -158,7 +158,8 @@ def test_a_bug_is_not_dressed_up(bug: Exception, monkeypatch: pytest.MonkeyPatch
 
 def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
     code = (
-        "from driftledger import cli, stages\n"
+        "from driftledger import cli\n"
+        "from driftledger.commands import stages\n"
         "def broken(project): raise ValueError('a bug')\n"
         "stages.report = broken\n"
         "cli.main()"

@@ -13,7 +13,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.paths import Combination, Layout
 from driftledger.ledger.audit.audit import as_text
 from driftledger.ledger.lineage import Evidence, Selected, read_all_evidence, read_evidence
-from tests.description_ledgers import (
+from tests.support.description_ledgers import (
     DESCRIPTIONS,
     READERS,
     add_fidelity,
@@ -22,8 +22,8 @@ from tests.description_ledgers import (
     fidelity_score,
     trac_score,
 )
-from tests.ledgers import COMBINATION, component, write_ledger
-from tests.question_ledgers import add_questions
+from tests.support.ledgers import COMBINATION, component, write_ledger
+from tests.support.question_ledgers import add_questions
 
 TRAC = Selected(trac=["digits"], descriptions=DESCRIPTIONS, text_encoders=READERS)
 ALL = TRAC._replace(genception=["shapes"], fidelity=["shapes"], question_sets=["exam"])

@@ -8,7 +8,7 @@ import yaml
 from driftledger.core.errors import LedgerError
 from driftledger.core.paths import chain_stage
 from driftledger.ledger.lock import LockEntry, read_lock
-from tests.ledgers import divide_lock, lock_of, locked, score_file, write_ledger, write_lock
+from tests.support.ledgers import divide_lock, lock_of, locked, score_file, write_ledger, write_lock
 
 DATA, CODE = locked("data/datasets/shapes", "1" * 32 + ".dir", nfiles=4), locked("src/driftledger/models", "2" * 32)
 

@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid, NearestNeig
 from driftledger.metrics import neighbours, retrieval
 from driftledger.metrics.neighbours import nearest
 from driftledger.metrics.retrieval import class_mean, top1, vote, votes
-from tests.machines import OLDEST, environment
+from tests.support.machines import OLDEST, environment
 
 CASES = json.loads((Path(__file__).parents[1] / "cases/retrieval.json").read_bytes())
 

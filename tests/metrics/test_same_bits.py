@@ -7,7 +7,7 @@ import sys
 import pytest
 from numpy._core._multiarray_umath import __cpu_features__
 
-from tests.machines import DISPATCHED, MACHINES, blas, environment, without
+from tests.support.machines import DISPATCHED, MACHINES, blas, environment, without
 
 METRICS = """
 import json

@@ -12,7 +12,7 @@ from driftledger.benchmarks.description_records import (
     TracInputs,
     TracScore,
 )
-from tests.ledgers import chain_card, component
+from tests.support.ledgers import chain_card, component
 
 CLASSES = {"zero": {"test": 4.0, "top1": 75.0}, "one": {"test": 4.0, "top1": 25.0}}
 

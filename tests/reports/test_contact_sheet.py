@@ -9,7 +9,7 @@ from driftledger.benchmarks.genception.records import SampleScore
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
 from driftledger.reports.contact_sheet import LINE, MARGIN, MOST_ROWS, TILE, chain_row, contact_sheet, draw_rows
-from tests.ledgers import write_image
+from tests.support.ledgers import write_image
 
 ORIGINAL = (250, 0, 0)
 REDRAWN = (0, 0, 250)

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from driftledger.benchmarks.genception.records import ScoreFile
 from driftledger.reports.leaderboard import write_leaderboard
-from tests.ledgers import ITERATIONS, score_file
+from tests.support.ledgers import ITERATIONS, score_file
 
 GROUPS = {"visual": ["living", "objects"], "textual": ["text"]}
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"

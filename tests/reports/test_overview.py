@@ -2,9 +2,9 @@ from pathlib import Path
 
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.reports.overview import overview
-from tests.ledgers import ITERATIONS, score_file
-from tests.question_ledgers import question_score
 from tests.reports.description_scores import fidelity_score, trac_score
+from tests.support.ledgers import ITERATIONS, score_file
+from tests.support.question_ledgers import question_score
 
 
 def test_one_row_per_model_and_one_column_per_benchmark() -> None:

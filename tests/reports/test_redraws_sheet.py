@@ -8,7 +8,7 @@ from driftledger.benchmarks.description_records import Redrawn
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
 from driftledger.reports.contact_sheet import LINE, MARGIN, TILE, redraws_sheet
-from tests.ledgers import write_image
+from tests.support.ledgers import write_image
 
 ORIGINAL, REDRAWN, BLANK = (250, 0, 0), (0, 0, 250), (255, 255, 255)
 

@@ -8,8 +8,8 @@ from markdown_it import MarkdownIt
 from driftledger.benchmarks.description_records import DemonstrationsCard, TracScore
 from driftledger.core.escaping import csv_text
 from driftledger.reports.trac import MOST, trac_rows, trac_tables
-from tests.ledgers import component
 from tests.reports.description_scores import condition, confused, trac_score
+from tests.support.ledgers import component
 
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 

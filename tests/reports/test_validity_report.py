@@ -22,7 +22,6 @@ from driftledger.reports.validity.assembled import Validity, assemble
 from driftledger.reports.validity.measured import Measured, Painter, share
 from driftledger.reports.validity.report import write_validity
 from tests.conftest import REPOSITORY
-from tests.machines import OLDEST, environment
 from tests.reports.validity_scores import (
     GENCEPTION,
     LADDER,
@@ -35,6 +34,7 @@ from tests.reports.validity_scores import (
     write_scores,
     written,
 )
+from tests.support.machines import OLDEST, environment
 
 FINAL = Combination("final", "brush_2", "eye")
 

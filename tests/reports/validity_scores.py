@@ -18,9 +18,9 @@ from driftledger.reports.validity.assembled import Ranked, Validity, assemble
 from driftledger.reports.validity.ladder import Ladder
 from driftledger.reports.validity.measured import Describer, Interval, Measured, Painter, Retrieval, share
 from driftledger.reports.validity.report import write_validity
-from tests.ledgers import chain_card, score_file
-from tests.question_ledgers import question_score
 from tests.reports.description_scores import fidelity_score, trac_score
+from tests.support.ledgers import chain_card, score_file
+from tests.support.question_ledgers import question_score
 
 LEVELS = {"early": 0.4, "middle": 0.6, "final": 0.8, "blind": 0.2}
 LADDER = Ladder({"early": 100, "middle": 300, "final": 900}, {"brush_1": 50, "brush_2": 200}, "blind", "eye")

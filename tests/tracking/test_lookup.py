@@ -17,8 +17,8 @@ from driftledger.ledger.code import CodeVersion
 from driftledger.project.settings import Tracking
 from driftledger.tracking.lookup import MlflowRuns, find_evidence
 from driftledger.tracking.project import run_content
-from tests.audited import SELECTED, Audited, audited_in, version
-from tests.ledgers import COMBINATION
+from tests.support.audited import SELECTED, Audited, audited_in, version
+from tests.support.ledgers import COMBINATION
 
 from .contents import EXPERIMENT
 from .stores import Store

@@ -7,9 +7,9 @@ from driftledger.ledger.lineage import Selected, read_evidence
 from driftledger.tracking.content import FINGERPRINT, RunContent
 from driftledger.tracking.project import run_content
 from driftledger.tracking.store import Pushed
-from tests.description_ledgers import DESCRIPTIONS, READERS, add_fidelity, add_trac
-from tests.ledgers import COMBINATION, write_ledger
-from tests.question_ledgers import add_questions
+from tests.support.description_ledgers import DESCRIPTIONS, READERS, add_fidelity, add_trac
+from tests.support.ledgers import COMBINATION, write_ledger
+from tests.support.question_ledgers import add_questions
 
 from .contents import generator, run
 from .stores import Store

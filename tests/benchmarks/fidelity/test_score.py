@@ -1,0 +1,167 @@
+"""Fidelity's scores of redrawings whose every cosine is known, because the fake encoder reads vectors from pixels."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from skimage.metrics import structural_similarity
+
+from driftledger.benchmarks.description_records import FidelityScore, Redrawn
+from driftledger.benchmarks.fidelity.ratings import Rating
+from driftledger.benchmarks.fidelity.redraw import redraw_protocol, to_redraw
+from driftledger.benchmarks.fidelity.score import score
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord
+from driftledger.benchmarks.settings import Bootstrap, Description, Fidelity
+from driftledger.components.base import Encoder
+from driftledger.components.card import ComponentCard
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.images import png_bytes
+from driftledger.core.paths import Combination
+from driftledger.core.types import Outcome, Sample
+from driftledger.data.records import read_samples
+from tests.support.fakes import ColourModel, LetterEncoder, SizeGenerator, TableEncoder
+from tests.support.labelled import Item, write_labelled
+
+SETTINGS = Fidelity(
+    description="elements",
+    generate_prompt="{description}",
+    ssim_side=64,
+    ratings=None,
+    min_coverage=0.5,
+    bootstrap=Bootstrap(resamples=200, confidence=0.9),
+)
+COMBINATION = Combination("m", "g", "e")
+DRAWN = {"a": (100, 0, 0), "b": (100, 100, 0), "c": (0, 100, 0), "d": None}
+"""Sample → the colour that was drawn again from its description; all were (100, 0, 0)."""
+
+
+def write_case(folder: Path, drawn: Mapping[str, tuple[int, int, int] | None] = DRAWN) -> None:
+    support = Item("s", "x", "support", (1, 0, 0))
+    write_labelled(folder / "d", [support, *(Item(name, "x", "test", (100, 0, 0)) for name in drawn)])
+    records = []
+    for name, colour in drawn.items():
+        image = f"images/{name}/1.png" if colour else None
+        if image and colour:
+            (folder / "r" / image).parent.mkdir(parents=True)
+            (folder / "r" / image).write_bytes(png_bytes(Image.new("RGB", (8, 8), colour)))
+        record = {"sample": name, "t": 1, "outcome": Outcome.OK if image else Outcome.FILTERED, "image": image}
+        record |= {"image_sha256": "i" if image else None, "description": f"aab {name}"}
+        records.append(ChainRecord.model_validate(record | {"parent_sha256": "p", "seed": 1}))
+    write_jsonl(folder / "r" / "records.jsonl", records)
+    components = {"model": ComponentCard.of("m", ColourModel()), "generator": ComponentCard.of("g", SizeGenerator())}
+    fixed = {"iterations": 1, "describe_prompt": "p", "generate_prompt": "{description}", "seed": 1}
+    write_json(folder / "r" / "components.json", ChainCard(dataset="d", dataset_digest="dd", **components, **fixed))
+
+
+def scored(
+    folder: Path, encoder: Encoder, ratings: Sequence[Rating] = (), settings: Fidelity = SETTINGS
+) -> tuple[FidelityScore, dict[str, Redrawn]]:
+    found, rows = score(folder / "d", folder / "r", COMBINATION, encoder, settings, ratings, 1)
+    return found, {row.sample: row for row in rows}
+
+
+def test_images_are_compared_with_their_redrawings(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, rows = scored(tmp_path, TableEncoder())
+    values = {name: row.metrics.get("image_similarity") for name, row in rows.items()}
+    assert values == {"a": 100.0, "b": pytest.approx(100 * math.sqrt(0.5)), "c": 0.0, "d": None}
+    mean = sum(value for value in values.values() if value is not None) / 3
+    assert found.metrics["image_similarity"] == pytest.approx(mean)
+    assert found.metrics["image_similarity_low"] <= mean <= found.metrics["image_similarity_high"]
+    assert found.metrics["frechet_table"] > 0
+    assert (found.scored, found.total, found.coverage) == (3, 4, 0.75)
+    assert found.outcomes == {"filtered": 1, "ok": 3}
+    assert rows["d"].outcome is Outcome.FILTERED
+
+
+def test_what_an_encoder_cannot_do_is_absent_with_a_reason_and_never_zero(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, _ = scored(tmp_path, TableEncoder())
+    assert not {"clip_s", "clip_s_i", "fid", "human"} & found.metrics.keys()
+    assert found.absent["clip_s"] == "e has no text tower"
+    assert "image_similarity is the same cosine" in found.absent["clip_s_i"]
+    assert "frechet_table is the same distance" in found.absent["fid"]
+    assert found.absent["human"] == "nobody has rated these descriptions"
+
+
+def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, rows = scored(tmp_path, LetterEncoder(wide=2))
+    cosine = 2 / math.hypot(2, 1)  # of (100, 0) and "aab" as (2, 1)
+    assert rows["a"].metrics["clip_s"] == pytest.approx(100 * 3 / math.hypot(3, 1))  # "aab a"
+    assert rows["d"].metrics.keys() == {"clip_s"}
+    assert rows["d"].metrics["clip_s"] == pytest.approx(100 * cosine)
+    assert {"clip_s", "clip_s_i"} <= found.metrics.keys()
+    assert "image_similarity" not in found.metrics
+    assert "clip_s" not in found.absent
+    assert found.flags == []
+
+
+def test_ssim_is_scikit_images_on_luma_at_the_stated_size(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, rows = scored(tmp_path, TableEncoder())
+    assert rows["a"].metrics["ssim"] == 100.0
+    luma = [
+        np.full((64, 64), Image.new("RGB", (1, 1), rgb).convert("L").getpixel((0, 0)), np.uint8)
+        for rgb in ((100, 0, 0), (0, 100, 0))
+    ]
+    plain = structural_similarity(*luma, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255)
+    assert rows["c"].metrics["ssim"] == pytest.approx(100 * plain)
+    assert found.inputs.settings["ssim_side"] == 64
+
+
+def test_ratings_of_these_descriptions_count_and_are_compared_with_the_scores(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    given = {"a": (5, 4), "b": (3, 3), "c": (1, 2)}
+    ratings = [
+        Rating("d", name, "m", f"aab {name}", rater, value)
+        for name, values in given.items()
+        for rater, value in zip(("one", "two"), values, strict=True)
+    ]
+    ratings.append(Rating("d", "a", "m", "an earlier description", "three", 1))
+    ratings.append(Rating("other", "a", "m", "aab a", "three", 1))
+    found, rows = scored(tmp_path, TableEncoder(), ratings)
+    assert {name: row.metrics.get("human") for name, row in rows.items()} == {"a": 4.5, "b": 3.0, "c": 1.5, "d": None}
+    assert found.metrics["human"] == 3.0
+    assert found.agreement["image_similarity"]["spearman"] == 1.0
+    assert found.agreement["image_similarity"]["n"] == 3
+    assert "human" not in found.agreement
+    assert found.inputs.ratings == {"used": 6, "raters": 2, "stale": 1}
+    assert "1 human ratings are of other descriptions than these and do not count" in found.flags
+
+
+def test_too_few_redrawings_are_one_sentence(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    strict = SETTINGS.model_copy(update={"min_coverage": 0.9})
+    with pytest.raises(CoverageError, match=r"only 3 of 4 images were redrawn, .* fidelity.min_coverage .*d: filtered"):
+        scored(tmp_path, TableEncoder(), settings=strict)
+    write_case(tmp_path / "none", dict.fromkeys("ab"))
+    with pytest.raises(CoverageError, match="only 0 of 2 images"):
+        scored(tmp_path / "none", TableEncoder(), settings=SETTINGS.model_copy(update={"min_coverage": 0.0}))
+
+
+def test_one_redrawing_has_no_distance(tmp_path: Path) -> None:
+    write_case(tmp_path, {"a": (100, 0, 0)})
+    found, _ = scored(tmp_path, TableEncoder())
+    assert "frechet_table" not in found.metrics
+    assert found.absent["frechet_table"] == "fewer than two images were redrawn"
+
+
+def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    samples = read_samples(tmp_path / "d")
+    assert [sample.id for sample in to_redraw(samples)] == list(DRAWN)
+    plain = [Sample(sample.id, sample.image) for sample in samples]
+    assert to_redraw(plain) == plain
+
+
+def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path: Path) -> None:
+    card = write_labelled(tmp_path / "d", [Item("a", "x", "test", (1, 2, 3))])
+    asked = "elements", Description(prompt="Tell me of the {category}.", max_tokens=(40,))
+    made = redraw_protocol(card, ColourModel(), SizeGenerator(), asked, "{description}", 3)
+    assert (made.iterations, made.describe_prompt, made.max_tokens) == (1, "Tell me of the bird.", 40)
+    assert (made.generate_prompt, made.run_seed) == ("{description}", 3)

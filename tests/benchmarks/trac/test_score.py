@@ -1,0 +1,199 @@
+"""TRAC's scores of descriptions whose nearest neighbours can be seen by reading them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from driftledger.benchmarks.description_records import (
+    DemonstrationsCard,
+    DescriptionRecord,
+    DescriptionsCard,
+    Retrieved,
+    TracScore,
+)
+from driftledger.benchmarks.settings import Bootstrap, Trac
+from driftledger.benchmarks.trac.score import score
+from driftledger.components.card import ComponentCard
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.types import Outcome
+from driftledger.demo.encoders.tfidf import TfIdf
+from tests.support.fakes import ColourModel, LetterEncoder
+from tests.support.labelled import Item, write_labelled
+
+SETTINGS = Trac(min_coverage=0.5, bootstrap=Bootstrap(resamples=200, confidence=0.9))
+
+SUPPORT = {
+    "r1": ("robin", "a red breast and a brown back"),
+    "r2": ("robin", "a red breast"),
+    "w1": ("wren", "a short tail, held upright"),
+    "w2": ("wren", "a tiny bird with a short tail"),
+    "c1": ("crow", "black all over"),
+    "c2": ("crow", "black feathers"),
+}
+TEST = {
+    "a": ("robin", "its breast is red"),
+    "b": ("wren", "an upright short tail"),
+    "c": ("crow", "it is black, a crow perhaps"),
+    "d": ("crow", "a red breast, says the wren"),  # wrong, and names another class
+}
+
+
+def write_case(
+    folder: Path,
+    test: Mapping[str, tuple[str, str | None]] = TEST,
+    lost: Sequence[str] = (),
+    **card: object,
+) -> None:
+    items, records = [], []
+    rows = [(name, "support", *row) for name, row in SUPPORT.items()]
+    rows += [(name, "test", *row) for name, row in test.items()]  # type: ignore[misc]
+    for number, (name, split, label, text) in enumerate(rows):
+        items.append(Item(name, label, split, (number, 0, 0)))  # type: ignore[arg-type]
+        missing = text is None or name in lost
+        records.append(
+            DescriptionRecord(
+                sample=name,
+                split=split,  # type: ignore[arg-type]
+                outcome=Outcome.REFUSED if missing else Outcome.OK,
+                description=None if missing else text,
+                served_model="m-1",
+            )
+        )
+    write_labelled(folder / "birds", items, **card)
+    write_descriptions(folder / "said", records)
+
+
+def write_descriptions(folder: Path, records: Sequence[DescriptionRecord], **changes: object) -> None:
+    folder.mkdir(exist_ok=True)
+    write_jsonl(folder / "descriptions.jsonl", records)
+    plain: dict[str, object] = {"dataset": "birds", "dataset_digest": "dd", "description": "features", "prompt": "?"}
+    plain |= {"model": ComponentCard.of("colour", ColourModel()), "max_tokens": [None], "seed": 1}
+    write_json(folder / "components.json", DescriptionsCard.model_validate(plain | changes))
+
+
+def scored(folder: Path, settings: Trac = SETTINGS) -> tuple[TracScore, dict[str, Retrieved]]:
+    found, rows = score(folder / "birds", folder / "said", "tfidf", TfIdf(), settings, 1)
+    return found, {row.sample: row for row in rows}
+
+
+def test_accuracies_are_of_what_the_nearest_descriptions_say(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, rows = scored(tmp_path)
+    assert {name: row.top1 for name, row in rows.items()} == {"a": "robin", "b": "wren", "c": "crow", "d": "robin"}
+    assert (found.metrics["top1"], found.metrics["class_mean"]) == (75.0, 75.0)
+    assert found.metrics["top1_low"] <= 75.0 <= found.metrics["top1_high"]
+    assert [row["k"] for row in found.vote] == [1.0, 2.0]  # two support samples per class
+    assert found.vote[0]["vote"] == 75.0
+    assert found.metrics["chance"] == pytest.approx(100 / 3)
+    assert (found.scored, found.total, found.coverage) == (4, 4, 1.0)
+    assert {label: row["top1"] for label, row in found.by_class.items()} == {"robin": 100, "wren": 100, "crow": 50}
+    assert found.by_class["crow"]["test"] == 2
+    assert [(pair.first, pair.second, pair.rate) for pair in found.confused] == [
+        ("crow", "robin", pytest.approx(100 / 3))
+    ]
+
+
+def test_descriptions_that_name_a_class_are_told_apart(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, rows = scored(tmp_path)
+    assert [name for name, row in rows.items() if row.names_own] == ["c"]
+    assert [name for name, row in rows.items() if row.names_other] == ["d"]
+    assert (found.metrics["leak_rate"], found.metrics["other_rate"]) == (25.0, 25.0)
+    assert found.metrics["top1_naming"] == 100.0
+    assert found.metrics["top1_not_naming"] == pytest.approx(200 / 3)
+    assert found.by_class["crow"]["leak_rate"] == 50.0
+
+
+def test_a_share_of_nothing_is_absent_with_a_reason(tmp_path: Path) -> None:
+    write_case(tmp_path, {name: TEST[name] for name in "ab"})
+    found, _ = scored(tmp_path)
+    assert "top1_naming" not in found.metrics
+    assert found.absent == {"top1_naming": "no description names its class"}
+
+
+def test_what_was_refused_lowers_coverage_and_is_no_error(tmp_path: Path) -> None:
+    write_case(tmp_path, TEST | {"e": ("wren", None)}, lost=["r2"])
+    found, rows = scored(tmp_path)
+    assert (found.scored, found.total, found.coverage) == (4, 5, 0.8)
+    assert (rows["e"].outcome, rows["e"].top1) == (Outcome.REFUSED, None)
+    assert found.outcomes == {"ok": 4, "refused": 1}
+    assert "1 support samples have no description and cannot be retrieved" in found.flags
+
+
+def test_too_little_coverage_is_one_sentence(tmp_path: Path) -> None:
+    write_case(tmp_path, TEST | {"e": ("wren", None)})
+    strict = SETTINGS.model_copy(update={"min_coverage": 0.9})
+    with pytest.raises(CoverageError, match=r"only 4 of 5 test samples of birds .* trac.min_coverage .*e: refused"):
+        scored(tmp_path, strict)
+
+
+def test_a_class_that_lost_its_support_is_not_scored(tmp_path: Path) -> None:
+    write_case(tmp_path, lost=["w1", "w2"])
+    found, rows = scored(tmp_path)
+    assert rows["b"].top1 is None
+    assert found.scored == 3
+    assert "no support description is left of wren, whose test samples are not scored" in found.flags
+    write_case(tmp_path / "all", lost=list(SUPPORT))
+    with pytest.raises(CoverageError, match="no description of the support set is left"):
+        scored(tmp_path / "all")
+
+
+def test_a_description_of_unknown_words_is_wrong_whatever_is_nearest(tmp_path: Path) -> None:
+    write_case(tmp_path, TEST | {"e": ("robin", "unheard-of words")})
+    found, rows = scored(tmp_path)
+    assert (rows["e"].nearest, rows["e"].top1, rows["e"].class_mean) == (None, None, None)
+    assert found.metrics["top1"] == 60.0
+    assert any(flag.startswith("the text encoder knows no word of 1 ") for flag in found.flags)
+
+
+def test_images_in_both_sets_are_flagged_and_left_out_of_a_figure_of_their_own(tmp_path: Path) -> None:
+    write_case(tmp_path, leaks={"a": "r1"})
+    found, _ = scored(tmp_path)
+    assert found.metrics["top1_without_leaks"] == pytest.approx(200 / 3)
+    assert any(flag.startswith("1 test images are in the support set too (a)") for flag in found.flags)
+
+
+def test_identical_descriptions_give_what_chance_gives(tmp_path: Path) -> None:
+    items = [Item(f"s{n:03}", f"class {n % 4}", "support", (n, 0, 0)) for n in range(40)]
+    items += [Item(f"t{n:03}", f"class {n % 4}", "test", (n, 1, 0)) for n in range(40)]
+    write_labelled(tmp_path / "birds", items)
+    said = {"outcome": Outcome.OK, "description": "This is a photograph."}
+    records = [DescriptionRecord.model_validate(said | {"sample": i.id, "split": i.split}) for i in items]
+    write_descriptions(tmp_path / "said", records)
+    found, rows = scored(tmp_path)
+    assert found.metrics["top1"] == found.metrics["chance"] == 25.0
+    assert len({row.nearest for row in rows.values()}) == 1
+
+
+def test_conditions_and_the_headline(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    items = [(name, "support", text) for name, (_, text) in SUPPORT.items()]
+    items += [(name, "test", text) for name, (_, text) in TEST.items()]
+    records = [
+        DescriptionRecord(
+            sample=name,
+            split=split,  # type: ignore[arg-type]
+            outcome=Outcome.OK,
+            max_tokens=length,
+            shots=shots,
+            description=text if (length, shots) == (30, 2) else "always the same",
+        )
+        for length in (30, 70)
+        for shots in (0, 1, 2)
+        for name, split, text in items
+    ]
+    shown = DemonstrationsCard(choose="random", shots=[1, 2])
+    write_descriptions(tmp_path / "said", records, max_tokens=[30, 70], demonstrations=shown)
+    found, _ = scored(tmp_path)
+    assert [(c.max_tokens, c.shots) for c in found.conditions] == [(n, k) for n in (30, 70) for k in (0, 1, 2)]
+    assert found.metrics == found.conditions[2].metrics
+    assert found.metrics["top1"] == 75.0
+    assert {condition.metrics["top1"] for condition in found.conditions if condition.shots < 2} <= {25.0, 50.0}
+
+
+def test_descriptions_longer_than_the_encoder_reads_are_flagged(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, _ = score(tmp_path / "birds", tmp_path / "said", "letters", LetterEncoder(), SETTINGS, 1)
+    assert "the text encoder read only the beginning of 9 of 10 descriptions" in found.flags

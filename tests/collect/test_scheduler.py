@@ -1,0 +1,126 @@
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from driftledger.collect.call_result import Context, Result
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.scheduler import run_protocols
+from driftledger.collect.steps import Ask, Call, Draw, Steps
+from driftledger.core.canonical import sha256_file
+from driftledger.core.progress import Progress
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome
+from tests.conftest import draw
+from tests.support.fakes import SEEN, EchoModel, SizeGenerator
+
+
+@pytest.fixture(autouse=True)
+def nothing_seen() -> None:
+    SEEN.clear()
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> list[ImageFile]:
+    paths = [draw(tmp_path / f"{number}.png", number, (20 + number, 30)) for number in range(7)]
+    return [ImageFile(path, sha256_file(path)) for path in paths]
+
+
+def ask(model: EchoModel, image: ImageFile) -> Ask:
+    return Ask(model, "describe", Conversation.ask("What is it?", image), Context("d", "s", 1))
+
+
+def asked_twice(model: EchoModel, image: ImageFile) -> Steps[str]:
+    first = yield ask(model, image)
+    if not first.outcome.goes_on:
+        return f"{first.outcome}"
+    second = yield ask(model.model_copy(update={"batch_size": 2}), image)
+    return f"{first.text} {second.text}"
+
+
+def run(model: EchoModel, images: list[ImageFile], store: CallStore) -> list[str]:
+    with Progress("test", total=2 * len(images)) as progress:
+        done = run_protocols([asked_twice(model, image) for image in images], store, progress, most_calls=2)
+        assert progress.n == progress.total
+    return done
+
+
+def perform(calls: Sequence[Call], store: CallStore) -> list[Result]:
+    """Each call by itself, as a protocol of one step."""
+
+    def once(call: Call) -> Steps[Result]:
+        return (yield call)
+
+    with Progress("test", total=len(calls)) as progress:
+        return run_protocols([once(call) for call in calls], store, progress, most_calls=1)
+
+
+def test_waves_keep_order_and_batches(images: list[ImageFile], tmp_path: Path) -> None:
+    with CallStore(tmp_path / "store") as store:
+        done = run(EchoModel(batch_size=3), images, store)
+    assert [text[:5] for text in done] == [f"{20 + number}x30" for number in range(7)]
+    assert [len(batch) for batch in SEEN] == [3, 3, 1, 2, 2, 2, 1]
+
+
+def test_a_chain_that_ends_early_moves_no_other_into_another_batch(images: list[ImageFile], tmp_path: Path) -> None:
+    with CallStore(tmp_path / "store") as store:
+        done = run(EchoModel(batch_size=3, refuses=21), images, store)
+    assert done[1] == "refused"
+    assert SEEN[3:] == [["20x30"], ["22x30", "23x30"], ["24x30", "25x30"], ["26x30"]]
+
+
+def test_stored_calls_are_not_made_again_and_batches_stay(images: list[ImageFile], tmp_path: Path) -> None:
+    with CallStore(tmp_path / "store") as store:
+        perform([ask(EchoModel(batch_size=3), image) for image in images[3:6]], store)
+        SEEN.clear()
+        run(EchoModel(batch_size=3), images, store)
+        assert SEEN[:2] == [["20x30", "21x30", "22x30"], ["26x30"]]
+        SEEN.clear()
+        run(EchoModel(batch_size=3), images, store)
+        assert SEEN == []
+
+
+def test_a_failure_is_tried_again_by_the_next_run(images: list[ImageFile], tmp_path: Path) -> None:
+    with CallStore(tmp_path / "store") as store:
+        assert run(EchoModel(fails=22), images, store)[2] == "failed"
+        SEEN.clear()
+        assert run(EchoModel(fails=22), images, store)[2] == "failed"
+        assert SEEN == [["22x30"]]
+
+
+def test_equal_calls_in_a_batch_are_made_once(images: list[ImageFile], tmp_path: Path) -> None:
+    with CallStore(tmp_path / "store") as store:
+        results = perform([ask(EchoModel(), images[0])] * 3, store)
+        assert SEEN == [["20x30"]]
+        assert results[0] == results[1] == results[2]
+
+
+def test_text_that_utf8_cannot_hold_is_mended(images: list[ImageFile], tmp_path: Path) -> None:
+    with CallStore(tmp_path / "store") as store:
+        [result] = perform([ask(EchoModel(), images[0])], store)
+    assert result.text == "20x30 ? \x1b[31m \u2028 <b>"
+
+
+class Forgetful(SizeGenerator):
+    def generate(self, prompts, seeds):  # type: ignore[no-untyped-def]
+        return super().generate(prompts, seeds)[1:]
+
+
+class Empty(SizeGenerator):
+    def generate(self, prompts, seeds):  # type: ignore[no-untyped-def]
+        return [Generated(None, Outcome.OK) for _ in prompts]
+
+
+@pytest.mark.parametrize(("generator", "said"), [(Forgetful(), "gave 0 results for 1 calls"), (Empty(), "no image")])
+def test_a_component_that_breaks_its_contract_is_a_bug(generator: SizeGenerator, said: str, tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store, pytest.raises(ValueError, match=said):
+        perform([Draw(generator, "draw 3x4", 1, Context("d", "s", 1))], store)
+
+
+def test_progress_in_a_pipe_prints_few_whole_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("chain", total=1000) as progress:
+        for _ in range(1000):
+            progress.update(1)
+    lines = capsys.readouterr().err.splitlines()
+    assert 1 <= len(lines) <= 3
+    assert "1000/1000" in lines[-1]
+    assert "\r" not in "".join(lines)

@@ -1,0 +1,149 @@
+"""What a user asks beside running stages."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.commands import prepare as questions
+from driftledger.commands import stages
+from driftledger.core.errors import ConfigError, CoverageError, StoreError
+from driftledger.core.files import read_jsonl
+from driftledger.core.registry import PROVIDERS
+from driftledger.data.question_sets.files import read_questions
+from driftledger.project.project import Project
+from tests.conftest import REPOSITORY, draw
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Three drawn images, a person as the model, and a fake generator."""
+    monkeypatch.setitem(PROVIDERS["generators"], "size", "tests.support.fakes:SizeGenerator")
+    root = tmp_path / "project"
+    for number in range(3):
+        draw(root / "my_images" / f"{number}.png", number, (20 + 10 * number, 30))
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params["run"] |= {"datasets": ["my_images"], "genception": ["my_images"], "trac": [], "fidelity": []}
+    params["run"] |= {"models": ["anna"], "generators": ["size"], "question_sets": []}
+    params["datasets"]["my_images"]["path"] = str(root / "my_images")
+    params["models"]["anna"] = {"provider": "human", "path": str(root / "human")}
+    params["models"]["typed"] = {"provider": "human", "path": str(root / "typed.csv")}
+    params["generators"]["size"] = {"provider": "size"}
+    params["genception"] |= {"iterations": 2, "generate_prompt": "draw {description}"}
+    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    return Project(root)
+
+
+def fresh(project: Project) -> Project:
+    return Project(project.root)
+
+
+def rows(project: Project) -> list[dict[str, str]]:
+    text = (project.root / "human" / "sheet.csv").read_text(encoding="utf-8-sig")
+    found = csv.DictReader(io.StringIO(text, newline=""))
+    return [{name: cell.removeprefix("'") for name, cell in row.items()} for row in found]  # as a spreadsheet shows it
+
+
+def fill_in(project: Project, texts: dict[tuple[str, str], str]) -> None:
+    filled = [row | {"text": texts.get((row["sample"], row["t"]), row["text"])} for row in rows(project)]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(filled[0]))
+    writer.writeheader()
+    writer.writerows(filled)
+    (project.root / "human" / "sheet.csv").write_text(out.getvalue(), encoding="utf-8")
+
+
+def test_people_describe_what_was_drawn_from_what_they_wrote(project: Project) -> None:
+    with pytest.raises(StoreError, match="dataset my_images is not built yet; run 'dvc repro dataset@my_images'"):
+        questions.human_sheet(project, "my_images", "anna")
+    stages.dataset(project, "my_images")
+    with pytest.raises(ConfigError, match="is missing; write it with: driftledger human sheet"):
+        stages.chain(project, "my_images", "anna", "size")
+    assert "3 images to describe, 0 described" in questions.human_sheet(project, "my_images", "anna")
+    fill_in(project, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)})
+
+    with pytest.raises(CoverageError, match=r"nothing is written for sample '0', t=2"):
+        stages.chain(fresh(project), "my_images", "anna", "size")
+    said = questions.human_sheet(fresh(project), "my_images", "anna")
+    assert said.endswith("sheet.csv: 3 images to describe, 3 described")
+    assert sorted((row["sample"], row["t"]) for row in rows(project) if not row["text"]) == [
+        (str(number), "2") for number in range(3)
+    ]
+    fill_in(project, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)})
+    stages.chain(fresh(project), "my_images", "anna", "size")
+    records = read_jsonl(project.layout.chain("my_images", "anna", "size") / "records.jsonl", ChainRecord)
+    assert [record.description for record in records] == ["20x30", "21x30", "30x30", "31x30", "40x30", "41x30"]
+    assert questions.human_sheet(fresh(project), "my_images", "anna").endswith("0 images to describe, 6 described")
+
+
+def test_descriptions_that_wait_to_be_drawn_are_counted(project: Project) -> None:
+    stages.dataset(project, "my_images")
+    questions.human_sheet(project, "my_images", "anna")
+    fill_in(project, {("0", "1"): "20x30"})
+    said = questions.human_sheet(fresh(project), "my_images", "anna")
+    assert said.endswith("2 images to describe, 1 described; 1 described ones wait to be drawn: run 'dvc repro'")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [("blind", "models.blind in params.yaml is not of provider human"), ("typed", "let it be a folder for a sheet")],
+)
+def test_a_sheet_is_for_people_and_in_a_folder(project: Project, model: str, said: str) -> None:
+    stages.dataset(project, "my_images")
+    with pytest.raises(ConfigError, match=said):
+        questions.human_sheet(project, "my_images", model)
+
+
+def select(project: Project, **run: Any) -> Project:
+    path = project.root / "params.yaml"
+    params = yaml.safe_load(path.read_text(encoding="utf-8"))
+    params["run"] |= run
+    path.write_text(yaml.safe_dump(params), encoding="utf-8")
+    return Project(project.root)
+
+
+def test_a_plan_needs_the_dataset_and_neither_key_nor_network(project: Project) -> None:
+    project = select(project, models=["regions_coarse", "gpt_4o"], generators=["painter", "dall_e_3"])
+    with pytest.raises(StoreError, match="run 'dvc repro dataset@my_images', which asks no model"):
+        questions.plan(project)
+    stages.dataset(project, "my_images")
+    planned = {name: calls.to_dict() for name, calls in questions.plan(project).items()}
+    assert list(planned) == ["models.regions_coarse", "models.gpt_4o", "generators.painter", "generators.dall_e_3"]
+    assert planned["models.gpt_4o"]["to_make"] == 3 * (1 + 1 + 1)  # t = 1 is one call for both generators
+    assert planned["generators.dall_e_3"]["most_cost"] == pytest.approx(12 * 0.04)
+    assert planned["models.gpt_4o"]["most_cost"] > 0
+    assert planned["models.regions_coarse"]["most_cost"] is None
+    json.dumps(planned)
+
+
+def test_a_plan_counts_answers_and_their_gradings(project: Project) -> None:
+    path = project.root / "params.yaml"
+    params = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for name in ("scenes_mm_sap", "scenes_mm_vet"):
+        params["question_sets"][name]["count"] = 13
+    path.write_text(yaml.safe_dump(params), encoding="utf-8")
+    project = select(
+        project, models=["gpt_4o", "blind"], question_sets=["scenes_mm_sap", "scenes_mm_vet"], judge="gpt_4_1"
+    )
+    stages.dataset(project, "my_images")
+    with pytest.raises(StoreError, match="run 'dvc repro question_set@scenes_mm_sap', which asks no model"):
+        questions.plan(project)
+    for name in project.settings.run.question_sets:
+        stages.question_set(project, name)
+    sap, vet = (len(read_questions(project.layout.question_set(name))) for name in project.settings.run.question_sets)
+    before = {name: calls.to_dict() for name, calls in questions.plan(project).items()}
+    chains = 3 * 2
+    most = chains + 5 * sap + vet  # equal orders of the same options are one call
+    assert 0.9 * most < before["models.gpt_4o"]["to_make"] <= most
+    assert before["judge gpt_4_1"]["to_make"] == 2 * vet * 5
+    assert before["judge gpt_4_1"]["most_cost"] > 0
+    stages.answer(project, "scenes_mm_sap", "blind")
+    after = {name: calls.to_dict() for name, calls in questions.plan(project).items()}
+    stored = after["models.blind"]["stored"]
+    assert before["models.blind"]["to_make"] - after["models.blind"]["to_make"] == stored
+    assert 0.9 * 5 * sap < stored <= 5 * sap

@@ -1,0 +1,103 @@
+"""What the tests of encoders with weights share: tiny checkpoints, inputs, and how features are compared.
+
+Heavy libraries are imported by what uses them: the other tests of this folder run where there are none.
+"""
+
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from driftledger.core.errors import ConfigError
+from driftledger.core.types import Float32
+
+BUILDS = {
+    "vit": ("transformers", "encoders.build_vit"),
+    "dinov2": ("transformers", "encoders.build_dinov2"),
+    "clip": ("transformers", "encoders.build_clip"),
+    "open_clip": ("open_clip", "openclip.build_open_clip"),
+    "sentence": ("sentence_transformers", "encoders.build_sentence_transformer"),
+    "inception": ("cleanfid", "inception.build_inception"),
+}
+"""Checkpoint → the library that loads it, and what of ``tests.support.checkpoints`` makes it."""
+
+TEXTS = ["a red cat", "the small house on the river", "blue", ""]
+LONG = "red " * 200
+SIZES = [(400, 310), (299, 299), (60, 90), (500, 20)]
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Make a checkpoint, once, to look at only; torch is left with one thread."""
+    root, made = tmp_path_factory.mktemp("checkpoints"), {}
+
+    def build(name: str) -> Path:
+        library, function = BUILDS[name]
+        pytest.importorskip(library)
+        if name not in made:
+            import_module("torch").set_num_threads(1)
+            module, _, function = function.partition(".")
+            made[name] = getattr(import_module(f"tests.support.checkpoints.{module}"), function)(root / name)
+        return made[name]
+
+    return build
+
+
+@pytest.fixture
+def copied(built: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
+    """Make a copy of a checkpoint, to change."""
+    return lambda name: Path(shutil.copytree(built(name), tmp_path / name))
+
+
+@pytest.fixture(scope="session")
+def images() -> list[Image.Image]:
+    """Patches of random colours, which look different from afar too."""
+    colours = np.random.default_rng(0).integers(0, 256, (len(SIZES), 12, 12, 3), dtype=np.uint8)
+    return [
+        Image.fromarray(each).resize(size, Image.Resampling.NEAREST) for each, size in zip(colours, SIZES, strict=True)
+    ]
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """What transformers logs, which it keeps from other loggers."""
+    logger = logging.getLogger("transformers")
+    logger.addHandler(caplog.handler)
+    yield caplog
+    logger.removeHandler(caplog.handler)
+
+
+def tiny(kind: Any, folder: Path, **settings: Any) -> Any:
+    """An encoder of this class, on the CPU."""
+    return kind.model_validate({"path": str(folder), "device": "cpu"} | settings)
+
+
+def relative(one: Float32, other: Float32) -> float:
+    """The largest difference, as a part of the largest value."""
+    return float(np.abs(one - other).max() / np.abs(other).max())
+
+
+def closest(features: Float32) -> float:
+    """The largest cosine between two rows."""
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    return float((unit @ unit.T - 2 * np.eye(len(unit))).max())
+
+
+def refused(encoder: Any, match: str) -> None:
+    """Assert that the checkpoint is refused in one sentence that says ``match``."""
+    with pytest.raises(ConfigError, match=match) as caught:
+        _ = encoder.encode_images([Image.new("RGB", (9, 9))]) if encoder.sees else encoder.encode_texts(["a"])
+    assert "\n" not in str(caught.value)
+
+
+def change_json(file: Path, change: Callable[[Any], object]) -> None:
+    content = json.loads(file.read_text(encoding="utf-8"))
+    change(content)
+    file.write_text(json.dumps(content), encoding="utf-8")

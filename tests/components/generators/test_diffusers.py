@@ -1,0 +1,479 @@
+"""Text-to-image checkpoints: seeds, prompts that are cut or command the tokenizer, what must not count as an image."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("diffusers")
+
+import torch
+from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
+from numpy.typing import NDArray
+from PIL import Image
+from safetensors.torch import load_file, save_file
+from tokenizers import normalizers
+from transformers import CLIPConfig, CLIPImageProcessor
+
+from driftledger.components.generators.diffusers import Diffusers
+from driftledger.core.errors import ConfigError, OutOfMemoryError
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Generated, Outcome, Reading
+from driftledger.demo.generators.prompt_reading import PromptReader
+from tests.support.checkpoints.diffusion import SIDE, build_flux, build_stable_diffusion, build_stable_diffusion_xl
+from tests.support.checkpoints.text import clip_tokenizer, t5_tokenizer
+from tests.support.checkpoints.weights import change_one_weight, seeded
+
+pytestmark = pytest.mark.neural
+
+BUILD = {"sd": build_stable_diffusion, "sdxl": build_stable_diffusion_xl, "flux": build_flux}
+READ = {"sd": 75, "sdxl": 75, "flux": 511}
+"""How many of a prompt's own tokens are read."""
+PROMPTS = ["a red cat on the house", "a dog", "the blue sky with a boat", "a small green tree"]
+SEEDS = [3, 1, 4, 1]
+INDEX, UNET = "model_index.json", "unet/diffusion_pytorch_model.safetensors"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("checkpoints")
+    return {kind: build(root / kind) for kind, build in BUILD.items()}
+
+
+@pytest.fixture
+def copy(folders: dict[str, Path], tmp_path: Path) -> Path:
+    """A Stable Diffusion that a test may change."""
+    return Path(shutil.copytree(folders["sd"], tmp_path / "sd"))
+
+
+def generator(folder: Path, **settings: Any) -> Diffusers:
+    return Diffusers(**{"path": str(folder), "device": "cpu", "steps": 2, "height": SIDE, "width": SIDE} | settings)
+
+
+@pytest.fixture(scope="module")
+def loaded(folders: dict[str, Path]) -> dict[str, Diffusers]:
+    return {kind: generator(folder) for kind, folder in folders.items()}
+
+
+def pixels(made: Generated) -> NDArray[np.int64]:
+    assert made.outcome is Outcome.OK, made.error
+    assert made.image is not None
+    return np.asarray(made.image).astype(np.int64)
+
+
+def drawn(component: Diffusers, prompt: str = "a cat", seed: int = 1) -> NDArray[np.int64]:
+    return pixels(component.generate([prompt], [seed])[0])
+
+
+def edit(file: Path, **changes: Any) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def edit_weights(file: Path, key: str, value: "torch.Tensor | None") -> None:
+    """Replace one tensor, or leave it out."""
+    tensors = load_file(file)
+    del tensors[key]
+    save_file(tensors if value is None else tensors | {key: value}, file, {"format": "pt"})
+
+
+def add_safety_checker(folder: Path, threshold: float) -> Path:
+    """One that flags what is nearer than ``threshold``, a cosine, to a random concept."""
+    vision = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    with seeded(0):
+        config = CLIPConfig(vision_config=vision | {"image_size": SIDE, "patch_size": 8}, projection_dim=8)
+        checker = StableDiffusionSafetyChecker(config)
+    checker.concept_embeds_weights.data.fill_(threshold)
+    checker.save_pretrained(folder / "safety_checker")
+    size = {"height": SIDE, "width": SIDE}
+    CLIPImageProcessor(size={"shortest_edge": SIDE}, crop_size=size).save_pretrained(folder / "feature_extractor")
+    edit(
+        folder / INDEX,
+        safety_checker=["stable_diffusion", "StableDiffusionSafetyChecker"],
+        feature_extractor=["transformers", "CLIPImageProcessor"],
+    )
+    return folder
+
+
+def test_the_registry_knows_it():
+    assert provider_class("generators", "diffusers") is Diffusers
+
+
+# Seeds and batches
+
+
+@pytest.mark.parametrize("kind", BUILD)
+def test_company_changes_an_image_by_one_grey_level_at_most(loaded, kind):
+    together = [pixels(made) for made in loaded[kind].generate(PROMPTS, SEEDS)]
+    alone = [drawn(loaded[kind], prompt, seed) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
+    assert np.abs(np.array(together) - np.array(alone)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", BUILD)
+def test_prompt_and_seed_make_the_image_and_nothing_else(loaded, kind):
+    first = drawn(loaded[kind], "a red cat", 7)
+    torch.manual_seed(99)
+    assert first.shape == (SIDE, SIDE, 3)
+    assert (drawn(loaded[kind], "a red cat", 7) == first).all()
+    assert np.abs(drawn(loaded[kind], "a red cat", 8) - first).mean() > 5
+    assert np.abs(drawn(loaded[kind], "the blue sky", 7) - first).max() > 5
+
+
+def test_the_bytes_are_those_that_diffusers_would_give(loaded):
+    ready = loaded["sd"].loaded
+    own = ready.pipeline("a cat", generator=torch.Generator("cpu").manual_seed(1), **ready.arguments).images[0]
+    assert (drawn(loaded["sd"]) == np.asarray(own)).all()
+
+
+def test_a_scheduler_whose_noise_no_seed_reaches_is_refused(folders, tmp_path):
+    folder = shutil.copytree(folders["flux"], tmp_path / "flux")
+    edit(folder / INDEX, scheduler=["diffusers", "FlowMatchLCMScheduler"])
+    with pytest.raises(ConfigError, match="FlowMatchLCMScheduler draws noise that no seed reaches"):
+        generator(folder).generate(["a cat"], [1])
+
+
+# How much of a prompt is read
+
+
+@pytest.mark.parametrize("kind", BUILD)
+def test_readings_say_what_the_text_encoder_is_given(loaded, kind):
+    pipeline = loaded[kind].loaded.pipeline
+    encoder = pipeline.text_encoder_2 if kind == "flux" else pipeline.text_encoder
+    tokenizer = pipeline.tokenizer_2 if kind == "flux" else pipeline.tokenizer
+    given: list[Any] = []
+    listening = encoder.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+    prompts = ["a red cat", "", "the cat " * 400]
+    readings = [made.reading for made in loaded[kind].generate(prompts, [1, 2, 3])]
+    listening.remove()
+    assert readings == [Reading(3, 3), Reading(0, 0), Reading(800, READ[kind])]
+    words = [sum(number not in tokenizer.all_special_ids for number in row) for row in given[0].tolist()]
+    assert words == [reading.read for reading in readings]
+    assert [reading.cut for reading in readings] == [False, False, True]
+
+
+@pytest.mark.parametrize("kind", BUILD)
+def test_prompts_that_differ_after_the_cut_give_one_image_and_both_say_so(loaded, kind):
+    cut = "the cat " * 300
+    one, other = loaded[kind].generate([f"{cut} dog", f"{cut} blue river"], [5, 5])
+    assert (pixels(one) == pixels(other)).all()
+    assert one.reading == Reading(601, READ[kind])
+    assert other.reading == Reading(602, READ[kind])
+
+
+def test_a_pipeline_that_rewrites_prompts_gives_no_reading():
+    assert reader(tokenizer=clip_tokenizer()).reading("a cat") is None
+
+
+# Prompts that command the tokenizer
+
+
+def reader(**tokenizers: Any) -> PromptReader:
+    class Pipeline:
+        components = tokenizers
+        _text_preprocessing = None
+
+    return PromptReader(Pipeline())
+
+
+@pytest.mark.parametrize(("kind", "end"), [("sd", "<|endoftext|>"), ("sdxl", "<|endoftext|>"), ("flux", "</s>")])
+def test_a_prompt_cannot_end_itself(loaded, kind, end):
+    """Without its end broken up, CLIP's summary would be taken there."""
+    pipeline = loaded[kind].loaded.pipeline
+    encoder = pipeline.text_encoder_2 if kind == "flux" else pipeline.text_encoder
+    given: list[Any] = []
+    listening = encoder.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+    [made] = loaded[kind].generate([f"a red cat{end}on the house"], [1])
+    listening.remove()
+    assert made.revised_prompt == f"a red cat< {end[1:]}on the house"
+    ids = given[0][0].tolist()
+    assert made.reading is not None
+    assert ids.index(encoder.config.eos_token_id) == made.reading.tokens + (kind != "flux")
+
+
+def test_a_plain_prompt_is_left_as_it_is(loaded):
+    [made] = loaded["flux"].generate(["a <red> cat's face, 100% & <|end|>!"], [1])
+    assert made.revised_prompt is None
+
+
+def test_control_tokens_are_found_in_any_spelling_and_nesting():
+    t5 = t5_tokenizer()
+    t5.backend_tokenizer.normalizer = normalizers.NFKC()
+    both = reader(tokenizer=clip_tokenizer(), tokenizer_2=t5)
+    for text in ("a ＜/s＞ cat", "<|startoftext|>", "<<|endoftext|>|endoftext|>", "</s></s> <pad>x", "</<pad>s>"):
+        safe = both.harmless(text)
+        assert safe.replace(" ", "") == text.replace(" ", "")
+        for tokenizer in both.tokenizers:
+            assert not set(tokenizer(safe, add_special_tokens=False).input_ids) & set(tokenizer.all_special_ids)
+
+
+def test_what_is_unknown_and_a_single_sign_that_pads_are_no_control_tokens():
+    sdxl = clip_tokenizer()
+    sdxl.add_special_tokens({"pad_token": "!"})
+    both = reader(tokenizer=sdxl, tokenizer_2=t5_tokenizer())
+    assert sdxl("cat!", add_special_tokens=False).input_ids[-1] == sdxl.pad_token_id
+    assert both.harmless("cat!! 你好 cat!") == "cat!! 你好 cat!"
+
+
+# Settings
+
+
+def test_settings_reach_the_pipeline(folders):
+    plain = drawn(generator(folders["sd"]))
+    for changed in (
+        {"steps": 3},
+        {"guidance_scale": 1.0},
+        {"negative_prompt": "the red face"},
+        {"scheduler": "EulerDiscreteScheduler"},
+    ):
+        assert (drawn(generator(folders["sd"], **changed)) != plain).any(), changed
+
+
+def test_size_and_tiles(folders):
+    whole = drawn(generator(folders["sd"], height=64, width=48))
+    tiled = drawn(generator(folders["sd"], height=64, width=48, vae_tiling=True))
+    assert whole.shape == tiled.shape == (64, 48, 3)
+    assert (tiled != whole).any()
+
+
+def test_a_negative_prompt_is_one_for_each_of_a_batch(folders):
+    made = generator(folders["sdxl"], negative_prompt="a face").generate(PROMPTS, SEEDS)
+    assert [one.outcome for one in made] == [Outcome.OK] * 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "said"),
+    [
+        ("sd", {"scheduler": "DDIMSheduler"}, "scheduler 'DDIMSheduler' is unknown; did you mean 'DDIMScheduler'"),
+        ("sd", {"scheduler": "FlowMatchEulerDiscreteScheduler"}, "is unknown.*valid: .*PNDMScheduler"),
+        ("sd", {"scheduler": "StableDiffusionPipeline"}, "is unknown"),
+        ("flux", {"negative_prompt": "a cat"}, "negative_prompt has no effect on a FluxPipeline"),
+        ("sd", {"offload": "model"}, "offload is for a device beside the CPU"),
+        ("sd", {"variant": "fp16"}, "variant=fp16"),
+    ],
+)
+def test_settings_that_do_not_fit_are_one_sentence(folders, kind, settings, said):
+    with pytest.raises(ConfigError, match=said):
+        generator(folders[kind], **settings).generate(["a cat"], [1])
+
+
+def test_what_a_pipeline_refuses_when_it_draws_is_one_sentence(copy):
+    edit(copy / "scheduler/scheduler_config.json", num_train_timesteps=10)
+    with pytest.raises(ConfigError, match=r"cannot draw: .*num_inference_steps"):
+        generator(copy, steps=20).generate(["a cat"], [1])
+
+
+def test_a_variant_is_taken_where_there_is_one(copy):
+    plain = drawn(generator(copy))
+    variant = copy / "unet/diffusion_pytorch_model.fp16.safetensors"
+    shutil.copy(copy / UNET, variant)
+    weight = load_file(variant)["conv_out.weight"]
+    edit_weights(variant, "conv_out.weight", -weight)
+    assert (drawn(generator(copy)) == plain).all()
+    assert (drawn(generator(copy, variant="fp16")) != plain).any()
+
+
+def test_what_hangs_on_other_installed_libraries_is_left_out(loaded):
+    class Cleaning:
+        def __call__(self, prompt: list[str], clean_caption: bool = True) -> None: ...
+
+    plain = Diffusers(path="unused", device="cpu")
+    assert plain._arguments(Cleaning()) == {"clean_caption": False}
+    pipeline = loaded["sdxl"].loaded.pipeline
+    pipeline.watermark = object()
+    assert loaded["sdxl"]._prepared(pipeline).pipeline.watermark is None
+
+
+def test_a_pipeline_that_fetches_a_second_checkpoint_is_refused():
+    class Combined:
+        _load_connected_pipes = True
+
+    with pytest.raises(ConfigError, match="needs a second checkpoint, which nothing pins"):
+        Diffusers(path="unused", device="cpu")._prepared(Combined())
+
+
+# Identity
+
+
+def test_identity_names_what_shapes_an_image_and_loads_nothing(folders):
+    component = generator(folders["sd"])
+    identity = component.identity()
+    assert component._loaded is None
+    assert identity["device"] == "cpu"
+    assert set(identity["libraries"]) == {"torch", "diffusers", "transformers", "pillow"}
+    assert identity["encoding"].startswith("RGB PNG")
+    assert identity["scheduler"]["class"] == "DDIMScheduler"
+    assert identity["scheduler"]["config"]["beta_end"] == 0.012
+    assert identity["safety_checker"] is False
+
+
+def test_another_scheduler_is_in_the_identity_with_the_configuration_it_gets(folders):
+    component = generator(folders["sd"], scheduler="DPMSolverMultistepScheduler")
+    named = component.identity()["scheduler"]
+    assert named["class"] == "DPMSolverMultistepScheduler"
+    assert named["config"]["beta_end"] == 0.012  # the checkpoint's
+    assert named["config"]["lambda_min_clipped"] == "-Infinity"  # its own default, which JSON cannot hold
+    assert not [key for key in named["config"] if key.startswith("_")]
+    assert type(component.loaded.pipeline.scheduler).__name__ == named["class"]
+    assert component.fingerprint != generator(folders["sd"]).fingerprint
+
+
+def test_a_moved_folder_keeps_the_fingerprint_and_a_changed_weight_does_not(folders, copy):
+    before = generator(folders["sd"]).fingerprint
+    assert generator(copy).fingerprint == before
+    change_one_weight(copy)
+    assert generator(copy).fingerprint != before
+
+
+def test_a_changed_scheduler_configuration_changes_the_fingerprint(copy):
+    before = generator(copy).fingerprint
+    edit(copy / "scheduler/scheduler_config.json", beta_end=0.02)
+    assert generator(copy).fingerprint != before
+
+
+def test_where_weights_wait_is_no_part_of_the_fingerprint(folders):
+    assert generator(folders["sd"], offload="model").fingerprint == generator(folders["sd"]).fingerprint
+
+
+def test_a_repository_in_the_hubs_cache_draws_what_the_folder_does(folders, tmp_path, monkeypatch):
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    shutil.copytree(folders["sd"], tmp_path / "models--tiny--sd" / "snapshots" / commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    cached = generator(Path("tiny/sd"), revision=commit)
+    assert cached.identity()["weights"] == {"repository": "tiny/sd", "commit": commit}
+    assert cached.identity()["scheduler"] == generator(folders["sd"]).identity()["scheduler"]
+    assert (drawn(cached) == drawn(generator(folders["sd"]))).all()
+
+
+# What must not count as an image
+
+
+def test_what_the_safety_checker_flags_is_filtered(copy):
+    add_safety_checker(copy, threshold=-2)
+    component = generator(copy)
+    assert component.identity()["safety_checker"] is True
+    [made] = component.generate(["a cat"], [1])
+    assert (made.outcome, made.image) == (Outcome.FILTERED, None)
+    assert "safety checker" in str(made.error)
+    assert made.reading == Reading(2, 2)
+
+
+def test_the_safety_checker_can_be_left_out(copy):
+    plain = drawn(generator(copy))
+    add_safety_checker(copy, threshold=-2)
+    without = generator(copy, safety_checker=False)
+    assert without.identity()["safety_checker"] is False
+    assert without.fingerprint != generator(copy).fingerprint
+    assert (drawn(without) == plain).all()
+
+
+def test_only_the_flagged_image_of_a_batch_is_filtered(copy):
+    component = generator(add_safety_checker(copy, threshold=2))
+    checker = component.loaded.pipeline.safety_checker
+    checker.register_forward_hook(lambda _, __, made: (made[0], [False, True, False, False]))
+    outcomes = [made.outcome for made in component.generate(PROMPTS, SEEDS)]
+    assert outcomes == [Outcome.OK, Outcome.FILTERED, Outcome.OK, Outcome.OK]
+
+
+def test_an_image_that_is_not_finite_is_a_failure_and_not_a_black_image(folders):
+    component = generator(folders["sd"])
+
+    def overflow(_: Any, __: Any, features: "torch.Tensor") -> "torch.Tensor":
+        features[1, 0, 0, 0] = torch.inf
+        return features
+
+    component.loaded.pipeline.vae.decoder.conv_in.register_forward_hook(overflow)
+    made = component.generate(PROMPTS, SEEDS)
+    assert [one.outcome for one in made] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
+    assert made[1].image is None
+    assert "finite" in str(made[1].error)
+
+
+# Weights
+
+
+def test_pickles_are_refused_unless_they_are_allowed(copy):
+    plain = drawn(generator(copy))
+    torch.save(load_file(copy / UNET), copy / "unet/diffusion_pytorch_model.bin")
+    (copy / UNET).unlink()
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        generator(copy).generate(["a cat"], [1])
+    assert (drawn(generator(copy, allow_pickle=True)) == plain).all()
+
+
+@pytest.mark.parametrize(
+    ("file", "key"), [(UNET, "conv_out.weight"), ("text_encoder/model.safetensors", "encoder.layers.0.mlp.fc1.weight")]
+)
+@pytest.mark.parametrize("value", [None, torch.zeros(3, 3)], ids=["missing", "another shape"])
+def test_missing_weights_are_refused(copy, file, key, value):
+    edit_weights(copy / file, key, value)
+    with pytest.raises(ConfigError, match=key):
+        generator(copy).generate(["a cat"], [1])
+
+
+def test_code_in_a_checkpoint_is_not_run(copy, tmp_path):
+    ran = tmp_path / "ran"
+    (copy / "unet/evil.py").write_text(f"open({str(ran)!r}, 'w')\nclass Evil: pass\n")
+    edit(copy / INDEX, unet=["evil", "Evil"])
+    with pytest.raises(ConfigError, match="trust_remote_code"):
+        generator(copy).generate(["a cat"], [1])
+    assert not ran.exists()
+
+
+def test_a_folder_that_is_no_pipeline_is_one_sentence(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ConfigError, match=r"no checkpoint of diffusers: model_index\.json cannot be read"):
+        generator(tmp_path).fingerprint  # noqa: B018
+
+
+def test_a_pipeline_that_draws_from_no_text_is_one_sentence(copy):
+    edit(copy / INDEX, _class_name="AudioLDMPipeline")
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        generator(copy).generate(["a cat"], [1])
+
+
+# Memory and noise on the screen
+
+
+def test_running_out_of_memory_lets_the_caller_try_a_smaller_batch(folders, monkeypatch):
+    component = generator(folders["sd"])
+    unet = component.loaded.pipeline.unet
+    forward = unet.forward
+
+    def small_only(sample: "torch.Tensor", *rest: Any, **more: Any) -> Any:
+        if len(sample) > 4:  # with and without guidance
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(sample, *rest, **more)
+
+    monkeypatch.setattr(unet, "forward", small_only)
+    with pytest.raises(OutOfMemoryError, match="out of memory"):
+        component.generate(PROMPTS, SEEDS)
+    assert [made.outcome for made in component.generate(PROMPTS[:2], SEEDS[:2])] == [Outcome.OK] * 2
+
+
+def test_released_and_loaded_again_it_draws_the_same(folders):
+    component = generator(folders["sdxl"])
+    before = drawn(component)
+    component.release()
+    assert component._loaded is None
+    assert (drawn(component) == before).all()
+
+
+def test_nothing_is_said_about_what_the_record_says(folders, capfd):
+    from diffusers.utils import logging as diffusers_logging
+    from transformers.utils import logging as transformers_logging
+
+    before = diffusers_logging.get_verbosity(), transformers_logging.get_verbosity()
+    drawn(generator(folders["sd"]), "the cat " * 100)
+    said = capfd.readouterr()
+    assert said.out + said.err == ""
+    assert (diffusers_logging.get_verbosity(), transformers_logging.get_verbosity()) == before
+    assert diffusers_logging.is_progress_bar_enabled()
+
+
+def test_images_are_rgb(loaded):
+    [made] = loaded["sd"].generate(["a cat"], [1])
+    assert isinstance(made.image, Image.Image)
+    assert made.image.mode == "RGB"

@@ -1,0 +1,171 @@
+"""Which vision-language checkpoint is loaded and how: its identity, its weights, and what is refused in a sentence."""
+
+import shutil
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from safetensors.torch import load_file
+
+from driftledger.components.models.transformers import Transformers
+from driftledger.core.errors import MissingExtraError
+from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation
+from tests.components.models.conftest import change_json, change_weights, model, refused
+from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
+
+pytestmark = pytest.mark.neural
+
+
+def test_the_registry_knows_it():
+    assert provider_class("models", "transformers") is Transformers
+
+
+def test_settings_are_checked_without_a_heavy_library():
+    code = (
+        "import sys; from driftledger.components.models.transformers import Transformers; Transformers(path='x'); "
+        "print(*{'torch', 'transformers', 'jinja2'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(llava: Path, tmp_path: Path):
+    before = model(llava).fingerprint
+    for settings in (
+        {"dtype": "bfloat16"}, {"max_new_tokens": 17}, {"beams": 2}, {"attention": "eager"}, {"today": "2025-01-02"},
+        {"image_backend": "torchvision"}, {"image_processor": {"do_resize": False}}, {"batch_size": 3},
+    ):  # fmt: skip
+        assert model(llava, **settings).fingerprint != before
+    moved = llava.rename(tmp_path / "there")
+    assert model(moved).fingerprint == before
+    assert model(moved, device="auto", device_map="auto").spec["settings"] == model(moved).spec["settings"]
+    change_one_weight(moved)
+    assert model(moved).fingerprint != before
+
+
+def test_the_libraries_behind_an_answer_are_in_the_identity(llava: Path):
+    def libraries(**settings: Any) -> set[str]:
+        return set(model(llava, **settings).identity()["libraries"])
+
+    assert libraries() == {"torch", "transformers", "tokenizers", "pillow"}
+    assert libraries(image_backend="torchvision") == {"torch", "transformers", "tokenizers", "torchvision"}
+
+
+def test_an_image_backend_that_is_not_installed_is_one_sentence(llava: Path, monkeypatch: pytest.MonkeyPatch):
+    def version(name: str) -> str:
+        if name == "torchvision":
+            raise PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+    with pytest.raises(MissingExtraError, match=r"'torchvision' is not installed.*driftledger\[torch\]"):
+        model(llava, image_backend="torchvision").identity()
+
+
+def test_both_image_backends_and_reduced_precision_answer(checkpoint: Path, asked: list[Conversation]):
+    for settings in ({"image_backend": "torchvision"}, {"dtype": "bfloat16"}, {"attention": "eager"}):
+        one = model(checkpoint, **settings)
+        assert all(reply.outcome.goes_on for reply in one.respond(asked))
+        assert one.loaded.model.dtype == getattr(torch, one.dtype)
+        assert one.loaded.model.config._attn_implementation == one.attention
+        assert one.loaded.chat.processor.image_processor.backend == one.image_backend
+
+
+def test_accelerate_may_place_the_layers(llava: Path, asked: list[Conversation]):
+    spread = model(llava, device="auto", device_map="auto")
+    assert spread.respond(asked) == model(llava, device="auto").respond(asked)
+
+
+def test_after_release_it_loads_again_and_says_the_same(checkpoint: Path, asked: list[Conversation]):
+    one = model(checkpoint)
+    before = one.respond(asked)
+    first = one.loaded
+    one.release()
+    assert one.respond(asked) == before
+    assert one.loaded is not first
+
+
+def test_missing_weights_are_refused(llava: Path, asked: list[Conversation]):
+    drop_one_weight(llava)
+    assert "(lm_head.weight); fetch it again" in refused(llava, asked[0])
+
+
+def test_weights_of_another_shape_are_refused(llava: Path, asked: list[Conversation]):
+    change_json(llava / "config.json", lambda config: config["text_config"].update(intermediate_size=80))
+    assert "mlp" in refused(llava, asked[0])
+
+
+def test_tied_weights_are_not_missing(llava: Path, asked: list[Conversation]):
+    def tie(config: dict[str, Any]) -> None:
+        config["tie_word_embeddings"] = config["text_config"]["tie_word_embeddings"] = True
+
+    change_json(llava / "config.json", tie)
+    change_weights(llava, lambda weights: weights.pop("language_model.lm_head.weight"))
+    assert model(llava).respond(asked)
+
+
+def test_broken_files_are_one_sentence(llava: Path, asked: list[Conversation]):
+    content = (llava / "model.safetensors").read_bytes()
+    (llava / "model.safetensors").write_bytes(content[: len(content) // 2])
+    assert "cannot be loaded" in refused(llava, asked[0])
+    change_json(llava / "config.json", lambda config: config["text_config"].update(hidden_size="wide"))
+    assert "hidden_size" in refused(llava, asked[0])
+
+
+def test_pickles_are_loaded_only_where_allowed(llava: Path, asked: list[Conversation]):
+    before = model(llava).respond(asked)
+    torch.save(load_file(llava / "model.safetensors"), llava / "pytorch_model.bin")
+    (llava / "model.safetensors").unlink()
+    assert "cannot be loaded" in refused(llava, asked[0])
+    assert model(llava, allow_pickle=True).respond(asked) == before
+
+
+def test_code_from_a_repository_needs_the_environments_word(
+    llava: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("DRIFTLEDGER_TRUST_REMOTE_CODE", raising=False)
+    assert "DRIFTLEDGER_TRUST_REMOTE_CODE=1" in refused(llava, asked[0], trust_remote_code=True)
+    monkeypatch.setenv("DRIFTLEDGER_TRUST_REMOTE_CODE", "1")
+    assert model(llava, trust_remote_code=True).respond(asked) == model(llava).respond(asked)
+
+
+def test_a_checkpoint_that_is_none_is_one_sentence(llava: Path, tmp_path: Path, asked: list[Conversation]):
+    assert "no folder here" in refused(tmp_path / "nowhere", asked[0])
+    (tmp_path / "text").mkdir()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(llava / name, tmp_path / "text" / name)
+    change_json(tmp_path / "text" / "tokenizer_config.json", lambda config: config.pop("processor_class"))
+    assert "no processor for both images and text" in refused(tmp_path / "text", asked[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"temperature": 0.7}, "setting 'temperature' is unknown"),
+        ({"length_penalty": 2.0}, "length_penalty works on beams"),
+        ({"device_map": "auto"}, "device_map chooses the devices itself"),
+        ({"device_map": "everywhere", "device": "auto"}, "'auto', 'balanced'"),
+        ({"quantization": "2bit"}, "'8bit' or '4bit'"),
+        ({"max_new_tokens": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], said: str):
+    with pytest.raises(ValidationError, match=said):
+        model(Path("anywhere"), **settings)
+
+
+def test_quantization_without_its_library_is_one_sentence(llava: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "bitsandbytes", None)
+    one = model(llava, quantization="4bit")
+    for use in (lambda: one.identity(), lambda: one.loaded):
+        with pytest.raises(MissingExtraError, match=r"driftledger\[quantization\]"):
+            use()

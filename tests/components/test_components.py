@@ -1,0 +1,152 @@
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import Any, ClassVar
+
+import pytest
+from pydantic import Field, ValidationError
+
+from driftledger.components.base import Component, Encoder
+from driftledger.core import images
+from driftledger.core.canonical import sha256_of
+from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.generators.painter import Painter
+from driftledger.demo.models.regions import Regions
+from driftledger.project.settings import load_settings
+from tests.conftest import REPOSITORY
+from tests.support.fakes import EchoModel
+
+FINGERPRINTS = """
+from driftledger.demo.generators.painter import Painter
+from driftledger.demo.models.regions import Regions
+print(Regions(detail="fine").fingerprint, Painter(longest_side=64).fingerprint)
+"""
+
+
+class Weighted(EchoModel):
+    """An echo with weights, and with a setting that has an order of its own."""
+
+    weights: str = "c0ffee"
+    scale: float | None = None
+    options: dict[str, int] = Field(default_factory=dict)
+
+    def identity(self) -> dict[str, Any]:
+        return {"commit": self.weights}
+
+
+class NextVersion(Weighted):
+    version: ClassVar[str] = "2"
+
+
+class OtherProvider(Weighted):
+    provider: ClassVar[str] = "other"
+
+
+class OtherWeights(Weighted):
+    def identity(self) -> dict[str, Any]:
+        return {"commit": "decaf"}
+
+
+def fingerprints(hash_seed: str) -> list[str]:
+    environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+    command = [sys.executable, "-c", FINGERPRINTS]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_images_written_another_way_are_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Painter(longest_side=64).fingerprint
+    monkeypatch.setattr("driftledger.demo.generators.painter.ENCODING", "RGB PNG, compress_level 9")
+    assert Painter(longest_side=64).fingerprint != before
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "4294967295"])
+def test_a_fingerprint_is_the_same_in_every_process(hash_seed: str) -> None:
+    assert fingerprints(hash_seed) == [Regions(detail="fine").fingerprint, Painter(longest_side=64).fingerprint]
+
+
+def test_a_fingerprint_is_the_hash_of_the_spec_as_json() -> None:
+    painter = Painter(longest_side=64)
+    assert painter.spec == {
+        "provider": "painter",
+        "version": "1",
+        "settings": {"batch_size": 16, "longest_side": 64},
+        "identity": {"encoding": images.ENCODING, "pillow": metadata.version("pillow")},
+    }
+    assert painter.fingerprint == sha256_of(json.loads(json.dumps(painter.spec)))
+    assert len(painter.fingerprint) == 64
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        NextVersion(),
+        OtherProvider(),
+        OtherWeights(),
+        Weighted(refuses=1),
+        Weighted(batch_size=17),
+        Weighted(options={"a": 1}),
+        Weighted(weights="decaf"),
+    ],
+    ids=["version", "provider", "identity", "setting", "batch size", "nested setting", "weights"],
+)
+def test_whatever_can_change_the_output_changes_the_fingerprint(other: Component) -> None:
+    assert other.fingerprint != Weighted().fingerprint
+
+
+def test_a_number_that_is_not_finite_is_refused_or_told_apart() -> None:
+    try:
+        seen = [Weighted(scale=scale).fingerprint for scale in (None, math.inf, -math.inf, math.nan)]
+    except ValueError:
+        return
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_default_that_is_written_out_is_the_same_version() -> None:
+    assert Weighted(refuses=0, batch_size=16).fingerprint == Weighted().fingerprint
+
+
+def test_the_order_of_settings_does_not_count() -> None:
+    assert Weighted(options={"a": 1, "b": 2}).fingerprint == Weighted(options={"b": 2, "a": 1}).fingerprint
+
+
+def test_the_catalogue_name_does_not_count() -> None:
+    settings = load_settings(REPOSITORY / "params.yaml")
+    renamed = settings.model_copy(update={"models": {"sketchy": settings.models["regions_fine"]}})
+    assert renamed.model("sketchy").fingerprint == settings.model("regions_fine").fingerprint
+
+
+def test_a_component_is_frozen() -> None:
+    model = EchoModel()
+    with pytest.raises(ValidationError, match="frozen"):
+        model.refuses = 1  # type: ignore[misc]
+
+
+def test_a_copy_with_other_settings_has_its_own_fingerprint() -> None:
+    before = EchoModel()
+    fingerprint = before.fingerprint
+    after = before.model_copy(update={"refuses": 5})
+    assert after.refuses == 5
+    assert after.fingerprint == EchoModel(refuses=5).fingerprint != fingerprint
+    assert before.fingerprint == fingerprint
+    assert before.model_copy().fingerprint == fingerprint
+
+
+@pytest.mark.parametrize("update", [{"batch_size": 0}, {"refusals": 1}])
+def test_a_copy_is_checked_like_any_other(update: Mapping[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        EchoModel().model_copy(update=update)
+
+
+@pytest.mark.parametrize("method", [Encoder.encode_images, Encoder.encode_texts])
+def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> None:
+    class Towerless(Encoder):
+        provider: ClassVar[str] = "towerless"
+
+    with pytest.raises(NotImplementedError, match=r"'towerless' has no (image|text) tower"):
+        method(Towerless(), [])
+    with pytest.raises(NotImplementedError, match="'layout' has no text tower"):
+        Layout().encode_texts(["a"])

@@ -1,0 +1,240 @@
+"""Files of the ledger are whole or not there, and what is not one of them is refused in a sentence."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord, SampleScore, ScoreFile
+from driftledger.core.errors import StoreError
+from driftledger.core.files import Record, new_folder, read_json, read_jsonl, write_json, write_jsonl, write_text
+from driftledger.core.types import Outcome
+from driftledger.data.records import DatasetCard, read_samples
+from tests.support.ledgers import chain_card, score_file, write_ledger
+
+HOSTILE = 'a\u2028b\u2029c\x85d\x1ce\vf\r\ng\x00\x1b[31m \\ " 写真 🙂'
+
+
+def record(**changes: Any) -> ChainRecord:
+    plain: dict[str, Any] = {"sample": "s", "t": 1, "outcome": Outcome.OK, "parent_sha256": "p", "seed": 1}
+    return ChainRecord(**plain | changes)
+
+
+def sentence(error: pytest.ExceptionInfo[StoreError]) -> str:
+    said = str(error.value)
+    assert len(said.splitlines()) == 1
+    return said
+
+
+@pytest.mark.parametrize("value", [chain_card(), score_file(), chain_card(describe_prompt=HOSTILE)])
+def test_what_is_written_is_read_back(tmp_path: Path, value: Record) -> None:
+    path = tmp_path / "new" / "folder" / "file.json"
+    write_json(path, value)
+    assert read_json(path, type(value)) == value
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_is_sorted_utf8_and_says_its_schema(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", chain_card(describe_prompt="größe"))
+    text = (tmp_path / "a.json").read_bytes().decode()
+    loaded = json.loads(text)
+    assert loaded["schema"] == loaded["model"]["schema"] == 1
+    assert list(loaded) == sorted(loaded)
+    assert "größe" in text
+    assert text.endswith("}\n")
+
+
+def test_equal_values_are_equal_bytes(tmp_path: Path) -> None:
+    write_json(tmp_path / "a", score_file(by_category={"a": {"x": 1.0}, "b": {}}))
+    write_json(tmp_path / "b", score_file(by_category={"b": {}, "a": {"x": 1.0}}))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_strange_line_breaks_inside_a_text_start_no_new_line(tmp_path: Path) -> None:
+    rows = [record(description=HOSTILE, t=t) for t in (1, 2, 3)]
+    write_jsonl(tmp_path / "a.jsonl", rows)
+    assert (tmp_path / "a.jsonl").read_bytes().count(b"\n") == 3
+    assert read_jsonl(tmp_path / "a.jsonl", ChainRecord) == rows
+
+
+def test_no_rows_are_an_empty_file(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [])
+    assert (tmp_path / "a.jsonl").read_bytes() == b""
+    assert read_jsonl(tmp_path / "a.jsonl", ChainRecord) == []
+
+
+def fail_half_way(path: Path, data: bytes) -> int:
+    with path.open("wb") as file:
+        file.write(data[: len(data) // 2])
+    raise OSError(28, "No space left on device", str(path))
+
+
+def test_a_write_that_fails_leaves_the_old_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    write_text(path, "old\n")
+    monkeypatch.setattr(Path, "write_bytes", fail_half_way)
+    with pytest.raises(OSError, match="No space left"):
+        write_text(path, "new and longer\n")
+    assert path.read_text(encoding="utf-8") == "old\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_half_written_file_of_a_killed_run_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "a.json.partial").write_text("half")
+    write_text(tmp_path / "a.json", "whole\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_numbers_that_are_not_finite_are_never_written(tmp_path: Path, number: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        score_file(metrics={"gc_at_2": number})
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_json(tmp_path / "a.json", {"x": number})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_numbers_that_are_not_finite_do_not_turn_into_null(tmp_path: Path, number: float) -> None:
+    card = DatasetCard(
+        name="d", provider="p", settings={"x": number}, source={}, samples=1, categories={}, groups={}, digest="d"
+    )
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_json(tmp_path / "a.json", card)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
+    for read in (read_json, read_jsonl):
+        with pytest.raises(StoreError, match="is missing; run 'dvc repro', or 'dvc pull'") as error:
+            read(tmp_path / "records.jsonl", ChainRecord)
+        assert "records.jsonl" in sentence(error)
+
+
+def damaged(**changes: Any) -> str:
+    return json.dumps(chain_card().to_dict() | changes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not json",
+        "[]",
+        "null",
+        "{}",
+        damaged(schema=2),
+        damaged(schema=0),
+        damaged(seed="seven"),
+        damaged(more=1),
+        damaged(seed=None),
+        '{"a":\n',
+    ],
+)
+def test_anything_else_than_the_file_that_was_written_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "components.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(StoreError, match="is not a ChainCard of schema 1") as error:
+        read_json(path, ChainCard)
+    assert str(path) in sentence(error)
+
+
+def test_bytes_that_are_no_text_are_refused_too(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"\x89PNG\xff\xfe")
+    with pytest.raises(StoreError, match="is not a ChainCard of schema 1") as error:
+        read_json(tmp_path / "a.json", ChainCard)
+    sentence(error)
+
+
+def test_the_refusal_names_the_field(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(damaged(seed="seven"), encoding="utf-8")
+    with pytest.raises(StoreError, match="seed"):
+        read_json(tmp_path / "a.json", ChainCard)
+
+
+@pytest.mark.parametrize("number", ["NaN", "1e999"])
+@pytest.mark.parametrize("place", ["metrics", "coverage", "settings"])
+def test_numbers_that_are_not_finite_are_refused_when_read(tmp_path: Path, place: str, number: str) -> None:
+    content = score_file().to_dict()
+    holder = {"metrics": content["metrics"], "coverage": content, "settings": content["inputs"]["settings"]}[place]
+    holder["coverage" if place == "coverage" else "x"] = "HERE"
+    (tmp_path / "a.json").write_text(json.dumps(content).replace('"HERE"', number), encoding="utf-8")
+    with pytest.raises(StoreError) as error:
+        read_json(tmp_path / "a.json", ScoreFile)
+    sentence(error)
+
+
+def test_a_bad_line_is_named_by_its_number(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [record(description=HOSTILE), record()])
+    with (tmp_path / "a.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    with pytest.raises(StoreError, match="line 3 is not a ChainRecord") as error:
+        read_jsonl(tmp_path / "a.jsonl", ChainRecord)
+    sentence(error)
+
+
+def test_a_last_line_without_its_newline_is_not_dropped_in_silence(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", [record(t=1), record(t=2)])
+    (tmp_path / "a.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes().removesuffix(b"\n"))
+    try:
+        rows = read_jsonl(tmp_path / "a.jsonl", ChainRecord)
+    except StoreError:
+        return
+    assert [row.t for row in rows] == [1, 2]
+
+
+def test_a_record_is_frozen_and_knows_its_fields() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        record().t = 2  # type: ignore[misc]
+    with pytest.raises(ValueError, match="Extra inputs"):
+        record(descripton="x")
+    with pytest.raises(ValueError, match="outcome"):
+        record(outcome="fine")
+
+
+def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "data" / "out") as folder:
+        (folder / "a").write_text("1")
+        assert not (tmp_path / "data" / "out").exists()
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["out"]
+    assert (tmp_path / "data" / "out" / "a").read_text() == "1"
+
+
+def test_a_new_folder_replaces_the_old_one_whole(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        with new_folder(tmp_path / "out") as folder:
+            (folder / name).write_text(name)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["new"]
+
+
+def test_a_failing_block_leaves_nothing_new_and_the_old_folder(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "out") as folder:
+        (folder / "old").write_text("old")
+    with pytest.raises(ZeroDivisionError), new_folder(tmp_path / "out") as folder:
+        (folder / "new").write_text(str(1 / 0))
+    assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == ["out", "out/old"]
+
+
+def test_the_rest_of_a_killed_run_is_not_taken_over(tmp_path: Path) -> None:
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial" / "stale").write_text("stale")
+    with new_folder(tmp_path / "out") as folder:
+        assert not any(folder.iterdir())
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_samples_come_in_the_order_of_the_manifest(tmp_path: Path) -> None:
+    write_ledger(tmp_path, category=HOSTILE)
+    folder = tmp_path / "data" / "datasets" / "shapes"
+    samples = read_samples(folder)
+    assert [(sample.id, sample.category) for sample in samples] == [("disc", HOSTILE), ("ring", HOSTILE)]
+    assert samples[0].image.path == folder / "images" / "disc.png"
+    assert samples[0].image.open().size == (40, 30)
+
+
+def test_a_value_that_is_not_there_stays_not_there(tmp_path: Path) -> None:
+    row = SampleScore(sample="s", category="c", similarity=[0.5, None], gc=[0.5, None], outcome=Outcome.REFUSED)
+    write_jsonl(tmp_path / "a.jsonl", [row])
+    assert read_jsonl(tmp_path / "a.jsonl", SampleScore) == [row]

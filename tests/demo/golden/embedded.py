@@ -1,0 +1,128 @@
+"""What the embedded components give on a few inputs, as hashes per component and version.
+
+``python tests/demo/golden/embedded.py`` prints them; with ``--write`` it adds versions that ``embedded.json`` does not
+hold yet. A version once written is never overwritten: changed output needs a raised version.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import skimage
+from PIL import Image, ImageDraw
+
+from driftledger.components.base import Component
+from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
+from driftledger.core.types import Conversation, ImageFile
+from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.tfidf import TfIdf
+from driftledger.demo.generators.painter import Painter
+from driftledger.demo.models.blind import Blind
+from driftledger.demo.models.regions import Regions
+
+GOLDEN = Path(__file__).with_suffix(".json")
+PHOTOS = ("astronaut", "chelsea", "coffee", "coins", "gravel", "microaneurysms")  # PNGs in scikit-image's wheel
+PROMPT = "Generate an image that fully and precisely reflects this description: "
+DETAILS = ("coarse", "medium", "fine")
+
+Hashes = dict[str, dict[str, dict[str, str]]]
+
+
+def pictures() -> dict[str, Image.Image]:
+    """Photographs, a drawing, noise and a sliver."""
+    folder = Path(skimage.__file__).parent / "data"
+    shown = {name: Image.open(folder / f"{name}.png").convert("RGB") for name in PHOTOS}
+    drawing = Image.new("RGB", (300, 200), (240, 235, 220))
+    ImageDraw.Draw(drawing).ellipse((20, 20, 120, 90), fill=(200, 30, 30))
+    ImageDraw.Draw(drawing).rectangle((200, 90, 270, 180), fill=(20, 60, 180))
+    noise = np.random.default_rng(5).integers(0, 256, (90, 70, 3), dtype=np.uint8)
+    return shown | {"drawing": drawing, "noise": Image.fromarray(noise), "sliver": drawing.resize((200, 2))}
+
+
+@cache
+def descriptions() -> dict[str, dict[str, str]]:
+    """Detail → picture → text."""
+    told: dict[str, dict[str, str]] = {}
+    with TemporaryDirectory() as folder:
+        for name, picture in pictures().items():
+            path = Path(folder) / f"{name}.png"
+            picture.save(path)
+            conversation = Conversation.ask("Describe the image.", ImageFile(path, ""))
+            for detail in DETAILS:
+                [reply] = Regions(detail=detail).respond([conversation])
+                told.setdefault(detail, {})[name] = reply.text
+    return told
+
+
+def _regions() -> dict[str, str]:
+    return {detail: sha256_of(descriptions()[detail]) for detail in DETAILS}
+
+
+def _blind() -> dict[str, str]:
+    return {"any": sha256_of(Blind().respond([Conversation(())])[0].text)}
+
+
+def _painter() -> dict[str, str]:
+    texts = [PROMPT + text for told in descriptions().values() for text in told.values()]
+    drawn = [
+        one.image
+        for size in (64, 256)
+        for one in Painter(longest_side=size).generate(texts, [7 * size + index for index in range(len(texts))])
+    ]
+    return {"descriptions": sha256_of([sha256_bytes(image.tobytes()) for image in drawn if image is not None])}
+
+
+def _layout() -> dict[str, str]:
+    features = Layout().encode_images(list(pictures().values()))
+    return {"pictures": sha256_bytes(features.astype("<f4").tobytes())}
+
+
+def _tfidf() -> dict[str, str]:
+    """With so few features that a choice among equally frequent words has to be made."""
+    corpus = [text for told in descriptions().values() for text in told.values()]
+    made = {
+        f"runs of {ngrams}": TfIdf(ngrams=ngrams, max_features=100).fitted(corpus).encode_texts([*corpus, ""])
+        for ngrams in (1, 2)
+    }
+    return {name: sha256_bytes(features.astype("<f4").tobytes()) for name, features in made.items()}
+
+
+MADE_BY: dict[type[Component], Callable[[], dict[str, str]]] = {
+    Regions: _regions,
+    Blind: _blind,
+    Painter: _painter,
+    Layout: _layout,
+    TfIdf: _tfidf,
+}
+
+
+def current() -> Hashes:
+    """Provider → version → case → hash, as the code is now."""
+    return {kind.provider: {kind.version: make()} for kind, make in MADE_BY.items()}
+
+
+def stored() -> Hashes:
+    """The same, as it was written down."""
+    found: Hashes = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
+    return found
+
+
+def write() -> None:
+    """Add what is new; refuse to change what a version already stands for."""
+    known = stored()
+    for provider, versions in current().items():
+        for version, hashes in versions.items():
+            if known.setdefault(provider, {}).setdefault(version, hashes) != hashes:
+                sys.exit(f"{provider} gives something else than its version {version} did; raise its version")
+    GOLDEN.write_text(pretty_json(known))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        write()
+    else:
+        print(pretty_json(current()), end="")

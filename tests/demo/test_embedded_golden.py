@@ -1,0 +1,51 @@
+"""Embedded components give the same bytes everywhere, and other bytes only under another version."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.machines import DISPATCHED, blas, environment, without
+
+GOLDEN = Path(__file__).parent / "golden" / "embedded.py"
+
+
+def hashes(**machine: str) -> dict[str, dict[str, dict[str, str]]]:
+    done = subprocess.run(
+        [sys.executable, str(GOLDEN)], env=environment(machine), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def now() -> dict[str, dict[str, dict[str, str]]]:
+    return hashes()
+
+
+@pytest.mark.parametrize("provider", ["regions", "blind", "painter", "layout", "tfidf"])
+def test_output_changes_only_with_the_version(now, provider):
+    written = json.loads(GOLDEN.with_suffix(".json").read_text())
+    [(version, found)] = now[provider].items()
+    how = "then run: python tests/demo/golden/embedded.py --write"
+    assert version in written[provider], f"version {version} of {provider} is not written down; {how}"
+    assert found == written[provider][version], (
+        f"{provider} gives something else than its version {version} did: "
+        f"raise the version of {provider} if this change is meant, {how}"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kept", "core", "threads"),
+    [(0, "Prescott", 1), (0, "Nehalem", 2), (1, "Haswell", 2), (2, "SkylakeX", 1), (3, "Haswell", 1)],
+)
+def test_same_bytes_at_every_cpu_level(now, kept, core, threads):
+    """``kept`` is how many of numpy's dispatched feature levels are left on."""
+    assert hashes(**without(*DISPATCHED[kept:]), **blas(core, threads)) == now
+
+
+def test_hashes_do_not_hang_on_string_hashing(now):
+    assert hashes(PYTHONHASHSEED="12345") == now

@@ -1,0 +1,165 @@
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftledger.core.errors import LedgerError
+from driftledger.ledger.lock import LockedFile, read_lock
+from driftledger.ledger.objects.blobs import files_at, git_blob
+from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.manifests import manifest_md5, parse_manifest
+from tests.ledger.verify.conftest import CHAINS, GENCEPTION, MODEL, Ledger
+
+CHAIN = f"chain@my_images-{MODEL}-painter"
+DRIFT = f"drift@my_images-{MODEL}-painter-layout"
+
+
+def chain_of(ledger: Ledger) -> LockedFile:
+    return read_lock(ledger.root)[CHAIN].out(CHAINS)
+
+
+def score_of(ledger: Ledger) -> LockedFile:
+    return read_lock(ledger.root)[DRIFT].out(f"{GENCEPTION}.json")
+
+
+def empty_cache(root: Path) -> None:
+    shutil.rmtree(root / ".dvc" / "cache")
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_manifest_names_every_file_as_dvc_does(kept: Ledger) -> None:
+    chain, contents = chain_of(kept), kept.contents
+    cached = contents.cached(chain.md5)
+    assert cached is not None
+    rows = json.loads(cached.read_text(encoding="utf-8"))
+    assert contents.manifest(chain) == {row["relpath"]: row["md5"] for row in rows}
+    assert contents.manifest(chain).keys() == files_of(kept.root / CHAINS).keys()
+    assert contents.manifest(score_of(kept)) == {"": score_of(kept).md5}
+    assert manifest_md5(contents.folder_here(CHAINS)) == chain.md5
+    assert contents.locked_here(CHAINS) == chain
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text("0123456789abcdef", min_size=32, max_size=32), min_size=1))
+def test_manifests_are_written_as_dvc_writes_them(files: dict[str, str]) -> None:
+    from dvc_data.hashfile.hash_info import HashInfo
+    from dvc_data.hashfile.tree import Tree
+
+    tree = Tree()
+    for name, md5 in files.items():
+        tree.add((name,), None, HashInfo("md5", md5))
+    tree.digest()
+    assert manifest_md5(files) == tree.oid
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}x", '{"relpath": "a"}', '[{"relpath": "a"}]', "[1]", '[{"relpath": "", "md5": "0"}]']
+    + [json.dumps([{"relpath": name, "md5": "0" * 32}]) for name in ("../up", "a/../../up", "/etc/passwd", 7)],
+)
+def test_what_is_no_manifest_or_leads_out_of_the_folder_is_none(text: str) -> None:
+    assert parse_manifest(text.encode()) is None
+
+
+def test_a_damaged_object_is_never_handed_out(ledger: Ledger) -> None:
+    chain, contents = chain_of(ledger), ledger.contents
+    name, md5 = next(item for item in contents.manifest(chain).items() if item[0].endswith("2.png"))
+    cached = contents.cached(md5)
+    assert cached is not None
+    assert contents.path(md5) == cached
+    cached.chmod(0o644)
+    cached.write_bytes(cached.read_bytes() + b"!")
+    assert contents.path(md5) is None
+    assert contents.path(md5, f"{CHAINS}/{name}") == ledger.root / CHAINS / name
+    (ledger.root / CHAINS / name).write_bytes(b"another")
+    assert contents.path(md5, f"{CHAINS}/{name}") is None
+    with pytest.raises(LedgerError, match=rf"{CHAINS}/{name} \(md5 {md5}\) are not at hand; run 'dvc fetch'"):
+        contents.materialise(chain, ledger.root / "there")
+
+
+def test_the_folder_at_its_path_stands_in_for_the_cache(ledger: Ledger) -> None:
+    chain = chain_of(ledger)
+    before = ledger.contents.manifest(chain)
+    empty_cache(ledger.root)
+    contents = ledger.contents
+    assert contents.manifest(chain) == before
+    assert contents.fetch([chain]) == []
+    assert contents.unfetched is None
+    shutil.rmtree(ledger.root / CHAINS / "images")
+    with pytest.raises(LedgerError, match=f"which files {CHAINS} had is known neither to DVC's cache nor here"):
+        ledger.contents.manifest(chain)
+
+
+def test_score_files_are_found_in_git_history(ledger: Ledger) -> None:
+    score, root = score_of(ledger), ledger.root
+    path = root / score.path
+    before = path.read_bytes()
+    empty_cache(root)
+    path.unlink()
+    path.write_bytes(b"{}\n")
+    for command in (["add", "--all"], ["commit", "--quiet", "--message", "another score"]):
+        subprocess.run(["git", *command], cwd=root, check=True)
+    path.unlink()
+    found = ledger.contents.path(score.md5, score.path)
+    assert found is not None
+    assert found.read_bytes() == before == git_blob(root, score.path, score.md5)
+    assert files_at(root, [score.path]) == [b"{}\n"]
+    assert files_at(root, [score.path], "HEAD~1") == [before]
+    assert ledger.contents.has(score)
+    assert git_blob(root, score.path, "0" * 32) is None
+    assert ledger.contents.path(score.md5, "reports/another.json") is None
+
+
+def test_without_git_there_is_no_history(tmp_path: Path) -> None:
+    assert git_blob(tmp_path, "a", "0" * 32) is None
+    assert files_at(tmp_path, ["a"]) == [None]
+
+
+def test_outside_of_dvc_the_files_at_their_paths_are_all_there_is(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"a")
+    contents = Contents(tmp_path)
+    here = contents.locked_here("a.txt")
+    assert here == LockedFile(path="a.txt", md5="0cc175b9c0f1b6a831c399e269772661", size=1)
+    assert contents.fits(here)
+    gone = here.model_copy(update={"md5": "0" * 32})
+    assert contents.fetch([here, gone]) == [gone]
+    assert "is no DVC project" in (contents.unfetched or "")
+    assert contents.locked_here("b.txt") is None
+
+
+def test_what_is_set_up_is_the_bytes_of_then(ledger: Ledger, tmp_path: Path) -> None:
+    chain, score, root = chain_of(ledger), score_of(ledger), ledger.root
+    before, before_score = files_of(root / CHAINS), (root / score.path).read_bytes()
+    for name in before:
+        (root / CHAINS / name).unlink()
+        (root / CHAINS / name).write_bytes(b"now")
+    ledger.contents.materialise(chain, tmp_path / "then")
+    ledger.contents.materialise(score, tmp_path / "scores" / "layout.json")
+    assert files_of(tmp_path / "then") == before
+    assert (tmp_path / "scores" / "layout.json").read_bytes() == before_score
+
+
+def test_the_cache_may_be_anywhere(ledger: Ledger, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (ledger.root / ".dvc" / "cache").rename(elsewhere)
+    shutil.rmtree(ledger.root / CHAINS)
+    assert not ledger.contents.has(chain_of(ledger))
+    with (ledger.root / ".dvc" / "config").open("a", encoding="utf-8") as config:
+        config.write(f"[cache]\n    dir = {elsewhere}\n")
+    assert ledger.contents.has(chain_of(ledger))
+    assert ledger.contents.cache_folder == elsewhere
+
+
+def test_a_changed_file_is_hashed_again(tmp_path: Path) -> None:
+    contents, path = Contents(tmp_path), tmp_path / "a"
+    path.write_bytes(b"one")
+    first = contents.md5_of(path)
+    path.unlink()
+    path.write_bytes(b"two!")
+    assert contents.md5_of(path) != first

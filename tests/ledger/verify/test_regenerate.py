@@ -1,0 +1,139 @@
+"""Calls made again from real records: what was changed is found, what cannot be made again is said, nothing is paid."""
+
+import json
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from driftledger.components.card import ComponentCard
+from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.images import png_bytes
+from driftledger.demo.models.regions import Regions
+from driftledger.ledger.findings import Report
+from driftledger.ledger.verify import regenerate as regenerating
+from driftledger.ledger.verify.regenerate import regenerate
+from tests.ledger.verify.conftest import CHAINS, DESCRIPTIONS, MODEL, Ledger, places
+
+pytestmark = pytest.mark.slow
+
+EVERY = 10_000
+
+
+def check(ledger: Ledger, count: int = EVERY, seed: int = 1) -> Report:
+    return regenerate(ledger.project, ledger.evidence, ledger.contents, count, seed)
+
+
+def test_everything_is_given_again(kept: Ledger) -> None:
+    report = check(kept)
+    rows = {path: len(path.read_bytes().splitlines()) for path in (kept.root / "data").rglob("*.jsonl")}
+    drawn = sum(1 for folder in ("chains", "redraws") for _ in (kept.root / "data" / folder).rglob("*.png"))
+    described = sum(count for path, count in rows.items() if path.name in ("records.jsonl", "descriptions.jsonl"))
+    answered = sum(count for path, count in rows.items() if path.name == "answers.jsonl")
+    judged = rows[kept.root / f"data/grades/scenes_mm_vet/{MODEL}/grades.jsonl"]
+    assert report == Report(checked=report.checked)
+    assert report.checked == {"calls": drawn + described + answered + judged}
+
+
+def test_the_choice_hangs_on_the_seed_and_is_spread_over_all_kinds(
+    kept: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[str, str]] = []
+
+    def note(call: Any) -> Report:
+        made.append((call.kind, call.where))
+        return Report()
+
+    monkeypatch.setattr(regenerating, "make_again", note)
+    chosen = []
+    for seed in (1, 1, 2):
+        made.clear()
+        check(kept, 18, seed)
+        chosen.append(sorted(made))
+        kinds = [kind for kind, _ in made]
+        assert {kind: kinds.count(kind) for kind in kinds} == dict.fromkeys(
+            (
+                *("chain: describe", "chain: draw", "redraw: describe", "redraw: draw", "answer", "grade"),
+                *("describe", "describe: another length", "describe: examples"),
+            ),
+            2,
+        )
+    assert chosen[0] == chosen[1] != chosen[2]
+
+
+@pytest.mark.parametrize("number", [0, 60, -1])
+def test_a_changed_description_is_found(ledger: Ledger, number: int) -> None:
+    path = f"{DESCRIPTIONS}/descriptions.jsonl"
+    before = ledger.change_row(path, lambda row: row.update(description=row["description"] + "\x1b[31m!"), number)
+    found = [finding for finding in check(ledger).findings if f": {before['sample']}" in finding.where]
+    assert found[0].kind == "bytes"
+    assert found[0].where.startswith(f"{path}: {before['sample']}, {before['max_tokens']} tokens")
+    assert "\\x1b[31m!" in found[0].what
+    assert "\x1b" not in found[0].what
+
+
+def test_a_changed_answer_and_what_a_judge_said(ledger: Ledger) -> None:
+    answers, grades = (f"data/{what}/scenes_mm_vet/{MODEL}" for what in ("answers", "grades"))
+    ledger.change_row(f"{grades}/grades.jsonl", lambda row: row.update(judge_text="0.3"), number=5)
+    ledger.change_row(f"{answers}/answers.jsonl", lambda row: row.update(text="seventeen"), number=9)
+    found = places(check(ledger).findings)
+    assert any(place.startswith(f"bytes {grades}/grades.jsonl: ") for place in found)
+    assert any(place.startswith(f"bytes {answers}/answers.jsonl: ") for place in found)
+
+
+def test_a_changed_image_is_found_even_where_its_record_was_changed_with_it(ledger: Ledger) -> None:
+    records = [json.loads(line) for line in (ledger.root / CHAINS / "records.jsonl").read_text().splitlines()]
+    image = records[1]["image"]
+    data = png_bytes(Image.new("RGB", (64, 48), "red"))
+    ledger.write(f"{CHAINS}/{image}", data)
+    assert places(check(ledger).findings) == [f"bytes {CHAINS}/{image}"]
+    ledger.change_row(f"{CHAINS}/records.jsonl", lambda row: row.update(image_sha256=sha256_bytes(data)), number=1)
+    report = check(ledger)
+    assert f"bytes {CHAINS}/{image}" in places(report.findings)
+    assert "painter now draws" in report.findings[0].what
+
+
+def test_records_that_tell_of_no_call(ledger: Ledger) -> None:
+    ledger.change_row(f"{CHAINS}/records.jsonl", lambda row: row.update(sample="nobody"))
+    [finding, *_] = check(ledger).findings
+    assert finding.kind == "bytes"
+    assert "KeyError" in finding.what
+
+
+def test_another_version_is_unchecked(ledger: Ledger) -> None:
+    ledger.change_json(f"{CHAINS}/components.json", lambda card: card["generator"].update(version="99"))
+    report = check(ledger)
+    assert report.holds
+    assert [(each.where, each.why) for each in report.unchecked] == [
+        (CHAINS, "generator painter: its provider is of version 1 here, and was of version 99")
+    ]
+
+
+def test_a_service_is_never_called(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = OpenAIChat.model_validate({"model": "vision-1", "base_url": "http://127.0.0.1:9", "api_key_env": None})
+    called: list[object] = []
+    monkeypatch.setattr(OpenAIChat, "connect", called.append)
+    monkeypatch.setattr(OpenAIChat, "respond", lambda *arguments: called.append(arguments))
+    card = ComponentCard.of("seer", service).to_dict()
+    ledger.change_json(f"{CHAINS}/components.json", lambda chain: chain.update(model=card))
+    said = {"model": {"vision-1-0301": 16}}
+    ledger.change_json(
+        f"reports/scores/genception/my_images/{MODEL}/painter/layout.json", lambda score: score.update(served=said)
+    )
+    report = check(ledger)
+    assert report.holds
+    assert [(each.where, each.why) for each in report.unchecked] == [
+        (CHAINS, "model seer: a service does not answer twice the same; it said it was vision-1-0301")
+    ]
+    assert not called
+
+
+def test_a_component_that_does_not_repeat_itself_is_not_asked(kept: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Regions, "unrepeatable", "in bfloat16, the company changes what comes out")
+    report = check(kept)
+    assert report.holds
+    assert {each.why for each in report.unchecked} == {
+        f"model {MODEL}: in bfloat16, the company changes what comes out"
+    }
+    assert report.checked["calls"] > 0

@@ -1,0 +1,138 @@
+"""``dvc repro`` with real architectures that mean something: the checkpoints in trio/ describe, draw and look."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+for library in ("torch", "transformers", "diffusers", "open_clip", "cleanfid"):
+    pytest.importorskip(library)
+
+from driftledger.benchmarks.genception.records import ChainRecord, ScoreFile
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.data.records import read_samples
+from driftledger.project.project import Project
+from driftledger.validity.faultless import shown_in
+from tests.conftest import REPOSITORY, Checkout, make_checkout, stages_run
+from tests.support.checkpoints.inception import build_inception
+from tests.support.checkpoints.weights import change_one_weight
+
+pytestmark = [
+    pytest.mark.neural,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning"),  # what Inception is published in
+]
+
+MODEL, PAINTER = "trio_llava_final", "trio_sd_2"
+
+
+def neural_selection(params: dict[str, Any]) -> None:
+    params["run"] |= {
+        "datasets": ["arrangements"],
+        "genception": ["arrangements"],
+        "fidelity": ["arrangements"],
+        "models": [MODEL],
+        "generators": [PAINTER],
+        "encoders": ["trio_vit", "trio_clip", "inception"],
+    }
+    params["datasets"]["arrangements"]["per_category"] = 4
+    params["encoders"]["inception"] |= {"path": "trio/inception", "allow_pickle": True, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
+    checkout = make_checkout(tmp_path_factory.mktemp("neural"))
+    shutil.copytree(REPOSITORY / "trio", checkout.root / "trio")
+    build_inception(checkout.root / "trio" / "inception")
+    (checkout.root / ".gitignore").open("a").write("/trio/\n")
+    checkout.params(neural_selection)
+    checkout.env |= {
+        "HF_HUB_OFFLINE": "1",
+        "XDG_CACHE_HOME": str(checkout.root.parent / "cache"),
+    }
+    checkout.run("dvc", "repro", "--single-item", "resolve", "dataset")
+    checkout.run("driftledger", "collect")
+    assert "3 runs created" in checkout.run("dvc", "repro").stdout
+    return checkout
+
+
+@pytest.fixture
+def copied(made: Checkout, tmp_path: Path) -> Checkout:
+    """The same, to be changed, and not in MLflow yet."""
+    return made.copy(tmp_path / "checkout")
+
+
+def records_of(root: Path) -> list[ChainRecord]:
+    return read_jsonl(Project(root).layout.chain("arrangements", MODEL, PAINTER) / "records.jsonl", ChainRecord)
+
+
+def score_of(root: Path, encoder: str) -> ScoreFile:
+    return read_json(root / f"reports/scores/genception/arrangements/{MODEL}/{PAINTER}/{encoder}.json", ScoreFile)
+
+
+def measured(path: Path) -> set[tuple[int, str, str]]:
+    """Cell, colour and shape of each thing in an image."""
+    with Image.open(path) as image:
+        return {(thing.cell, thing.colour, thing.shape) for thing in shown_in(image).things}
+
+
+def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
+    captions = {sample.id: sample.image for sample in read_samples(Project(made.root).layout.dataset("arrangements"))}
+    truth = {name: shown_in(image.open()).caption for name, image in captions.items()}
+    said = {record.sample: record.description for record in records_of(made.root) if record.t == 1}
+    assert sum(said[name] == truth[name] for name in truth) >= 11  # of 12
+    assert len(set(truth.values())) == 12
+
+
+def test_the_generator_draws_what_it_is_told(made: Checkout) -> None:
+    layout = Project(made.root).layout
+    chain = layout.chain("arrangements", MODEL, PAINTER)
+    asked, drawn = 0, 0
+    for record in records_of(made.root):
+        if record.t == 1 and record.image is not None:
+            original = measured(layout.dataset("arrangements") / "images" / f"{record.sample}.png")
+            asked, drawn = asked + len(original), drawn + len(original & measured(chain / record.image))
+    assert asked == 24
+    assert drawn / asked >= 0.8
+
+
+def test_the_evidence_names_what_was_loaded(made: Checkout) -> None:
+    score = score_of(made.root, "inception")
+    assert score.metrics["fid_at_2"] > 0
+    identity = score.inputs.chain.generator.identity
+    assert identity["device"] == "cpu"
+    assert len(identity["weights"]["sha256"]) == 64
+    readings = [record.prompt_reading for record in records_of(made.root)]
+    assert all(reading is not None and reading.tokens == reading.read <= 46 for reading in readings)
+    assert not any("cut off" in flag for flag in score.flags)
+
+
+def test_what_is_evaluated_is_not_evaluated_again(copied: Checkout) -> None:
+    outputs = copied.outputs()
+    assert stages_run(copied.run("dvc", "repro").stdout) == ["resolve", "track"]
+    for left in copied.root.joinpath(".driftledger").glob("calls.db*"):
+        left.unlink()
+    copied.run("driftledger", "chain", "arrangements", MODEL, PAINTER)
+    assert copied.outputs() == outputs
+
+
+def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied: Checkout) -> None:
+    change_one_weight(copied.root / "trio" / "vit")
+    stages = stages_run(copied.run("dvc", "repro").stdout)
+    assert {stage.partition("@")[0] for stage in stages} == {"resolve", "drift", "fidelity", "report", "track"}
+    assert all(stage.endswith("-trio_vit") for stage in stages if "@" in stage)
+    (copied.root / "trio" / "sd_2").rename(copied.root / "trio" / "elsewhere")
+    copied.params(lambda params: params["generators"][PAINTER].update(path="trio/elsewhere"))
+    assert stages_run(copied.run("dvc", "repro").stdout) == ["resolve", "track"]
+
+
+def test_a_mistake_in_an_entry_is_one_sentence(copied: Checkout) -> None:
+    copied.params(lambda params: params["models"][MODEL].update(path="trio/lava"))
+    done = copied.run("dvc", "repro", check=False)
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert "'trio/lava' is no folder here; mend path, or set revision if it is on the hub" in said
+    assert "Traceback" not in said

@@ -1,0 +1,67 @@
+"""The default run in small, as if on other processors: every output is the same file."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import REPOSITORY
+from tests.support.machines import BLAS_KERNELS, NUMPY_LEVELS, OLDEST, environment
+
+pytestmark = pytest.mark.slow
+
+DEFAULT_RUN = """
+from pathlib import Path
+from driftledger.commands import stages
+from driftledger.project.project import Project
+from tests.support.evaluation import build, evaluate
+
+project = Project(Path.cwd())
+build(project)
+evaluate(project)
+stages.report(project)
+"""
+
+SCENES = 13
+"""One of each theme: questions are answered in whole numbers."""
+DIGITS = {"support_per_label": 10, "test_per_label": 5}
+"""The same."""
+MODELS = ["regions_medium", "regions_fine", "random"]
+"""The others compute nothing that these do not."""
+
+LEVELS = [*NUMPY_LEVELS.items(), ("the oldest of both", OLDEST), *list(BLAS_KERNELS.items())[-3:]]
+
+
+def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, bytes]:
+    folder.mkdir()
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params["run"]["models"] = MODELS
+    params["datasets"]["digits"] |= DIGITS
+    for name in params["run"]["question_sets"]:
+        params["question_sets"][name]["count"] = SCENES
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
+    env = environment(machine) | {"PYTHONPATH": str(REPOSITORY)}
+    subprocess.run([sys.executable, "-c", DEFAULT_RUN], cwd=folder, env=env, check=True, timeout=300)
+    files = [file for top in ("data", "reports") for file in sorted((folder / top).rglob("*")) if file.is_file()]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return outputs_of_default_run(tmp_path_factory.mktemp("here") / "run", {})
+
+
+@pytest.mark.parametrize("machine", [machine for _, machine in LEVELS], ids=[name for name, _ in LEVELS])
+def test_default_run_gives_the_same_bytes(machine: dict[str, str], here: dict[str, bytes], tmp_path: Path) -> None:
+    there = outputs_of_default_run(tmp_path / "run", machine)
+    assert there.keys() == here.keys()
+    assert [name for name, content in here.items() if there[name] != content] == []
+    assert len(
+        [name for name in here if name.startswith(("data/datasets/photos", "data/chains")) and name.endswith(".png")]
+    ) == (21 + len(MODELS) * 5 * 21)
+
+
+def test_at_least_four_levels_were_emulated() -> None:
+    assert len(LEVELS) >= 4

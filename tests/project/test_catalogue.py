@@ -1,0 +1,280 @@
+"""What can be selected: each entry of ``params.yaml`` is valid before anything is installed, and presets select it."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from driftledger.components.base import Component
+from driftledger.components.remote.component import RemoteComponent
+from driftledger.core.errors import ConfigError
+from driftledger.core.registry import PROVIDERS
+from driftledger.project.presets import apply_preset, preset_names
+from driftledger.project.settings import Run, Settings, load_settings
+from tests.conftest import REPOSITORY
+
+PARAMS = REPOSITORY / "params.yaml"
+SETTINGS = load_settings(PARAMS)
+ENTRIES = [(section, name) for section in PROVIDERS for name in getattr(SETTINGS, section)]
+PRESETS = preset_names(REPOSITORY / "presets")
+COMPONENTS = (REPOSITORY / "docs" / "components.md").read_text(encoding="utf-8")
+
+RUNS_FOREIGN_CODE: set[str] = set()
+"""Entries that trust code from a repository, or weights that can run code. Each one that joins them is a decision."""
+
+KEYS = {
+    None: "OPENAI_API_KEY",  # OpenAI itself
+    "https://generativelanguage.googleapis.com/v1beta/openai": "GEMINI_API_KEY",
+    "https://api.anthropic.com/v1": "ANTHROPIC_API_KEY",
+}
+SEVEN = ("gemini_1_5_pro", "claude_3_opus", "gpt_4o", "gpt_4v", "mplug_owl2", "llava_13b", "llava_7b")
+VISUAL = ("existence", "count", "position", "color", "posters", "celebrity", "scene", "landmark", "artwork")
+TEXTUAL = ("code_reasoning", "numerical_calculation", "text_translation", "OCR")
+
+FIVE = ("cub_200", "flowers_102", "stanford_cars", "stanford_dogs", "imagenet_10_5")
+
+# datasets, models, generators, encoders, T
+PUBLISHED: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], int]] = {
+    "mmeception": (("mme",), SEVEN, ("dall_e_3",), ("vit", "inception"), 3),
+    "mmeception_imagen": (("mme",), SEVEN, ("imagen",), ("vit",), 1),
+    "genception_v1": (("mme",), SEVEN[3:], ("dall_e_3",), ("vit",), 5),
+    "trac": (FIVE, ("open_flamingo", "idefics", "minigpt_4"), ("sd_1_4",), ("clip", "inception"), 1),
+}
+
+MODEL_TYPES = {
+    "gemma_3_12b": "gemma3",
+    "gemma_3_4b": "gemma3",
+    "gemma_4_12b": "gemma4_unified",
+    "idefics3_8b": "idefics3",
+    "internvl_3_5_8b": "internvl",
+    "llava_13b": "llava",
+    "llava_7b": "llava",
+    "llava_onevision_7b": "llava_onevision",
+    "qwen_2_5_vl_7b": "qwen2_5_vl",
+    "qwen_3_5_9b": "qwen3_5",
+    "qwen_3_vl_8b": "qwen3_vl",
+    "smolvlm2_256m": "smolvlm",
+    "smolvlm2_2_2b": "smolvlm",
+    "trio_llava_early": "llava",
+    "trio_llava_final": "llava",
+    "trio_llava_middle": "llava",
+}
+
+BUILD_ALL = """
+import json, socket, sys
+
+def refuse(*_):
+    raise OSError("an entry is checked without a network")
+
+socket.socket.connect = socket.getaddrinfo = refuse
+from driftledger.project.settings import load_settings
+
+settings = load_settings()
+for section in ("datasets", "models", "generators", "encoders"):
+    for name in getattr(settings, section):
+        getattr(settings, section.removesuffix("s"))(name)
+print(json.dumps(sorted({module.partition(".")[0] for module in sys.modules})))
+"""
+
+HEAVY = {
+    *("torch", "torchvision", "transformers", "diffusers", "accelerate", "safetensors", "open_clip"),
+    *("sentence_transformers", "cleanfid", "datasets", "huggingface_hub", "openai"),
+}
+
+
+def build(section: str, name: str, settings: Settings = SETTINGS) -> Any:
+    return getattr(settings, section.removesuffix("s"))(name)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of the settings and the presets."""
+    shutil.copy(PARAMS, tmp_path)
+    shutil.copytree(REPOSITORY / "presets", tmp_path / "presets")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("section", "name"), ENTRIES)
+def test_every_entry_is_valid(section: str, name: str) -> None:
+    assert build(section, name).provider == getattr(SETTINGS, section)[name].provider
+
+
+def test_entries_are_checked_without_their_libraries_and_without_a_network() -> None:
+    command = [sys.executable, "-c", BUILD_ALL]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert HEAVY & set(json.loads(done.stdout)) == set()
+
+
+def test_the_embedded_components_stay_selected() -> None:
+    chosen = [build(section, name) for section in PROVIDERS for name in getattr(SETTINGS.run, section)]
+    controls = {"blind", "always_refuse", "random_choice"}
+    assert {one.provider for one in chosen} == {"photos", "digits", "regions", "painter", "layout", "scenes"} | controls
+    assert {build("encoders", name).provider for name in SETTINGS.run.text_encoders} == {"tfidf"}
+
+
+def test_only_listed_entries_run_foreign_code() -> None:
+    risky = {
+        f"{section}.{name}"
+        for section, name in ENTRIES
+        if any(getattr(build(section, name), setting, False) for setting in ("trust_remote_code", "allow_pickle"))
+    }
+    assert risky == RUNS_FOREIGN_CODE
+
+
+@pytest.mark.parametrize("path", [PARAMS, *sorted((REPOSITORY / "presets").glob("*.yaml"))], ids=lambda path: path.name)
+def test_no_secret_is_in_a_file(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert re.findall(r"\b(?:sk|pk|hf|ghp|xai)[-_][A-Za-z0-9]{8}\S*|AIza\S+|[A-Za-z0-9+/=]{32,}", text) == []
+
+
+def test_each_service_is_given_its_own_key_and_a_server_on_this_machine_none() -> None:
+    services = [build(section, name) for section, name in ENTRIES]
+    asked = {(one.base_url, one.api_key_env) for one in services if isinstance(one, RemoteComponent)}
+    here = {(url, key) for url, key in asked if urlsplit(url or "").hostname == "127.0.0.1"}
+    assert {key for _, key in here} == {None}
+    assert asked - here == set(KEYS.items())
+
+
+def test_a_checkpoint_of_the_hub_names_its_revision() -> None:
+    entries = {name: build(section, name) for section, name in ENTRIES}
+    named = {name: one for name, one in entries.items() if hasattr(one, "revision") and "/" in one.path}
+    hub = {name: one for name, one in named.items() if not one.path.startswith("trio/")}  # of this repository
+    assert {name for name, one in hub.items() if one.revision is None} == {"inception"}  # a folder
+    assert len(hub) > 20
+
+
+def test_mme_has_the_papers_fourteen_categories_in_its_two_groups() -> None:
+    groups = build("datasets", "mme").groups
+    assert {name: set(members) for name, members in groups.items()} == {
+        "visual": {*VISUAL, "commonsense_reasoning"},
+        "textual": set(TEXTUAL),
+    }
+    assert [len(members) for members in groups.values()] == [10, 4]
+
+
+@pytest.mark.parametrize("name", SEVEN)
+def test_mmeceptions_models_answer_without_chance(name: str) -> None:
+    assert getattr(build("models", name), "temperature", 0) == 0
+
+
+@pytest.mark.neural
+def test_transformers_knows_the_checkpoints() -> None:
+    auto = pytest.importorskip("transformers.models.auto.modeling_auto")
+    assert {name for name, entry in SETTINGS.models.items() if entry.provider == "transformers"} == set(MODEL_TYPES)
+    assert set(MODEL_TYPES.values()) <= set(auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES)
+
+
+def test_every_component_is_documented() -> None:
+    rows = set(re.findall(r"^\| `(\w+)`", COMPONENTS, re.MULTILINE))
+    assert rows == {name for _, name in ENTRIES}
+
+
+@pytest.mark.parametrize("extra", sorted(set(re.findall(r"driftledger\[(\w+)\]", COMPONENTS))))
+def test_documented_extras_exist(extra: str) -> None:
+    assert re.search(rf"^{extra} = \[", (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_says_first_where_it_comes_from_and_what_it_needs(name: str) -> None:
+    text = (REPOSITORY / "presets" / f"{name}.yaml").read_text(encoding="utf-8")
+    comment = re.match(r"(?:# .*\n)+", text)
+    assert comment is not None
+    assert "# Needs: " in comment[0]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_makes_valid_settings_and_keeps_every_comment(project: Path, name: str) -> None:
+    changes = apply_preset(project, name)
+    settings = load_settings(project / "params.yaml")
+    for section in PROVIDERS:
+        for chosen in getattr(settings.run, section):
+            assert build(section, chosen, settings) is not None
+    assert comments(project / "params.yaml") == comments(PARAMS)
+    assert bool(changes) == (name != "default")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_changes_its_selection_and_nothing_else(project: Path, name: str) -> None:
+    before = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))
+    wanted = yaml.safe_load((project / "presets" / f"{name}.yaml").read_text(encoding="utf-8"))
+    assert set(wanted) == {"run", "genception", "questions"}
+    assert set(wanted["run"]) == set(Run.model_fields) - {"judge", "seed"}
+    assert set(wanted["genception"]) == {"iterations"}
+    assert set(wanted["questions"]) == {"min_coverage"}
+    apply_preset(project, name)
+    for section, values in wanted.items():
+        before[section] |= values
+    assert yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8")) == before
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
+    apply_preset(project, name)
+    settings = load_settings(project / "params.yaml")
+    run = settings.run
+    selected = (run.datasets, run.models, run.generators, run.encoders, settings.genception.iterations)
+    assert selected == PUBLISHED[name]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_second_time_changes_nothing(project: Path, name: str) -> None:
+    apply_preset(project, name)
+    once = (project / "params.yaml").read_bytes()
+    assert apply_preset(project, name) == []
+    assert (project / "params.yaml").read_bytes() == once
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_default_undoes_a_preset_to_the_byte(project: Path, name: str) -> None:
+    apply_preset(project, name)
+    apply_preset(project, "default")
+    assert (project / "params.yaml").read_bytes() == PARAMS.read_bytes()
+
+
+def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
+    apply_preset(project, "trac")
+    settings = load_settings(project / "params.yaml")
+    run = settings.run
+    assert (run.genception, run.trac, run.fidelity) == ((), FIVE, FIVE)
+    assert run.text_encoders == ("clip", "sentence", "tfidf")  # Table 5
+    asked = {name: settings.description(name) for name in run.descriptions}
+    assert {each.prompt for each in asked.values()} == {
+        "What are the main visual features for {category} in this image?"
+    }
+    assert settings.description(settings.fidelity.description).prompt == (
+        "What are the main elements in this image, and how do they interact or relate to each other?"
+    )
+    assert asked["features_by_length"].max_tokens == (30, 40, 50, 60, 70)  # Figure 8
+    examples = {name: each.demonstrations for name, each in asked.items() if each.demonstrations}  # Table 3
+    assert [each.choose for each in examples.values()] == ["random", "similar_image", "similar_text", "random"]
+    assert {each.shots for each in examples.values()} == {(1, 2, 3, 4)}
+    assert examples["features_given"].by == "gpt_4v"
+    categories = [build("datasets", name).general_category for name in FIVE]
+    assert categories == ["bird", "flower", "car", "dog", "object"]
+
+
+def test_open_models_need_no_service(project: Path) -> None:
+    apply_preset(project, "open_models")
+    settings = load_settings(project / "params.yaml")
+    chosen = [build(section, name, settings) for section in PROVIDERS for name in getattr(settings.run, section)]
+    assert not any(isinstance(one, RemoteComponent) for one in chosen)
+    assert sum(isinstance(one, Component) for one in chosen) == len(chosen) - 1
+
+
+def test_a_preset_that_is_not_there_is_named_with_the_others(project: Path) -> None:
+    with pytest.raises(ConfigError, match="'mmecption' is unknown; did you mean 'mmeception'"):
+        apply_preset(project, "mmecption")
+    assert (project / "params.yaml").read_bytes() == PARAMS.read_bytes()
+
+
+def comments(path: Path) -> Counter[str]:
+    return Counter(re.findall(r"#.*$", path.read_text(encoding="utf-8"), re.MULTILINE))

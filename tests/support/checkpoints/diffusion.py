@@ -1,0 +1,149 @@
+"""Text-to-image pipelines of 32 × 32 pixels: U-Nets with one and two text encoders, and a diffusion transformer."""
+
+from pathlib import Path
+from typing import Any
+
+from diffusers import (
+    AutoencoderKL,
+    DDIMScheduler,
+    DiffusionPipeline,
+    EulerDiscreteScheduler,
+    FlowMatchEulerDiscreteScheduler,
+    FluxPipeline,
+    FluxTransformer2DModel,
+    StableDiffusionPipeline,
+    StableDiffusionXLPipeline,
+    UNet2DConditionModel,
+)
+from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection, T5Config, T5EncoderModel
+
+from tests.support.checkpoints.text import CLIP_LENGTH, clip_tokenizer, t5_tokenizer
+from tests.support.checkpoints.weights import randomise, seeded
+
+SIDE = 32
+LATENT = SIDE // 2
+WIDTH = 32
+"""Of the text encoders."""
+CONTRAST = 0.5
+"""Of the decoder's last weights: few pixels are black or white."""
+BETAS: dict[str, Any] = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear"}
+
+
+def build_stable_diffusion(folder: Path, seed: int = 0) -> Path:
+    """Stable Diffusion 1's layout, without a safety checker; prompts are cut at 77 tokens."""
+    with seeded(seed):
+        pipeline = StableDiffusionPipeline(
+            vae=_vae(),
+            text_encoder=_clip_text(CLIPTextModel),
+            tokenizer=clip_tokenizer(),
+            unet=_unet(cross_attention_dim=WIDTH),
+            scheduler=DDIMScheduler(**BETAS, clip_sample=False, set_alpha_to_one=False, steps_offset=1),
+            safety_checker=None,
+            feature_extractor=None,
+            requires_safety_checker=False,
+        )
+        return _save(folder, pipeline)
+
+
+def build_stable_diffusion_xl(folder: Path, seed: int = 0) -> Path:
+    """SDXL's layout: two CLIP text encoders and size conditioning; prompts are cut at 77 tokens."""
+    time = 8
+    with seeded(seed):
+        pipeline = StableDiffusionXLPipeline(
+            vae=_vae(),
+            text_encoder=_clip_text(CLIPTextModel),
+            text_encoder_2=_clip_text(CLIPTextModelWithProjection, hidden_act="gelu"),
+            tokenizer=clip_tokenizer(),
+            tokenizer_2=clip_tokenizer(),
+            unet=_unet(
+                cross_attention_dim=2 * WIDTH,
+                addition_embed_type="text_time",
+                addition_time_embed_dim=time,
+                projection_class_embeddings_input_dim=WIDTH + 6 * time,
+                use_linear_projection=True,
+            ),
+            scheduler=EulerDiscreteScheduler(**BETAS, steps_offset=1),
+        )
+        return _save(folder, pipeline)
+
+
+def build_flux(folder: Path, seed: int = 0) -> Path:
+    """FLUX.1's layout: a transformer that reads T5's tokens and CLIP's summary of the first 77."""
+    tokens = t5_tokenizer()
+    t5 = T5Config(
+        vocab_size=len(tokens), d_model=WIDTH, d_kv=8, d_ff=48, num_layers=2, num_heads=4, is_encoder_decoder=False
+    )
+    with seeded(seed):
+        transformer = FluxTransformer2DModel(
+            in_channels=16,
+            num_layers=1,
+            num_single_layers=1,
+            attention_head_dim=16,
+            num_attention_heads=2,
+            joint_attention_dim=WIDTH,
+            pooled_projection_dim=WIDTH,
+            guidance_embeds=True,
+            axes_dims_rope=(4, 6, 6),
+        )
+        pipeline = FluxPipeline(
+            scheduler=FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True),
+            vae=_vae(use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.1),
+            text_encoder=_clip_text(CLIPTextModel),
+            tokenizer=clip_tokenizer(),
+            text_encoder_2=randomise(T5EncoderModel(t5)),
+            tokenizer_2=tokens,
+            transformer=randomise(transformer),
+        )
+        return _save(folder, pipeline)
+
+
+def _clip_text(kind: type, **more: Any) -> Any:
+    tokens = clip_tokenizer()
+    config = CLIPTextConfig(
+        vocab_size=len(tokens),
+        hidden_size=WIDTH,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        projection_dim=WIDTH,
+        max_position_embeddings=CLIP_LENGTH,
+        bos_token_id=tokens.bos_token_id,
+        eos_token_id=tokens.eos_token_id,
+        pad_token_id=tokens.pad_token_id,
+        **more,
+    )
+    return randomise(kind(config))
+
+
+def _vae(**more: Any) -> AutoencoderKL:
+    model = AutoencoderKL(
+        down_block_types=("DownEncoderBlock2D",) * 2,
+        up_block_types=("UpDecoderBlock2D",) * 2,
+        block_out_channels=(8, 16),
+        norm_num_groups=4,
+        latent_channels=4,
+        sample_size=SIDE,
+        **more,
+    )
+    randomise(model)
+    model.decoder.conv_out.weight.data *= CONTRAST
+    return model
+
+
+def _unet(**more: Any) -> UNet2DConditionModel:
+    model = UNet2DConditionModel(
+        sample_size=LATENT,
+        block_out_channels=(16, 32),
+        layers_per_block=1,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        attention_head_dim=2,
+        norm_num_groups=8,
+        **more,
+    )
+    return randomise(model)
+
+
+def _save(folder: Path, pipeline: DiffusionPipeline) -> Path:
+    pipeline.save_pretrained(folder)
+    return folder
