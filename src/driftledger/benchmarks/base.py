@@ -49,7 +49,7 @@ ROLES: Mapping[str, Literal["model", "generator", "encoder", "judge"]] = {
     "example_encoder": "encoder",
     "example_model": "model",
 }
-"""Role in a score → the kind of component that a reader knows it as, in MLflow's registry and in ``audit --encoder``."""
+"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``."""
 
 SECTIONS = {"model": "models", "generator": "generators", "encoder": "encoders", "judge": "models"}
 """Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
@@ -250,7 +250,7 @@ class Benchmark(ABC):
         """
 
     def scoring_of(self, settings: "Settings") -> BaseModel:
-        """The settings of scoring, out of ``params.yaml``: those of its section that have the same names, and the seed."""
+        """The settings of scoring, out of ``params.yaml``: those of its section of the same names, and the seed."""
         section = settings.section(self.name)
         given = {name: getattr(section, name) for name in self.scoring.model_fields if name != "seed"}
         return self.scoring.model_validate(given | {"seed": settings.run.seed})
@@ -280,7 +280,7 @@ class Benchmark(ABC):
         return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
 
     def facts(self, score: Score) -> dict[str, Any]:
-        """What beside components and data may make two scores unfair to compare, by the names that :attr:`unfair` uses."""
+        """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
         left_out = {"bootstrap"}
         return {**score.inputs.protocol, **{k: v for k, v in score.inputs.settings.items() if k not in left_out}}
 

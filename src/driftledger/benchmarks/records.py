@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
 from driftledger.core.types import Outcome
@@ -49,5 +51,5 @@ class CollectedCard(Record):
     """Role → the version that was asked at this stage."""
     protocol: dict[str, Any]
     """How it was asked; a part of the score's."""
-    records: dict[str, str] = {}
+    records: dict[str, str] = Field(default_factory=dict)
     """Earlier collect stage → SHA-256 of the ``records.jsonl`` that this stage went on from."""

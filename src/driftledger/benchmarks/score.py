@@ -97,7 +97,7 @@ class Score(Record):
         return self.metrics.get(key + STD)
 
     def numbers(self) -> Iterator[tuple[str, float]]:
-        """Every number with its name below ``<benchmark>/<on>/``: metrics, coverage, then ``<kind>/<name>/<metric>``."""
+        """Every number by its name below ``<benchmark>/<on>/``: metrics, coverage, ``<kind>/<name>/<metric>``."""
         yield from self.metrics.items()
         yield "coverage", self.coverage
         for kind, rows in self.groups.items():

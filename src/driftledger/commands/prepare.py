@@ -10,7 +10,7 @@ from driftledger.collect.call_store import CallStore
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.steps import Ask, Call, Draw
 from driftledger.collect.walk import stored_in, walk
-from driftledger.commands.stages.genception import chain_protocol
+from driftledger.commands.collect import Work, selected_work
 from driftledger.components.models.human import Human
 from driftledger.components.models.human_folder import Pending, write_sheet
 from driftledger.components.models.human_sheet import SHEET

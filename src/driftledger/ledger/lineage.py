@@ -148,7 +148,7 @@ def read_all_evidence(root: Path, selected: Selected, combinations: Sequence[Com
 def fingerprint_of(lineages: Sequence[Lineage], combination: Combination) -> str:
     """The hash of the lock entries, and of what a run shows beyond them."""
     shown: dict[str, Any] = {name: entry.without_code() for each in lineages for name, entry in each.stages.items()}
-    firsts = {}
+    firsts: dict[str, list[str]] = {}
     for each in lineages:
         own = [key for key in each.spec.scores.keys if key not in (*Combination._fields, *each.spec.data.keys)]
         if own:  # which of several on the same data short names mean

@@ -75,8 +75,8 @@ class GenCeption(Benchmark):
         Metric(
             "{frechet}_at_{t}",
             "GC_{frechet}@{t}",
-            "the Fréchet distance between the originals' features and those of iteration t, weighted over t as GC@T is; "
-            "per category, then averaged over categories",
+            "the Fréchet distance between the originals' features and those of iteration t, weighted over t as GC@T "
+            "is; per category, then averaged over categories",
             f"frechet.frechet_distance; {_PAPER}, equation 4",
             CHAIN,
             higher_is_better=False,
