@@ -11,6 +11,18 @@ from driftledger.core.types import Outcome
 RECORDS, CARD = "records.jsonl", "components.json"
 
 
+class ReadAs(NamedTuple):
+    """What stands in an answer, as a parser sees it."""
+
+    worth: str
+    """Outcome and what was read: ``ok: 3``, ``unparsed: nothing``."""
+    how: str
+    """The rule that decided."""
+
+    def __str__(self) -> str:
+        return f"{self.worth} ({self.how})"
+
+
 class CollectedRecord(Record):
     """A line of ``records.jsonl``: what became of one call, or of one step of a protocol."""
 
@@ -29,6 +41,11 @@ class CollectedRecord(Record):
     @property
     def drawn(self) -> tuple[str, str] | None:
         """File, relative to the folder, and SHA-256 of the image that was drawn; None where none was."""
+        return None
+
+    @property
+    def reading(self) -> ReadAs | None:
+        """What its answer was read as; None where nothing is read."""
         return None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from pydantic import BaseModel
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.records import CollectedCard
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import Row, Score
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.collect.plan import Uncounted
@@ -141,6 +141,14 @@ class Caller(NamedTuple):
     """The model that said what no record holds, and that has to say it again: a description shown as an example."""
 
 
+class Reread(NamedTuple):
+    """The records of a stage, read once more in what was answered."""
+
+    records: Sequence[CollectedRecord]
+    unlike: str = ""
+    """Why these cannot be had: what is here reads otherwise than what the stage's card names."""
+
+
 class Runner(ABC):
     """Runs one benchmark."""
 
@@ -179,3 +187,16 @@ class Runner(ABC):
         Raises:
             LedgerError: the records are not at hand.
         """
+
+    def reread(self, stage: str, where: Callable[[str], Path]) -> Reread | None:
+        """The records of a collect stage, made again without a call: read in the answers of the stage before, or in
+        what a judge said. None where the stage reads nothing.
+
+        Args:
+            where: as in :meth:`callers`.
+
+        Raises:
+            LedgerError: the records are not at hand.
+            LookupError: they do not fit together.
+        """
+        return None
