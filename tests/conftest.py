@@ -14,10 +14,10 @@ import yaml
 from hypothesis import settings
 from PIL import Image, ImageDraw
 
-from driftledger.core.paths import LOCKS
+from driftledger.benchmarks.registry import lock_files
 
 REPOSITORY = Path(__file__).parent.parent
-PIPELINES = tuple(file.replace(".lock", ".yaml") for file in LOCKS)
+PIPELINES = tuple(file.replace(".lock", ".yaml") for file in lock_files())
 TRACKED = (*PIPELINES, "params.yaml", "MLproject", "python_env.yaml", ".dvcignore", ".gitignore", ".dvc/config")
 
 
@@ -101,7 +101,11 @@ class Checkout:
 
     def outputs(self) -> dict[str, bytes]:
         """Every output of the pipelines and their locks, by path."""
-        files = [*(self.root / "data").rglob("*"), *(self.root / "reports").rglob("*"), *map(self.root.joinpath, LOCKS)]
+        files = [
+            *(self.root / "data").rglob("*"),
+            *(self.root / "reports").rglob("*"),
+            *map(self.root.joinpath, lock_files()),
+        ]
         return {str(file.relative_to(self.root)): file.read_bytes() for file in sorted(files) if file.is_file()}
 
 

@@ -6,7 +6,7 @@ benchmark goes. It imports components, and is imported when it is used.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -103,7 +103,7 @@ class ToScore:
     """Below which a :class:`~driftledger.core.errors.CoverageError` is raised; 0 where a score is only made again."""
     encoder: Encoder | None = None
     """Of the role ``encoder`` or ``text_encoder``, where the benchmark has one."""
-    beside: Mapping[str, Path] = {}  # immutable by its type
+    beside: Mapping[str, Path] = field(default_factory=dict)
     """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings give."""
     features: FeatureStore | None = None
 
