@@ -265,15 +265,15 @@ class Benchmark(ABC):
         base = base_key(name)
         return self.metric(base) or self.metric(f"{base}_at_1")
 
+    def members(self, metric: Metric, score: Score) -> list[str]:
+        """The keys of a score that belong to a row of the table, without their spread; of a family over t by t."""
+        keys = [key for key in score.metrics if base_key(key) == key and self.metric(key) is metric]
+        return sorted(keys, key=lambda key: int((metric.match(key) or {}).get("t", 0)))
+
     def headlines(self, score: Score) -> dict[str, float]:
         """The headline metrics that a score has, in the order of the table; of a family over t the one at T."""
-        found: dict[str, float] = {}
-        for metric in self.metrics:
-            if metric.headline:
-                keys = [key for key in score.metrics if metric.match(key) is not None and base_key(key) == key]
-                keys = sorted(keys, key=lambda key, metric=metric: _step(metric, key))[-1:]  # type: ignore[misc]
-                found |= {key: score.metrics[key] for key in keys}
-        return found
+        keys = [key for metric in self.metrics if metric.headline for key in self.members(metric, score)[-1:]]
+        return {key: score.metrics[key] for key in keys}
 
     def headline(self, score: Score) -> tuple[str, float | None]:
         """The first headline that the score has; the name of the table's first where it has none."""
@@ -313,7 +313,3 @@ class Benchmark(ABC):
     def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
         """Role of a call, ``describe`` for instance → keys of the calls behind a score, as far as records tell them."""
         return {}
-
-
-def _step(metric: Metric, key: str) -> int:
-    return int((metric.match(key) or {}).get("t", 0))
