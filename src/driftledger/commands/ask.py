@@ -18,7 +18,7 @@ from driftledger.ledger.compare.compare import compare as compare_runs
 from driftledger.ledger.diff import diff_text
 from driftledger.ledger.diff.diff import diff as diff_revisions
 from driftledger.ledger.findings import Finding, Report
-from driftledger.ledger.lineage import Evidence, read_all_evidence, stages_behind
+from driftledger.ledger.lineage import Evidence, all_upstream_stages, read_all_evidence
 from driftledger.ledger.log.chain import check as check_chain
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.bytes_check import check_bytes, check_stages
@@ -59,7 +59,7 @@ class Verified(NamedTuple):
 def sources(project: Project) -> Sources:
     """What may know about a score here: the working tree, Git, DVC's cache, and MLflow."""
     mlflow = MlflowRuns(project.settings.tracking)
-    return Sources(project.layout, project.selected, project.combinations, mlflow=mlflow)
+    return Sources(project.root, project.selected, project.combinations, mlflow=mlflow)
 
 
 def audit(project: Project, target: str, *, as_json: bool) -> str:
@@ -92,17 +92,9 @@ def touched(
 
 def compare(project: Project, a: str, b: str, *, anyway: bool) -> Comparison:
     """Two runs, metric by metric, with paired intervals over what both were measured on."""
-    settings = project.settings.genception.bootstrap
     with sources(project) as known:
-        return compare_runs(
-            _evidence(known, a),
-            _evidence(known, b),
-            known.contents,
-            resamples=settings.resamples,
-            confidence=settings.confidence,
-            seed=project.settings.run.seed,
-            anyway=anyway,
-        )
+        one, two = _evidence(known, a), _evidence(known, b)
+        return compare_runs(one, two, known.contents, anyway=anyway)
 
 
 def compare_table(comparison: Comparison) -> str:
@@ -129,19 +121,21 @@ def verify(project: Project, run: str | None, *, regenerated: int) -> Verified:
     report = check_bytes(project.root, evidence, contents)
     report += check_links(project.root, evidence, contents)
     components = Components.of(project)
-    report += recompute_scores(project, [behind for each in evidence for behind in each.behind], contents, components)
+    report += recompute_scores(
+        project, [lineage for each in evidence for lineage in each.lineages], contents, components
+    )
     if regenerated:
         for each in evidence:
             seed = project.settings.run.seed
             report += regenerate(project, each, contents, regenerated, seed, components)
-    report += check_chain(project.layout.ledger, project.root, evidence)
+    report += check_chain(project.paths.ledger, project.root, evidence)
     return Verified([each.name for each in evidence], report)
 
 
 def verify_ledger(project: Project) -> Verified:
     """Check the chain of ``ledger.jsonl``, and that the selected runs are in it."""
-    evidence = read_all_evidence(project.layout, project.selected, project.combinations)
-    return Verified(["ledger.jsonl"], check_chain(project.layout.ledger, project.root, evidence))
+    evidence = read_all_evidence(project.root, project.selected, project.combinations)
+    return Verified(["ledger.jsonl"], check_chain(project.paths.ledger, project.root, evidence))
 
 
 def why(project: Project, key_or_sample: str) -> str:
@@ -152,7 +146,7 @@ def why(project: Project, key_or_sample: str) -> str:
 
 def _to_verify(project: Project, run: str | None) -> Sequence[Evidence]:
     if run is None:
-        return read_all_evidence(project.layout, project.selected, project.combinations)
+        return read_all_evidence(project.root, project.selected, project.combinations)
     with sources(project) as known:
         return [_evidence(known, run)]
 
@@ -162,7 +156,7 @@ def _damaged(project: Project, run: str | None, contents: Contents, error: Drift
     chosen = [each for each in project.combinations if run in (None, str(each), "/".join(each))]
     if not chosen:
         raise error
-    stages = stages_behind(project.layout, project.selected, chosen)
+    stages = all_upstream_stages(project.selected, chosen)
     report = check_stages(project.root, stages, contents)
     if report.holds:
         report += Report([Finding("missing", "evidence", str(error))])

@@ -42,7 +42,7 @@ def selected_work(project: Project, chosen: Collection[str] = ()) -> Iterator[Wo
     """
     _check_known("benchmark", chosen, benchmark_names())
     seen = set()
-    for spec, keys in project.selected:
+    for spec, keys in project.selected.scores:
         if chosen and spec.name not in chosen:
             continue
         own = {key: keys[key] for stage in spec.collects for key in stage.keys}

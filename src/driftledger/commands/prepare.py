@@ -7,7 +7,7 @@ from driftledger.benchmarks.fidelity.ratings import write_sheet as write_ratings
 from driftledger.benchmarks.genception.records import ChainRecord
 from driftledger.collect.call_result import Result
 from driftledger.collect.call_store import CallStore
-from driftledger.collect.plan import Plan, PlannedCalls
+from driftledger.collect.plan import NotStoredError, Plan, PlannedCalls
 from driftledger.collect.steps import Ask, Call, Draw
 from driftledger.collect.walk import stored_in, walk
 from driftledger.commands.collect import Work, selected_work

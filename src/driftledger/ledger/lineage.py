@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import ROWS, SCORE, Score
+from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import md5_file, sha256_of
 from driftledger.core.errors import LedgerError
@@ -75,23 +76,6 @@ class Evidence(BaseModel):
         return {role: card for each in reversed(self.lineages) for role, card in each.score.components.items()}
 
 
-class Selected(NamedTuple):
-    """The scores of a run: benchmark and keys of each, in the order of the selection."""
-
-    scores: Sequence[tuple[str, Mapping[str, str]]] = ()
-
-    def of(self, combination: Combination) -> "Selected":
-        """Those that a combination's run shows: what it names is what it names, whatever else a score has."""
-        named = combination._asdict()
-        return Selected(
-            [
-                (name, keys)
-                for name, keys in self.scores
-                if all(keys.get(role, value) == value for role, value in named.items())
-            ]
-        )
-
-
 def place_of(spec: Benchmark, keys: Mapping[str, str]) -> str:
     """The benchmark, the data, and whatever else tells its scores of one combination apart."""
     own = [keys[key] for key in spec.scores.keys if key not in Combination._fields]
@@ -106,9 +90,7 @@ def upstream_stages(spec: Benchmark, keys: Mapping[str, str]) -> dict[str, str]:
 def all_upstream_stages(selected: Selected, combinations: Iterable[Combination]) -> list[str]:
     """The stages behind these runs, by name, each once; those that others read come first."""
     ways = (
-        upstream_stages(benchmark(name), keys)
-        for combination in combinations
-        for name, keys in selected.of(combination).scores
+        upstream_stages(spec, keys) for combination in combinations for spec, keys in selected.of(combination).scores
     )
     return list(dict.fromkeys(stage for way in ways for stage in way))
 
@@ -130,8 +112,7 @@ def read_all_evidence(root: Path, selected: Selected, combinations: Sequence[Com
     found = []
     for combination in combinations:
         lineages = []
-        for name, keys in selected.of(combination).scores:
-            spec = benchmark(name)
+        for spec, keys in selected.of(combination).scores:
             folder = spec.scores.at(keys)
             if folder not in known:
                 known[folder] = read_lineage(root, lock, spec, keys)
@@ -181,9 +162,15 @@ def read_lineage(root: Path, lock: Mapping[str, LockEntry], spec: Benchmark, key
     )
 
 
-def folders_behind(path: str, spec: Benchmark, keys: Mapping[str, str], outs: Mapping[str, str]) -> dict[str, str]:
+def is_score(path: str) -> bool:
+    """Whether a score's record stands at ``path``, relative to the top folder."""
+    return path.endswith(f"/{SCORE}") and find_score(path) is not None
+
+
+def folders_behind(path: str, outs: Mapping[str, str]) -> dict[str, str]:
     """Folder → MD5 of what the score at ``path`` was made of, going by ``outs``: every output's MD5 by its path."""
-    return {place: outs[place] for place in upstream_stages(spec, keys).values() if place in outs and place != path}
+    found = find_score(path)
+    return {} if found is None else {each: outs[each] for each in upstream_stages(*found).values() if each in outs}
 
 
 def _check_md5(path: Path, locked: LockedFile) -> None:

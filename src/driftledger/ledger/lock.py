@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.core.errors import LedgerError
 from driftledger.benchmarks.registry import LOCK, lock_files
+from driftledger.core.errors import LedgerError
 from driftledger.core.yaml_text import load_yaml
 
 

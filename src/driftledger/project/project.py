@@ -1,7 +1,7 @@
 """A checkout: its settings, its folders, and its components as DVC has seen them."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +10,8 @@ from typing import TypeVar, cast
 
 from filelock import FileLock, Timeout
 
-from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.selection import Selected
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Component, Encoder, Generator, Model
@@ -46,9 +46,9 @@ class Project:
         return [Combination(m, g, e) for m in run.models for g in run.generators for e in run.encoders]
 
     @cached_property
-    def selected(self) -> list[tuple[Benchmark, Mapping[str, str]]]:
-        """Every score of the selection: the benchmark, and the keys that name the score."""
-        return [(spec, keys) for spec in benchmarks() for keys in spec.selection(self.settings)]
+    def selected(self) -> Selected:
+        """Every score that ``params.yaml`` selects."""
+        return Selected([(spec, keys) for spec in benchmarks() for keys in spec.selection(self.settings)])
 
     def model(self, name: str) -> Model:
         """The model of that name, as ``resolve`` found it.

@@ -14,18 +14,21 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from driftledger.benchmarks.base import SCORES, Benchmark
+from driftledger.benchmarks.registry import benchmarks, lock_files
+from driftledger.benchmarks.score import SCORE
+from driftledger.benchmarks.selection import Selected
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.paths import LOCKS, Combination, Layout
+from driftledger.core.paths import Combination
 from driftledger.core.yaml_text import load_yaml
 from driftledger.ledger import lineage as evidence_module
-from driftledger.ledger.audit.facts import SCORES, ScoreFacts, facts_of
+from driftledger.ledger.audit.summary import ScoreSummary, read_summary
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.lineage import Evidence, Selected, read_evidence
+from driftledger.ledger.lineage import Evidence, read_evidence
 from driftledger.ledger.objects.git_objects import Commit, GitObjects
 from driftledger.ledger.objects.remembered import Remembered
 
-_PATHS = (SCORES, "params.yaml", *LOCKS)
 _MOST_KEPT = 1_000
 """Score files whose facts stand in memory at once."""
 
@@ -62,7 +65,7 @@ class Stored(NamedTuple):
     """What a score file holds: facts, and the MD5 by which DVC knows its bytes."""
 
     md5: str
-    facts: ScoreFacts | None
+    facts: ScoreSummary | None
 
 
 class History:
@@ -126,7 +129,7 @@ class History:
             return None
         with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
             root = Path(folder)
-            files = {file: blob for file, blob in zip(LOCKS, state.locks, strict=True) if blob is not None}
+            files = {file: blob for file, blob in zip(lock_files(), state.locks, strict=True) if blob is not None}
             for path, blob in self.score_files(state).items():
                 if combination.model in (*PurePosixPath(path).parts, PurePosixPath(path).stem):
                     files[path] = blob
@@ -134,7 +137,7 @@ class History:
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_bytes(self._git.read(blob))
             try:
-                found = read_evidence(Layout(root), selected, combination)
+                found = read_evidence(root, selected, combination)
             except DriftledgerError:
                 return None
         code = CodeVersion(commit=self.states[state].first.id, dirty=False, untracked=[])
@@ -161,7 +164,7 @@ class History:
         if state.scores is None:
             return {}
         files = self._git.files(state.scores)
-        return {f"{SCORES}/{path}": blob for path, blob in files.items() if path.endswith(".json")}
+        return {f"{SCORES}/{path}": blob for path, blob in files.items() if path.endswith(f"/{SCORE}")}
 
     def _outs_of(self, lock: str) -> dict[str, str]:
         kept: dict[str, str] | None = self._remembered.get("lock", lock)
@@ -174,15 +177,15 @@ class History:
         kept = self._remembered.get("score", blob)
         if kept is None:
             data = self._git.read(blob)
-            facts = facts_of(data)
+            facts = read_summary(data)
             kept = {"md5": md5_bytes(data), "facts": None if facts is None else facts.model_dump(mode="json")}
             self._remembered.keep("score", blob, kept)
-        return Stored(kept["md5"], None if kept["facts"] is None else ScoreFacts.model_validate(kept["facts"]))
+        return Stored(kept["md5"], None if kept["facts"] is None else ScoreSummary.model_validate(kept["facts"]))
 
     def _state_of_each(self) -> Iterator[tuple[Commit, State]]:
         kept = self._remembered.every("commit")
         names = [commit.id for commit in self._commits if commit.id not in kept]
-        for name, state in zip(names, self._git.ids(names, _PATHS), strict=False):
+        for name, state in zip(names, self._git.ids(names, (SCORES, "params.yaml", *lock_files())), strict=False):
             self._remembered.keep("commit", name, state)
             kept[name] = state
         for commit in self._commits:
@@ -207,13 +210,17 @@ def outs_of(lock: bytes) -> dict[str, str]:
 
 
 def selection_in(params: bytes) -> tuple[Selected, list[Combination]]:
-    """What the bytes of a ``params.yaml`` select, of this version or an earlier one; nothing where it is none."""
+    """What the bytes of a ``params.yaml`` select; nothing where it is none that this version reads."""
     try:
         run: dict[str, Any] = load_yaml(params)["run"]
         combinations = [Combination(*names) for names in product(run["models"], run["generators"], run["encoders"])]
-        names = {field: list(run.get(field) or ()) for field in Selected._fields}
-        if "genception" not in run:  # before there were other benchmarks
-            names["genception"] = list(run["datasets"])
-        return Selected(**names), combinations
+        return Selected([(spec, keys) for spec in benchmarks() for keys in _selected(spec, run)]), combinations
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError):
         return Selected(), []
+
+
+def _selected(spec: Benchmark, run: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """The keys of the scores that a ``run:`` of whatever version selects."""
+    over = spec.data.keys[0]
+    names = [run.get(spec.name if key == over else f"{key}s") or () for key in spec.scores.keys]
+    return (dict(zip(spec.scores.keys, map(str, each), strict=True)) for each in product(*names))

@@ -7,24 +7,26 @@ from pydantic import BaseModel, ConfigDict
 
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.audit.asked import Asked
-from driftledger.ledger.audit.facts import ScoreFacts, facts_of, folders_behind, selection_of
+from driftledger.ledger.audit.found import selection_of
 from driftledger.ledger.audit.history import Span, State
 from driftledger.ledger.audit.logged import LoggedRun, LoggedRuns
 from driftledger.ledger.audit.query import Query
 from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.summary import ScoreSummary, read_summary
+from driftledger.ledger.lineage import folders_behind, is_score
 
 KnownFrom = Literal["git", "mlflow", "here"]
 """A commit, a run in MLflow, or the working tree."""
 
 
-class Touched(BaseModel):
+class ScoreUse(BaseModel):
     """One content of one score file. What it says of itself was written by others."""
 
     model_config = ConfigDict(frozen=True)
 
     path: str
     md5: str
-    facts: ScoreFacts
+    facts: ScoreSummary
     runs: list[str]
     """Fingerprints of the runs that show it, as far as they are known."""
     first_commit: str | None = None
@@ -41,7 +43,7 @@ class Touched(BaseModel):
 class Answer(NamedTuple):
     """The scores, newest last, and on what the answer stands."""
 
-    rows: list[Touched]
+    rows: list[ScoreUse]
     said: list[str]
 
 
@@ -52,7 +54,7 @@ def touched(sources: Sources, query: Query) -> Answer:
         LedgerError: no score was ever made with such a version, or the image or revision is not known.
     """
     asked = Asked(sources, query)
-    rows: dict[tuple[str, str], Touched] = {}
+    rows: dict[tuple[str, str], ScoreUse] = {}
     for row in (*_from_git(sources, asked), *_from_here(sources, asked), *_from_mlflow(sources, asked)):
         held = rows.get((row.path, row.md5))
         rows[row.path, row.md5] = row if held is None else _merged(held, row)
@@ -63,7 +65,7 @@ def touched(sources: Sources, query: Query) -> Answer:
     return Answer(ordered, [*asked.said, *_said(sources)])
 
 
-def _from_git(sources: Sources, asked: Asked) -> Iterator[Touched]:
+def _from_git(sources: Sources, asked: Asked) -> Iterator[ScoreUse]:
     history = sources.history
     if history is None:
         return
@@ -78,24 +80,24 @@ def _from_git(sources: Sources, asked: Asked) -> Iterator[Touched]:
             yield _row(path, stored.md5, stored.facts, "git", runs, current=current, span=standing.span)
 
 
-def _from_here(sources: Sources, asked: Asked) -> Iterator[Touched]:
+def _from_here(sources: Sources, asked: Asked) -> Iterator[ScoreUse]:
     """What ``dvc.lock`` speaks of, committed or not."""
     runs: dict[str, list[str]] = {}
     for run in sources.current:
-        for behind in run.behind:
-            runs.setdefault(behind.score_file.path, []).append(run.fingerprint)
+        for lineage in run.lineages:
+            runs.setdefault(lineage.score_file.path, []).append(run.fingerprint)
     for path, md5 in sources.outs.items():
-        file = sources.layout.root / path
-        facts = facts_of(file.read_bytes()) if selection_of(path) and file.is_file() else None
+        file = sources.root / path
+        facts = read_summary(file.read_bytes()) if is_score(path) and file.is_file() else None
         if facts and asked.is_for(facts, lambda path=path: folders_behind(path, sources.outs)):  # type: ignore[misc]
             yield _row(path, md5, facts, "here", runs.get(path, []), current=True)
 
 
-def _from_mlflow(sources: Sources, asked: Asked) -> list[Touched]:
+def _from_mlflow(sources: Sources, asked: Asked) -> list[ScoreUse]:
     return sources.ask_mlflow(lambda mlflow: list(_logged(sources, mlflow, asked))) or []
 
 
-def _logged(sources: Sources, mlflow: LoggedRuns, asked: Asked) -> Iterator[Touched]:
+def _logged(sources: Sources, mlflow: LoggedRuns, asked: Asked) -> Iterator[ScoreUse]:
     for run in mlflow.every():
         if not asked.may_be_in(run):
             continue
@@ -106,7 +108,7 @@ def _logged(sources: Sources, mlflow: LoggedRuns, asked: Asked) -> Iterator[Touc
                 yield row.model_copy(update={"first_date": run.started, "last_date": run.started})
 
 
-def _scores_in(sources: Sources, run: LoggedRun) -> Iterator[tuple[str, str, ScoreFacts, dict[str, str]]]:
+def _scores_in(sources: Sources, run: LoggedRun) -> Iterator[tuple[str, str, ScoreSummary, dict[str, str]]]:
     """The scores in a run's evidence, which does not change once the run is finished, and the folders behind each."""
     key = f"{run.run_id} {run.fingerprint}"
     kept: list[list[Any]] | None = sources.remembered.get("logged", key)
@@ -114,15 +116,15 @@ def _scores_in(sources: Sources, run: LoggedRun) -> Iterator[tuple[str, str, Sco
         kept = list(_told_by(run.evidence()))
         sources.remembered.keep("logged", key, kept)
     for path, md5, facts, folders in kept:
-        yield path, md5, ScoreFacts.model_validate(facts), folders
+        yield path, md5, ScoreSummary.model_validate(facts), folders
 
 
 def _told_by(evidence: Mapping[str, Any]) -> Iterator[list[Any]]:
-    for behind in evidence.get("behind") or ():
-        facts, file = facts_of(behind.get("score") or {}), behind.get("score_file") or {}
+    for lineage in evidence.get("lineages") or ():
+        facts, file = read_summary(lineage.get("score") or {}), lineage.get("score_file") or {}
         if facts is None or not {"path", "md5"} <= file.keys():
             continue
-        folders = [behind.get("data") or {}, *(behind.get("collected") or {}).values()]
+        folders = [lineage.get("data") or {}, *(lineage.get("collected") or {}).values()]
         md5s = {str(each["path"]): str(each["md5"]) for each in folders if {"path", "md5"} <= each.keys()}
         yield [str(file["path"]), str(file["md5"]), facts.model_dump(mode="json"), md5s]
 
@@ -144,21 +146,21 @@ def _runs_then(sources: Sources, state: State, path: str) -> list[str]:
 def _row(
     path: str,
     md5: str,
-    facts: ScoreFacts,
+    facts: ScoreSummary,
     known: KnownFrom,
     runs: list[str],
     *,
     current: bool,
     span: Span | None = None,
-) -> Touched:
+) -> ScoreUse:
     dates: dict[str, str] = {}
     if span is not None:
         first, last = span
         dates = {"first_commit": first.id, "first_date": first.date, "last_commit": last.id, "last_date": last.date}
-    return Touched(path=path, md5=md5, facts=facts, runs=runs, known_from=[known], current=current, **dates)
+    return ScoreUse(path=path, md5=md5, facts=facts, runs=runs, known_from=[known], current=current, **dates)
 
 
-def _merged(one: Touched, two: Touched) -> Touched:
+def _merged(one: ScoreUse, two: ScoreUse) -> ScoreUse:
     """The same score, known from two sides; the dates are Git's, where Git has any."""
     dated = min((one, two), key=lambda row: (row.first_commit is None, row.first_date or "9"))
     return dated.model_copy(

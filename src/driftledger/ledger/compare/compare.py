@@ -89,22 +89,14 @@ class Comparison(_Frozen):
         return self.model_dump(mode="json", exclude={"pairs"}) | judged
 
 
-def compare(
-    a: Evidence,
-    b: Evidence,
-    contents: Contents,
-    *,
-    resamples: int,
-    confidence: float,
-    seed: int,
-    anyway: bool = False,
-) -> Comparison:
-    """Compare two runs, metric by metric, over the samples that both have a value for.
+def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False) -> Comparison:
+    """Compare two runs, metric by metric, over the units that both have a value for.
+
+    Intervals are drawn as A's scores were: as often, as wide and from the same seed.
 
     Args:
-        contents: where the per-sample values of A's and B's own versions are read from.
-        resamples: of the paired bootstrap, as are ``confidence`` and ``seed``.
-        anyway: rank also what is not comparable; what speaks against it is told all the same.
+        contents: where the rows of A's and B's own versions are read from.
+        anyway: rank also what is not comparable; what argues against it is told all the same.
 
     Raises:
         LedgerError: A and B have no dataset or question set of a benchmark in common.
@@ -115,18 +107,23 @@ def compare(
             f"{a.name} and {b.name} have nothing in common to be compared on: the one has "
             f"{first_few(only_a) or 'no score'}, the other {first_few(only_b) or 'no score'}"
         )
-    drawing = Drawing(resamples, confidence, seed)
     return Comparison(
         a=_said(a),
         b=_said(b),
         about=list(_about(a, b)),
         noted=list(_noted(a, b)),
-        pairs=[_pair(one, two, contents, drawing, anyway) for one, two in pairs],
+        pairs=[_pair(one, two, contents, anyway) for one, two in pairs],
         only_a=only_a,
         only_b=only_b,
-        confidence=confidence,
+        confidence=_drawing(pairs[0][0].score).confidence,
         anyway=anyway,
     )
+
+
+def _drawing(score: Score) -> Drawing:
+    """How a score's own intervals were drawn."""
+    settings = score.inputs.settings
+    return Drawing(settings["bootstrap"]["resamples"], settings["bootstrap"]["confidence"], settings["seed"])
 
 
 def _said(evidence: Evidence) -> str:
@@ -172,7 +169,8 @@ def _exactly(lineage: Lineage) -> tuple[str, ...]:
     return (lineage.place,)
 
 
-def _pair(a: Lineage, b: Lineage, contents: Contents, drawing: Drawing, anyway: bool) -> Pair:
+def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> Pair:
+    drawing = _drawing(a.score)
     keys = compared_keys(a.spec, a.score, b.score)
     found = differing(a, b, keys)
     rows: tuple[Mapping[str, Values | Repeats], ...] | str

@@ -1,19 +1,20 @@
 """What changed between two Git revisions, or between one and the workspace: versions, selection, data and scores."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from driftledger.benchmarks.base import ROLES, SECTIONS
+from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.ledger.changes import Change, changes, component_changes
-from driftledger.ledger.compare.per_sample import headlines
 from driftledger.ledger.diff.data_changes import DataChange, data_changes
-from driftledger.ledger.diff.moved import Readings, moved_between
+from driftledger.ledger.diff.moved import Readings, moved_between, reads
 from driftledger.ledger.diff.revision import Snapshot, revision, workspace
-from driftledger.ledger.diff.score_cards import cards_of, data_of
 from driftledger.ledger.git import git
 from driftledger.ledger.objects.contents import Contents
 
@@ -164,8 +165,8 @@ def _cards(state: Snapshot) -> dict[tuple[str, str], dict[str, ComponentCard]]:
     """Section and name → fingerprint → card: scores of one state may stand on several versions."""
     found: dict[tuple[str, str], dict[str, ComponentCard]] = {}
     for score in state.scores.read.values():
-        for section, card in cards_of(score):
-            found.setdefault((section, card.name), {})[card.fingerprint] = card
+        for role, card in score.components.items():
+            found.setdefault((SECTIONS[ROLES[role]], card.name), {})[card.fingerprint] = card
     return found
 
 
@@ -178,15 +179,19 @@ def _scores(then: Snapshot, now: Snapshot) -> Iterator[ScoreChange]:
         metrics = list(changes(was.metrics if was else {}, is_now.metrics if is_now else {}))
         if was and is_now and not metrics:
             continue
-        names: Mapping[str, float] = (headlines(was) if was else {}) | (headlines(is_now) if is_now else {})
+        names = _headlines(was) | _headlines(is_now)
         yield ScoreChange(
             path=path,
             benchmark=score.benchmark,
-            on=data_of(score),
+            on=score.on,
             became="added" if was is None else "removed" if is_now is None else "changed",
             headline=[each for each in metrics if each.key in names],
             metrics=metrics,
         )
+
+
+def _headlines(score: Score | None) -> set[str]:
+    return set() if score is None else set(benchmark(score.benchmark).headlines(score))
 
 
 class _Told(NamedTuple):
@@ -197,13 +202,13 @@ class _Told(NamedTuple):
 def _readings(contents: Contents, then: Snapshot, now: Snapshot) -> _Told:
     """Of every grading that both states have; equal MD5s of two revisions need no look."""
     told = _Told([], [])
-    old, new = then.data("grade"), now.data("grade")
-    for name in sorted(old.keys() & new.keys()):
-        if now.commit is not None and old[name].md5 == new[name].md5:
-            continue
-        *_, question_set, model = old[name].path.split("/")
-        try:
-            told.found.append(moved_between(contents, then, now, question_set, model))
-        except (LedgerError, StoreError) as error:
-            told.untold.append(str(error))
+    for stage in dict.fromkeys(stage for spec in benchmarks() for stage in spec.collects if reads(stage)):
+        old, new = then.data(stage.name), now.data(stage.name)
+        for name in sorted(old.keys() & new.keys()):
+            if now.commit is not None and old[name].md5 == new[name].md5:
+                continue
+            try:
+                told.found.append(moved_between(contents, then, now, old[name].path, name))
+            except (LedgerError, StoreError) as error:
+                told.untold.append(str(error))
     return told

@@ -36,8 +36,8 @@ def evidence_digest(evidence: Evidence) -> str:
     has the value that it has by default is left out, so that a field that a later version adds changes no digest.
     """
     rest: dict[str, Any] = evidence.model_dump(mode="json", by_alias=True, exclude={"code"}, exclude_defaults=True)
-    for told, behind in zip(rest["behind"], evidence.behind, strict=True):
-        told["stages"] = {stage: entry.without_code() for stage, entry in behind.stages.items()}
+    for told, lineage in zip(rest["lineages"], evidence.lineages, strict=True):
+        told["stages"] = {stage: entry.without_code() for stage, entry in lineage.stages.items()}
     return sha256_of(rest)
 
 

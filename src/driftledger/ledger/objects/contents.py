@@ -13,7 +13,7 @@ from typing import Any
 
 from driftledger.core.canonical import md5_file, sha256_bytes
 from driftledger.core.errors import LedgerError
-from driftledger.core.paths import Layout
+from driftledger.core.paths import Paths
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.blobs import git_blob, git_paths
 from driftledger.ledger.objects.fetching import pull
@@ -186,7 +186,7 @@ class Contents:
             return None
         if md5 not in self._blobs:
             data = git_blob(self.root, near, md5)
-            self._blobs[md5] = None if data is None else _put(Layout(self.root).state / "contents", data)
+            self._blobs[md5] = None if data is None else _put(Paths(self.root).state / "contents", data)
         return self._blobs[md5]
 
     @cached_property
