@@ -229,6 +229,8 @@ class Benchmark(ABC):
     unfair: ClassVar[tuple[Rule, ...]] = ()
     commands: ClassVar[Mapping[str, str]] = {}
     """Group of commands that it adds to ``driftledger``, ``ratings`` for instance → ``module:app`` of a Typer app."""
+    tracked_groups: ClassVar[tuple[str, ...]] = ()
+    """Kinds of groups whose headlines MLflow shows; the others stand in score files and tables."""
     beside: ClassVar[tuple[str, ...]] = ()
     """Settings that name files of the user's which go into the score beside the records: ``ratings``."""
 

@@ -39,11 +39,6 @@ class CollectedRecord(Record):
         raise NotImplementedError
 
     @property
-    def reading(self) -> str | None:
-        """What was read in another record, and by which rule: ``ok: B (letter)``; None where nothing is read."""
-        return None
-
-    @property
     def drawn(self) -> tuple[str, str] | None:
         """File, relative to the folder, and SHA-256 of the image that was drawn; None where none was."""
         return None

@@ -86,6 +86,7 @@ class GenCeption(Benchmark):
     protocol: ClassVar[type[GenCeptionProtocol]] = GenCeptionProtocol
     scoring: ClassVar[type[GenCeptionScoring]] = GenCeptionScoring
     runner: ClassVar[str] = "driftledger.benchmarks.genception.runner:GenCeptionRunner"
+    tracked_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     unfair: ClassVar[tuple[Rule, ...]] = (
         Rule("describe_prompt", "another prompt asks for another description"),
         Rule("max_tokens", "longer descriptions tell more"),

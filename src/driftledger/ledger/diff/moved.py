@@ -56,7 +56,7 @@ def moved_between(contents: Contents, then: Snapshot, now: Snapshot, folder: str
     old, new = (_read(contents, each, folder, stage) for each in (then, now))
     before = {record.place: record for record in old.records}
     moved = [
-        Moved(record=record.place, before=before[record.place].reading or "", now=record.reading or "")
+        Moved(record=record.place, before=str(before[record.place].reading), now=str(record.reading))
         for record in new.records
         if record.place in before and _worth(before[record.place]) != _worth(record)
     ]
@@ -111,8 +111,7 @@ def _locked(contents: Contents, folder: LockedFile) -> list[bytes | None]:
 
 
 def _worth(record: CollectedRecord) -> str:
-    """A reading without the rule that decided, which stands in brackets."""
-    return (record.reading or "").rpartition(" (")[0]
+    return "" if record.reading is None else record.reading.worth
 
 
 def as_lines(readings: Sequence[Readings], most: int = 20) -> Iterator[str]:

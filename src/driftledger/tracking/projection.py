@@ -4,24 +4,20 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
-from driftledger.benchmarks._questions.records import QuestionScore
-from driftledger.benchmarks.description_records import FidelityScore, TracScore
-from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.benchmarks.base import Artifacts
+from driftledger.components.card import ComponentCard
 from driftledger.core.escaping import for_line
-from driftledger.core.paths import Layout
+from driftledger.core.paths import Paths
 from driftledger.ledger.code import dirty_patch, packages
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log import chain
 from driftledger.project.settings import Tracking
-from driftledger.tracking.components import all_of, spec_params
-from driftledger.tracking.content import DatasetInput, Metric, RunContent
-from driftledger.tracking.fidelity import fidelity_part
-from driftledger.tracking.genception import genception_part
-from driftledger.tracking.part import Artifacts, Part, place_of
-from driftledger.tracking.questions import question_part
+from driftledger.tracking.component_versions import all_of, spec_params
+from driftledger.tracking.content import DatasetInput, LoggedMetric, RunContent
+from driftledger.tracking.score_part import ScorePart
 from driftledger.tracking.store import push
-from driftledger.tracking.trac import trac_parts
 
 EVIDENCE = "evidence.json"
 
@@ -31,15 +27,13 @@ FLAGS = "driftledger.flags"
 ABSENT = "driftledger.absent"
 """Tag of runs: what could not be computed, and why; absent where there is nothing."""
 
-_ROLES = ("model", "generator", "encoder")
-
 
 def tracking_uri(tracking: Tracking) -> str:
     """Where MLflow is: ``MLFLOW_TRACKING_URI``, or what params say."""
     return os.environ.get("MLFLOW_TRACKING_URI") or tracking.uri
 
 
-def show(layout: Layout, evidence: Sequence[Evidence], tracking: Tracking) -> str:
+def show(root: Path, evidence: Sequence[Evidence], tracking: Tracking) -> str:
     """Let the current runs of the experiment be exactly those that ``evidence`` stands for; say what it took.
 
     A run that is shown then gets its line of ``ledger.jsonl``, unless it has one.
@@ -48,41 +42,36 @@ def show(layout: Layout, evidence: Sequence[Evidence], tracking: Tracking) -> st
         LedgerError: the MLflow store cannot be used, and no line is written; or the ledger cannot, and the runs are
             shown. The next call does what is left to do.
     """
-    contents = [run_content(layout, each) for each in evidence]
-    lock = layout.state / "locks" / "track.lock"
+    contents = [run_content(root, each) for each in evidence]
+    paths = Paths(root)
+    lock = paths.state / "locks" / "track.lock"
     pushed = push(contents, tracking_uri=tracking_uri(tracking), experiment=tracking.experiment, lock=lock)
-    lines = chain.append(layout.ledger, evidence, layout.state / "locks" / "ledger.lock")
+    lines = chain.append(paths.ledger, evidence, paths.state / "locks" / "ledger.lock")
     return (
         f"MLflow experiment {tracking.experiment!r}: {pushed.created} runs created, {pushed.resumed} completed, "
-        f"{pushed.unchanged} unchanged; {lines} new in {layout.ledger.name}"
+        f"{pushed.unchanged} unchanged; {lines} new in {paths.ledger.name}"
     )
 
 
-def run_content(layout: Layout, evidence: Evidence) -> RunContent:
+def run_content(root: Path, evidence: Evidence) -> RunContent:
     """One combination as an MLflow run."""
-    parts = [
-        *(genception_part(layout, evidence.name, behind) for behind in evidence.of(ScoreFile)),
-        *trac_parts(layout, evidence.of(TracScore)),
-        *(fidelity_part(layout, evidence.name, behind) for behind in evidence.of(FidelityScore)),
-        *(question_part(layout, behind) for behind in evidence.of(QuestionScore)),
-    ]
-    cards = {role: card for role, card in evidence.cards.items() if role in _ROLES}
-    params: dict[str, str] = {}
-    tags = {f"{role}.fingerprint": card.fingerprint for role, card in cards.items()}
-    tags |= {"git.commit": evidence.code.commit or "none", "git.dirty": str(evidence.code.dirty).lower()}
-    artifacts = _code_artifacts(layout, evidence)
+    parts = list(_parts(root, evidence))
+    params: dict[str, str] = {"seed": str(evidence.lineages[0].score.inputs.settings["seed"])} if parts else {}
+    tags = {"git.commit": evidence.code.commit or "none", "git.dirty": str(evidence.code.dirty).lower()}
+    artifacts = _code_artifacts(root, evidence)
     for part in parts:
         params |= part.params
         tags |= part.tags
         artifacts |= part.artifacts
-    for role, card in cards.items():
-        params |= spec_params(role, card)
+    for role, card in _roles(evidence):
+        params |= spec_params(role, card) | {f"{role}_version": card.fingerprint[:12]}
+        tags[f"{role}.fingerprint"] = card.fingerprint
     return RunContent(
         name=evidence.name,
         fingerprint=evidence.fingerprint,
         params=params,
         tags=tags | _said(evidence) | {"mlflow.note.content": _note(evidence, parts)},
-        metrics=tuple(metric for part in parts for metric in _linked(part, part.metrics)),
+        metrics=tuple(metric for part in parts for metric in _linked(part, part.metrics())),
         datasets=tuple(_datasets(evidence)),
         components=all_of(part.components for part in parts),
         artifacts=artifacts,
@@ -90,7 +79,29 @@ def run_content(layout: Layout, evidence: Evidence) -> RunContent:
     )
 
 
-def _linked(part: Part, metrics: Iterable[Metric]) -> Iterator[Metric]:
+def _parts(root: Path, evidence: Evidence) -> Iterator[ScorePart]:
+    """A part per score; of several of a benchmark on the same data, the first has the short prefix."""
+    seen: set[str] = set()
+    for lineage in evidence.lineages:
+        short = f"{lineage.score.benchmark}/{lineage.on}"
+        yield ScorePart(lineage, lineage.place if short in seen else short, root)
+        seen.add(short)
+
+
+def _roles(evidence: Evidence) -> Iterator[tuple[str, ComponentCard]]:
+    """Each role with the component that played it first, and ``<role>.<name>`` with every other one."""
+    first = evidence.components
+    yield from first.items()
+    others = {
+        (role, card.name): card
+        for lineage in evidence.lineages
+        for role, card in lineage.score.components.items()
+        if card.name != first[role].name
+    }
+    yield from ((f"{role}.{name}", card) for (role, name), card in others.items())
+
+
+def _linked(part: ScorePart, metrics: Iterable[LoggedMetric]) -> Iterator[LoggedMetric]:
     """The metrics with the component versions that they are of."""
     keys = tuple(component.key for component in part.components.measured)
     return (replace(metric, of=keys) for metric in metrics)
@@ -102,24 +113,24 @@ def _packages() -> bytes:
     return packages().encode()
 
 
-def _code_artifacts(layout: Layout, evidence: Evidence) -> Artifacts:
+def _code_artifacts(root: Path, evidence: Evidence) -> Artifacts:
     artifacts: Artifacts = {
         EVIDENCE: lambda: evidence.model_dump_json(indent=2, by_alias=True).encode(),
         "packages.txt": _packages,
     }
     if evidence.code.dirty:
-        artifacts["dirty.patch"] = lambda: dirty_patch(layout.root).encode(errors="surrogateescape")
+        artifacts["dirty.patch"] = lambda: dirty_patch(root).encode(errors="surrogateescape")
     return artifacts
 
 
 def _said(evidence: Evidence) -> dict[str, str]:
     """Which versions services said they were, what a reader of the scores must know, and what could not be computed."""
     served: dict[str, set[str]] = {}
-    for behind in evidence.behind:
-        for role, versions in behind.score.served.items():
+    for lineage in evidence.lineages:
+        for role, versions in lineage.score.served.items():
             served.setdefault(role, set()).update(map(for_line, versions))
     tags = {f"{role}.served": ", ".join(sorted(versions)) for role, versions in served.items()}
-    scores = [(f"{behind.score.benchmark}/{place_of(behind.score)}", behind.score) for behind in evidence.behind]
+    scores = [(lineage.place, lineage.score) for lineage in evidence.lineages]
     flags = [f"{place}: {for_line(flag)}" for place, score in scores for flag in score.flags]
     flags += [
         f"{len(each)} served versions of the {role} in this run" for role, each in served.items() if len(each) > 1
@@ -130,7 +141,7 @@ def _said(evidence: Evidence) -> dict[str, str]:
     return tags | {tag: "; ".join(sorted(said)) for tag, said in ((FLAGS, flags), (ABSENT, absent)) if said}
 
 
-def _note(evidence: Evidence, parts: Iterable[Part]) -> str:
+def _note(evidence: Evidence, parts: Iterable[ScorePart]) -> str:
     """The run's description in the UI, in Markdown; every name in it is a catalogue name."""
     lines = [line for part in parts for line in part.note]
     return "\n".join([*lines, "", f"Where it comes from: `driftledger audit {'/'.join(evidence.combination)}`"])
@@ -139,8 +150,8 @@ def _note(evidence: Evidence, parts: Iterable[Part]) -> str:
 def _datasets(evidence: Evidence) -> Iterable[DatasetInput]:
     """One per name, whichever benchmarks go over it, with as many samples as the one that goes over most."""
     inputs: dict[tuple[str, str], DatasetInput] = {}
-    for behind in evidence.behind:
-        key = behind.on, behind.data.md5
-        most = max(behind.score.total, inputs[key].samples if key in inputs else 0)
-        inputs[key] = DatasetInput(name=behind.on, digest=behind.data.md5, source=behind.data.path, samples=most)
+    for lineage in evidence.lineages:
+        key = lineage.on, lineage.data.md5
+        most = max(lineage.score.total, inputs[key].samples if key in inputs else 0)
+        inputs[key] = DatasetInput(name=lineage.on, digest=lineage.data.md5, source=lineage.data.path, samples=most)
     return inputs.values()

@@ -5,25 +5,16 @@ Generators, models, encoders and judges are shown alike, so that MLflow itself s
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from driftledger.benchmarks.description_records import TracScore
+from driftledger.benchmarks.base import ROLES
+from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import for_line, for_markdown
-from driftledger.ledger.lineage import AnyScore, Behind
-from driftledger.tracking.content import ComponentVersion
+from driftledger.tracking.content import ComponentKind, ComponentVersion
 from driftledger.tracking.text import clip
 
-ShownAs = Literal["model", "generator", "encoder", "judge"]
-
-_SHOWN_AS: dict[str, ShownAs] = {
-    "model": "model",
-    "generator": "generator",
-    "encoder": "encoder",
-    "text_encoder": "encoder",  # one catalogue holds those that see and those that read
-    "judge": "judge",
-}
 _SHORT = 12
 """Characters of a fingerprint that tell versions apart for people, and for ``driftledger audit``."""
 
@@ -40,20 +31,19 @@ class Played(NamedTuple):
     measured: tuple[ComponentVersion, ...] = ()
     """Those that the score is of: its metrics are shown with each of them."""
     beside: tuple[ComponentVersion, ...] = ()
-    """Those that only chose or described TRAC's demonstrations."""
+    """Those that only chose or described in-context examples."""
 
 
-def components_of(behind: Behind[AnyScore]) -> Played:
+def components_of(score: Score) -> Played:
     """Who played a part in a score, with what their services said they were."""
-    score = behind.score
-    measured = [version_of(_SHOWN_AS[role], card, score.served.get(role, ())) for role, card in behind.cards.items()]
-    shown = score.inputs.descriptions.demonstrations if isinstance(score, TracScore) else None
-    beside: list[ComponentVersion] = []
-    if shown and shown.encoder:
-        beside.append(version_of("encoder", shown.encoder))
-    if shown and shown.by:
-        beside.append(version_of("model", shown.by))
-    return Played(tuple(measured), tuple(beside))
+    versions = {
+        role: version_of(ROLES[role], card, score.served.get(role, ())) for role, card in score.components.items()
+    }
+    beside = {role for role in versions if role.startswith("example_")}
+    return Played(
+        tuple(version for role, version in versions.items() if role not in beside),
+        tuple(version for role, version in versions.items() if role in beside),
+    )
 
 
 def all_of(played: Iterable[Played]) -> tuple[ComponentVersion, ...]:
@@ -65,7 +55,7 @@ def all_of(played: Iterable[Played]) -> tuple[ComponentVersion, ...]:
     return tuple(found.values())
 
 
-def version_of(kind: ShownAs, card: ComponentCard, served: Collection[str] = ()) -> ComponentVersion:
+def version_of(kind: ComponentKind, card: ComponentCard, served: Collection[str] = ()) -> ComponentVersion:
     """A component's version for MLflow; its tags say what its settings resolve to."""
     return ComponentVersion(
         kind,
@@ -97,7 +87,7 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else canonical_json(value)
 
 
-def _description(kind: ShownAs, card: ComponentCard) -> str:
+def _description(kind: ComponentKind, card: ComponentCard) -> str:
     """What the version is, in Markdown; a long list of settings is cut, how to ask for the scores never."""
     head = f"The {kind} `{card.name}`: provider {for_markdown(card.provider)}, code version {_inert(card.version)}."
     asked = f"Which scores it touched: `driftledger audit --{kind} {card.name}@{card.fingerprint[:_SHORT]}`"
