@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import Row, Score, base_key
-from driftledger.core.strict import Strict
+from driftledger.benchmarks.settings import Section
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -218,7 +218,7 @@ class Benchmark(ABC):
     scores: ClassVar[Stage]
     metrics: ClassVar[tuple[Metric, ...]]
     """Headlines first, in the order in which a reader wants them."""
-    settings: ClassVar[type[Strict]]
+    settings: ClassVar[type[Section]]
     """Its section of ``params.yaml``."""
     protocol: ClassVar[type[BaseModel]]
     """What ``inputs.protocol`` holds."""
@@ -226,6 +226,8 @@ class Benchmark(ABC):
     """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
     runner: ClassVar[str]
     """``module:Class`` of its :class:`Runner`."""
+    judged: ClassVar[bool] = False
+    """Whether ``run.judge`` has a part in its scores."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
     commands: ClassVar[Mapping[str, str]] = {}
     """Group of commands that it adds to ``driftledger``, ``ratings`` for instance → ``module:app`` of a Typer app."""

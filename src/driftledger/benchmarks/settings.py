@@ -1,6 +1,6 @@
 """What the sections of ``params.yaml`` that tell how a benchmark goes have in common."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -8,6 +8,16 @@ from driftledger.core.strict import Strict
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 """A catalogue name. It becomes a folder, an MLflow metric and, joined to others by ``-``, a DVC stage."""
+
+
+class EntryOf(NamedTuple):
+    """Marks a setting that names an entry of a catalogue, so that it is known to exist, and noted by ``resolve``."""
+
+    section: str
+
+
+DescriptionName = Annotated[Name, EntryOf("descriptions")]
+"""A way to ask for a description."""
 
 Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
 """The share that must be there, or the scoring stage fails."""
