@@ -231,6 +231,10 @@ class Benchmark(ABC):
     unfair: ClassVar[tuple[Rule, ...]] = ()
     commands: ClassVar[Mapping[str, str]] = {}
     """Group of commands that it adds to ``driftledger``, ``ratings`` for instance → ``module:app`` of a Typer app."""
+    at_a_glance: ClassVar[tuple[str, ...]] = ()
+    """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
+    pictures: ClassVar[tuple[str, ...]] = ()
+    """Names of the pictures that :meth:`picture` draws into ``reports/``."""
     tracked_groups: ClassVar[tuple[str, ...]] = ()
     """Kinds of groups whose headlines MLflow shows; the others stand in score files and tables."""
     beside: ClassVar[tuple[str, ...]] = ()
@@ -305,6 +309,14 @@ class Benchmark(ABC):
             groups.setdefault(tuple(score.keys[key] for key in self.scores.keys if key != "model"), []).append(score)
         for names, some in groups.items():
             yield Block(f"{self.name} on {' · '.join(names)}", some)
+
+    def ranked(self, score: Score, key: str) -> float | None:
+        """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
+        return score.metrics.get(key)
+
+    def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
+        """One of :attr:`pictures`, as a PNG; without scores a picture that says so, since DVC wants a file."""
+        raise NotImplementedError(f"{self.name} draws no {name}")
 
     def tables(self, block: Block) -> Iterator[Table] | None:
         """Its tables of a block; None for the default: a row per model, a column per metric of the table."""
