@@ -13,6 +13,7 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import LOCK, benchmark, benchmark_names, lock_files
 from driftledger.benchmarks.runner import Scored
 from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Row, Score
+from driftledger.benchmarks.selection import Selected
 from driftledger.benchmarks.writing import write_score
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record, write_json, write_jsonl
@@ -20,17 +21,23 @@ from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
-from driftledger.ledger.lineage import Selected
 
 COMBINATION = Combination("seer", "brush", "eye")
 ITERATIONS = 2
 
 KEYS = {"dataset": "shapes", **COMBINATION._asdict()}
-SELECTED = Selected([("genception", KEYS)])
 DATA, CHAINS = DATASET.at(KEYS), "data/chains/shapes/seer/brush"
 SCORES = "reports/scores/genception/shapes/seer/brush/eye"
 """The folder of the score."""
 SCORE_FILE, ROWS_FILE = f"{SCORES}/{SCORE}", f"{SCORES}/{ROWS}"
+
+
+def selected(*scores: tuple[str, Mapping[str, str]]) -> Selected:
+    """A selection of scores: name of the benchmark and keys of each."""
+    return Selected([(benchmark(name), keys) for name, keys in scores])
+
+
+SELECTED = selected(("genception", KEYS))
 
 
 def component(name: str, **changes: Any) -> ComponentCard:
