@@ -7,7 +7,7 @@ Whoever reads scores asks these two: what is told of a metric stands in its benc
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
-from pydantic import Field, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
@@ -28,8 +28,10 @@ class Interval(NamedTuple):
     high: float
 
 
-class Point(Record):
+class Point(BaseModel):
     """A value of a curve: at iteration t, among the k nearest, at a length."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int
     value: FiniteFloat
