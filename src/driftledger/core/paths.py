@@ -82,26 +82,6 @@ class Layout(NamedTuple):
         return self.root / "reports" / "leaderboard"
 
     @property
-    def measured_trio(self) -> Path:
-        """What the checkpoints in ``trio/`` can do where the truth is known."""
-        return self.root / "reports" / "trio.json"
-
-    @property
-    def validity(self) -> Path:
-        """Without suffix: written as ``.json``, ``.md`` and ``.png``."""
-        return self.root / "reports" / "validity"
-
-    @property
-    def lengths_picture(self) -> Path:
-        """TRAC's accuracy over the length of descriptions, a line per model."""
-        return self.root / "reports" / "lengths.png"
-
-    @property
-    def votes_picture(self) -> Path:
-        """TRAC's accuracy over the number of voters, a line per model."""
-        return self.root / "reports" / "votes.png"
-
-    @property
     def chains_picture(self) -> Path:
         """One sample's chains, a row per model."""
         return self.root / "reports" / "chains.png"

@@ -14,7 +14,6 @@ _MODULES = {
     "faithfulness": ("redraw", "fidelity"),
     "questions": ("answer", "grade", "score"),
     "views": ("report", "track"),
-    "neural": ("train_trio", "measure_trio", "validity"),
 }
 
 

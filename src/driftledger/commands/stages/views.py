@@ -12,7 +12,6 @@ from driftledger.ledger.lineage import read_all_evidence
 from driftledger.project.project import Project
 from driftledger.reports.chains_picture import draw_chains
 from driftledger.reports.leaderboard import write_leaderboard
-from driftledger.reports.lengths import draw_lengths, draw_votes
 
 PICTURED = 4
 """Models in the picture of chains, the first of the selection."""
@@ -27,8 +26,6 @@ def report(project: Project) -> None:
         told = [read_json(path, TracScore) for path in _trac_scores(project)]
         redrawn = [read_json(path, FidelityScore) for path in _fidelity_scores(project)]
         write_leaderboard(target, scores, project.settings.genception.iterations, asked, told, redrawn)
-        write_bytes(project.layout.lengths_picture, draw_lengths(told))
-        write_bytes(project.layout.votes_picture, draw_votes(told))
         run = project.settings.run
         picture = draw_chains(
             project.layout, run.genception[:1], run.models[:PICTURED], run.generators[0], run.encoders[0]
