@@ -16,8 +16,8 @@ from driftledger.components.base import Generator, Operational
 from driftledger.components.checkpoints.component import CheckpointComponent, memory_guard
 from driftledger.components.checkpoints.source import Source
 from driftledger.core.errors import ConfigError, first_few, unknown_name
+from driftledger.core.extras import import_extra
 from driftledger.core.images import ENCODING
-from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, Generated, Outcome, Reading
 from driftledger.demo.generators.prompt_reading import PromptReader
 
