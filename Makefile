@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural $(EVALUATE) collect-images collect-questions train-trio test test-core install-all check lint ui bench requirements clean
+.PHONY: run run-neural $(EVALUATE) collect-images collect-questions train-trio test test-core install-all check lint ui perf requirements clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
@@ -58,13 +58,13 @@ lint: $(VENV)/installed-dev
 ui: $(VENV)/installed ## open http://127.0.0.1:5000
 	mlflow ui --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db}" --host 127.0.0.1 --port 5000
 
-bench: $(VENV)/installed-all ## measure; results in reports/benchmarks/
-	python benchmarks/frechet.py
-	python benchmarks/retrieval.py
-	python benchmarks/chain_memory.py
-	python benchmarks/remote.py
-	python benchmarks/batches.py
-	python benchmarks/audit.py
+perf: $(VENV)/installed-all ## measure; results in reports/perf/
+	python perf/frechet.py
+	python perf/retrieval.py
+	python perf/chain_memory.py
+	python perf/remote.py
+	python perf/batches.py
+	python perf/audit.py
 
 requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \

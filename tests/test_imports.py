@@ -3,7 +3,10 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,32 +15,50 @@ from tests.conftest import REPOSITORY
 
 SOURCE = REPOSITORY / "src" / "driftledger"
 
-LAYERS: tuple[tuple[str, ...], ...] = (
-    ("types", "errors", "canonical", "shown", "images", "vocabulary", "figures", "progress", "layout", "yaml_text"),
-    ("call_key", "call_result", "seeds", "strict", "metrics", "parsing", "sheets"),
-    ("components", "registry", "calls", "benchmark_settings"),
-    ("remote", "checkpoints"),
-    ("records",),
-    ("question_records", "description_records", "ratings", "feature_store"),
-    ("datasets",),
-    ("question_sets",),
-    ("models", "generators", "encoders"),
-    ("config", "execution"),
-    ("presets",),
-    ("benchmarks",),
-    ("ledger", "reports"),
-    ("project", "tracking"),
-    ("verification",),
-    ("trio", "validity"),
-    ("stages",),
-    ("selection",),
-    ("questions", "collecting", "inquiries"),
-    ("cli",),
+SPECIFICATIONS = (
+    *("benchmarks.base", "benchmarks.registry", "benchmarks.selection", "benchmarks.score"),
+    *("benchmarks.settings", "benchmarks.records", "benchmarks.description_records"),
+    *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records"),
 )
-"""From the bottom to the top. A module imports from lower layers and from its own folder, never from a neighbour."""
+"""What a benchmark is, without what runs it."""
 
-MODEL_CODE = {"models", "generators", "encoders", "benchmarks", "execution"}
-READERS = {"ledger", "reports", "tracking"}
+LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
+    (("core",),),
+    (("metrics",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
+    (("components.base",),),
+    (("components.card",), ("core.registry",)),
+    (("components.checkpoints",), ("components.remote",)),
+    (("components.models",), ("components.generators",), ("components.encoders",)),
+    (("data",),),
+    (("collect",),),
+    (SPECIFICATIONS,),
+    (("project",),),
+    (("benchmarks",),),
+    (("ledger",),),
+    (("reports",),),
+    (("tracking",),),
+    (("commands",),),
+    (("cli",),),
+    (("demo",),),
+)
+"""From the bottom to the top, the rooms of each layer by the names of their modules below ``driftledger``: a name
+stands for all that is inside, the longest that fits decides. A module imports from its own room and from lower layers,
+never from a neighbour."""
+
+NOT_YET = ("collect.plan → benchmarks", "project.workload → ", "project.project → ledger")
+"""Imports that the rebuilding takes away."""
+
+DEMO_KNOWS = ("core", "metrics", "components.base", "data", "benchmarks._questions.parsing")
+"""All that the embedded components may import: what anybody's own components may."""
+
+COMPONENTS = (
+    *("components.models", "components.generators", "components.encoders"),
+    *("components.checkpoints", "components.remote", "demo"),
+)
+READERS = (
+    *("ledger.audit.audit", "ledger.why", "reports.leaderboard", "reports.contact_sheet"),
+    *("tracking.project", "tracking.lookup"),
+)
 """They read stored files, so that a score can be traced without a single component."""
 
 HEAVY = (
@@ -46,96 +67,146 @@ HEAVY = (
 )
 
 
-def parts() -> dict[str, int]:
-    return {part: layer for layer, some in enumerate(LAYERS) for part in some}
+def dotted(path: Path) -> str:
+    """The name of a module below ``driftledger``: ``core.types``, and ``core`` for the package itself."""
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix(".")
 
 
-def modules() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
+HOLDERS = ("", "components")
+"""Packages that hold rooms of several layers, and no code."""
+
+MODULES = {name: path for path in sorted(SOURCE.rglob("*.py")) if (name := dotted(path)) not in HOLDERS}
 
 
-def name_of(path: Path) -> str:
-    """The dotted name; a package's ends in ``__init__``, so that relative imports resolve by the same rule."""
-    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+def lies_in(module: str, room: Iterable[str]) -> int:
+    """How many words of the name are the room's; 0 where the module is elsewhere."""
+    fits = (name for name in room if fnmatchcase(module, name) or fnmatchcase(module, f"{name}.*"))
+    return max((name.count(".") + 1 for name in fits), default=0)
+
+
+def place(module: str) -> tuple[int, tuple[str, ...]]:
+    """The layer of a module and its room; a package that holds several rooms is of the highest one."""
+    found = [(lies_in(module, room), layer, room) for layer, rooms in enumerate(LAYERS) for room in rooms]
+    words, layer, room = max(found, key=lambda each: (each[0], -each[1]))
+    assert words, f"{module} stands in no layer"
+    return layer, room
+
+
+def run_when_imported(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but what is there for type checkers alone; what a function holds is run some time."""
+    if isinstance(tree, ast.If) and isinstance(tree.test, ast.Name) and tree.test.id == "TYPE_CHECKING":
+        below: Iterable[ast.AST] = tree.orelse
+    else:
+        yield tree
+        below = ast.iter_child_nodes(tree)
+    for node in below:
+        yield from run_when_imported(node)
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Every module of ours that ``path`` imports, at its head, inside a function or for type checking."""
-    package = name_of(path).split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """Every module of ours that a file imports, at its head or inside a function."""
+    package = ["driftledger", *path.relative_to(SOURCE).parts[:-1]]
+    for node in run_when_imported(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "driftledger")
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
-            if base.split(".")[0] == "driftledger":
-                yield from (f"{base}.{alias.name}" for alias in node.names)
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            top, _, module = name.partition(".")
+            found = module if module in MODULES else module.rpartition(".")[0]
+            if top == "driftledger" and found:
+                yield found
 
 
-def part_of(dotted: str) -> str:
-    return dotted.partition(".")[2].partition(".")[0]
+@cache
+def graph() -> Mapping[str, frozenset[str]]:
+    """Module → the modules that it imports."""
+    return {module: frozenset(imported(path)) - {module} for module, path in MODULES.items()}
 
 
-def arrows() -> set[tuple[str, str]]:
-    """(from, to) between parts of the package, as the source says."""
-    found = {(part_of(name_of(path)), part_of(target)) for path in modules() for target in imported(path)}
-    return {(here, there) for here, there in found if here != there}
+def arrows() -> list[tuple[str, str]]:
+    return [(here, there) for here, targets in graph().items() for there in sorted(targets)]
 
 
-def loaded_by(module: str) -> list[str]:
-    """All modules that are loaded once ``module`` is imported by a fresh interpreter."""
-    code = f"import sys, {module}; print(*sys.modules, sep='\\n')"
+def loaded_by(*modules: str) -> set[str]:
+    """All modules that are loaded once a fresh interpreter has imported these."""
+    code = f"import sys, {', '.join(f'driftledger.{module}' for module in modules)}; print(*sys.modules, sep='\\n')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    return set(done.stdout.split())
 
 
-def test_every_module_has_a_layer() -> None:
-    here = {part_of(name_of(path)) for path in modules()} - {"__init__"}
-    assert here == set(parts())
+def ours(loaded: set[str]) -> set[str]:
+    return {name.removeprefix("driftledger.") for name in loaded if name.startswith("driftledger.")}
+
+
+def test_every_module_stands_in_a_layer_and_every_room_is_lived_in() -> None:
+    packages = {dotted(path) for path in SOURCE.rglob("__init__.py")}
+    rooms = {place(module)[1] for module in MODULES if module not in packages}
+    assert rooms == {room for layer in LAYERS for room in layer}
+
+
+@pytest.mark.parametrize("package", HOLDERS)
+def test_a_package_that_holds_layers_imports_none_of_them(package: str) -> None:
+    assert not list(imported(SOURCE.joinpath(*package.split(".")) / "__init__.py"))
 
 
 def test_no_import_points_upwards_or_sideways() -> None:
-    layer = parts()
-    wrong = sorted(f"{here} → {there}" for here, there in arrows() if layer[there] >= layer[here])
-    assert not wrong, f"upward imports: {wrong}"
+    wrong = []
+    for here, there in arrows():
+        (layer, room), (other_layer, other_room) = place(here), place(there)
+        if room != other_room and other_layer >= layer and not f"{here} → {there}".startswith(NOT_YET):
+            wrong.append(f"{here} → {there}")
+    assert not wrong, "\n".join(["imports that point upwards or sideways:", *wrong])
+
+
+def test_no_module_imports_itself_by_any_detour() -> None:
+    try:
+        TopologicalSorter(graph()).prepare()
+    except CycleError as error:
+        pytest.fail(f"a cycle: {' → '.join(error.args[1])}")
 
 
 def test_the_arrows_are_really_seen() -> None:
-    assert {("cli", "stages"), ("stages", "tracking"), ("tracking", "ledger"), ("benchmarks", "metrics")} <= arrows()
+    assert {("cli", "commands"), ("tracking.project", "ledger.lineage"), ("metrics.drift", "core.types")} <= {
+        *arrows(),
+        *((here, there.partition(".")[0]) for here, there in arrows()),
+    }
 
 
-@pytest.mark.parametrize("reader", sorted(READERS))
-def test_what_reads_stored_files_imports_no_model_code(reader: str) -> None:
-    assert not {there for here, there in arrows() if here == reader} & MODEL_CODE
+def test_the_demonstration_is_anybodys_own_components() -> None:
+    wrong = [
+        f"{here} → {there}"
+        for here, there in arrows()
+        if lies_in(here, ["demo"]) and not lies_in(there, ("demo", *DEMO_KNOWS))
+    ]
+    assert not wrong, "\n".join(["the demonstration imports:", *wrong])
 
 
-def test_metrics_know_nothing_but_types() -> None:
-    assert {there for here, there in arrows() if here == "metrics"} == {"types"}
-
-
-def test_types_import_nothing_of_ours() -> None:
-    assert [name for name in loaded_by("driftledger.core.types") if name.startswith("driftledger")] == [
-        "driftledger",
-        "driftledger.core.types",
+def test_only_the_registry_names_the_demonstration() -> None:
+    others = {module: path for module, path in MODULES.items() if not lies_in(module, ["demo"])}
+    assert [module for module, path in others.items() if "driftledger.demo" in path.read_text(encoding="utf-8")] == [
+        "core.registry"
     ]
 
 
+def test_types_import_nothing_of_ours() -> None:
+    assert ours(loaded_by("core.types")) == {"core", "core.types"}
+
+
 def test_the_command_line_starts_without_heavy_libraries() -> None:
-    loaded = {name.split(".")[0] for name in loaded_by("driftledger.cli")}
-    assert not loaded & set(HEAVY)
+    assert not {name.partition(".")[0] for name in loaded_by("cli")} & set(HEAVY)
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "driftledger.ledger.audit.audit",
-        "driftledger.ledger.why",
-        "driftledger.reports.leaderboard",
-        "driftledger.reports.contact_sheet",
-        "driftledger.tracking.project",
-        "driftledger.tracking.lookup",
-    ],
-)
-def test_reading_the_ledger_loads_no_model_code_by_any_detour(module: str) -> None:
-    loaded = {part_of(name) for name in loaded_by(module) if name.startswith("driftledger.")}
-    assert not loaded & MODEL_CODE
+def test_what_a_benchmark_is_can_be_asked_without_components_or_heavy_libraries() -> None:
+    loaded = loaded_by(*(module for module in MODULES if place(module)[1] is SPECIFICATIONS))
+    assert not [module for module in ours(loaded) if lies_in(module, COMPONENTS)]
+    assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_reading_the_ledger_loads_no_model_code_by_any_detour(reader: str) -> None:
+    assert not [module for module in ours(loaded_by(reader)) if lies_in(module, COMPONENTS)]

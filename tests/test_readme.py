@@ -9,7 +9,8 @@ import yaml
 from typer.main import get_command
 
 from driftledger.cli import app
-from driftledger.core.registry import EXTRAS, PROVIDERS
+from driftledger.core.extras import EXTRAS
+from driftledger.core.registry import PROVIDERS
 from driftledger.project.settings import Settings
 from tests.conftest import REPOSITORY
 

@@ -137,26 +137,6 @@ def track() -> None:
     typer.echo(stages.track(_project()))
 
 
-@app.command(name="train_trio")
-def train_trio(
-    parts: Annotated[list[str] | None, typer.Argument(help="describer, painter, pair or looker; else all.")] = None,
-) -> None:
-    """DVC stage of trio/dvc.yaml: train the small checkpoints, or go on where it was left."""
-    stages.train_trio(_project(), parts or ())
-
-
-@app.command(name="measure_trio")
-def measure_trio() -> None:
-    """DVC stage of trio/dvc.yaml: measure what each of them can do by itself."""
-    stages.measure_trio(_project())
-
-
-@app.command()
-def validity() -> None:
-    """DVC stage of trio/dvc.yaml: do the metrics rank a better model higher?"""
-    stages.validity(_project())
-
-
 @app.command()
 def preset(
     name: Annotated[str | None, typer.Argument(help="A file of presets/, without its ending.")] = None,

@@ -67,8 +67,7 @@ def test_from_the_labelled_set_to_the_tables(described: Checkout) -> None:
     board = (root / "reports/leaderboard.md").read_text(encoding="utf-8")
     assert "trac on beetles" in board
     assert "fidelity on my_images" in board
-    for picture in ("lengths", "votes", "chains"):
-        Image.open(root / f"reports/{picture}.png").verify()
+    Image.open(root / "reports/chains.png").verify()
     said = described.run("driftledger", "audit", f"{MODEL}/painter/layout").stdout
     assert "trac on beetles" in said
     assert "fidelity on my_images" in said

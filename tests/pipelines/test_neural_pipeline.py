@@ -14,7 +14,7 @@ from driftledger.benchmarks.genception.records import ChainRecord, ScoreFile
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
 from driftledger.project.project import Project
-from driftledger.validity.faultless import shown_in
+from lab.validity.faultless import shown_in
 from tests.conftest import REPOSITORY, Checkout, make_checkout, stages_run
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight

@@ -84,7 +84,7 @@ def test_changed_image_in_the_folder_is_seen(evaluated: Checkout) -> None:
 
 
 def test_a_new_version_of_a_component_is_seen_by_its_fingerprint_alone(evaluated: Checkout) -> None:
-    painter = evaluated.root / "src/driftledger/generators/painter.py"
+    painter = evaluated.root / "src/driftledger/demo/generators/painter.py"
     code = painter.read_text(encoding="utf-8")
     painter.write_text(code + "\n# a comment changes nothing\n", encoding="utf-8")
     assert stages_run(evaluated.run("dvc", "repro", PYTHONPATH="src").stdout) == ["resolve", "track"]

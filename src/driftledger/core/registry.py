@@ -4,9 +4,9 @@ A new provider is one file and one line here; nothing else names it.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from driftledger.core.errors import ConfigError, MissingExtraError, unknown_name
+from driftledger.core.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -52,23 +52,6 @@ PROVIDERS: dict[str, dict[str, str]] = {
     },
 }
 
-EXTRAS = {
-    "datasets": "huggingface",
-    "huggingface_hub": "huggingface",
-    "safetensors": "torch",
-    "openai": "openai",
-    "torch": "torch",
-    "torchvision": "torch",
-    "transformers": "torch",
-    "accelerate": "torch",
-    "bitsandbytes": "quantization",
-    "diffusers": "diffusers",
-    "open_clip": "open_clip",
-    "sentence_transformers": "sentence",
-    "cleanfid": "fid",
-}
-"""Top-level module of an optional library → the extra of this package that installs it."""
-
 
 def provider_class(section: str, provider: str) -> "type[BaseModel]":
     """Import the class behind ``provider`` in one of the sections of :data:`PROVIDERS`.
@@ -82,20 +65,3 @@ def provider_class(section: str, provider: str) -> "type[BaseModel]":
     module, _, name = table[provider].partition(":")
     found: type[BaseModel] = getattr(import_module(module), name)
     return found
-
-
-def import_extra(module: str) -> Any:
-    """Import an optional library, or say in one sentence which extra installs it.
-
-    Raises:
-        MissingExtraError: the library is not installed.
-    """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        top = module.partition(".")[0]
-        if error.name is None or error.name.partition(".")[0] != top:
-            raise
-        raise MissingExtraError(
-            f"the library {top!r} is not installed; run: pip install 'driftledger[{EXTRAS[top]}]'"
-        ) from None

@@ -20,10 +20,10 @@ from tokenizers import normalizers
 from transformers import CLIPConfig, CLIPImageProcessor
 
 from driftledger.components.generators.diffusers import Diffusers
+from driftledger.components.generators.prompt_reading import PromptReader
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Generated, Outcome, Reading
-from driftledger.demo.generators.prompt_reading import PromptReader
 from tests.support.checkpoints.diffusion import SIDE, build_flux, build_stable_diffusion, build_stable_diffusion_xl
 from tests.support.checkpoints.text import clip_tokenizer, t5_tokenizer
 from tests.support.checkpoints.weights import change_one_weight, seeded

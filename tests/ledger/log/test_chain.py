@@ -166,8 +166,8 @@ def test_known_fingerprint_with_other_evidence_gets_no_line_and_is_told(
 APPEND = """
 import sys
 from pathlib import Path
-from driftledger.ledger.chained.chain import append
-from driftledger.ledger.evidence import Evidence
+from driftledger.ledger.log.chain import append
+from driftledger.ledger.lineage import Evidence
 root = Path(sys.argv[1])
 runs = [Evidence.model_validate_json(line) for line in (root / "runs").read_text().splitlines()]
 print("ready", flush=True)

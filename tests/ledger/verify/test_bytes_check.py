@@ -146,8 +146,8 @@ LOCK_CHANGES = {
     "a command": ("cmd: driftledger chain", "cmd: driftledger chart", "cmd: driftledger chart my_images"),
     "a setting": ("run.seed: 1\n", "run.seed: 2\n", "run.seed: 2"),
     "an unknown setting": ("run.seed: 1\n", "run.seet: 1\n", "run.seet: 1"),
-    "a source file": ("path: src/driftledger/seeds.py", "path: src/driftledger/seedz.py", "seedz.py"),
-    "no source file": ("path: src/driftledger/seeds.py", "path: srt/driftledger/seeds.py", "srt/driftledger"),
+    "a source file": ("path: src/driftledger/core/seeds.py", "path: src/driftledger/core/seedz.py", "seedz.py"),
+    "no source file": ("path: src/driftledger/core/seeds.py", "path: srt/driftledger/core/seeds.py", "srt/driftledger"),
     "an output": (f"path: data/chains/my_images/{MODEL}/", f"path: data/chains/my_imagez/{MODEL}/", "my_imagez"),
 }
 
@@ -202,11 +202,11 @@ def test_a_missing_stage_is_missing(ledger: Ledger) -> None:
 
 
 def test_newer_code_is_unchecked(ledger: Ledger) -> None:
-    seeds = ledger.root / "src" / "driftledger" / "seeds.py"
+    seeds = ledger.root / "src" / "driftledger" / "core" / "seeds.py"
     seeds.write_text(seeds.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     report = checked(ledger)
     assert report.findings == []
-    assert [each.where for each in report.unchecked] == ["src/driftledger/seeds.py"]
+    assert [each.where for each in report.unchecked] == ["src/driftledger/core/seeds.py"]
     assert f"with which {CHAIN} and 1 more ran" in report.unchecked[0].why
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import BertTokenizer, CLIPTokenizer, PreTrainedTokenizerFast, T5Tokenizer
 
-from driftledger.trio.tokens import merges_of
+from lab.trio.tokens import merges_of
 
 WORDS = (
     "a", "the", "of", "on", "in", "with", "and", "red", "green", "blue", "yellow", "dark", "bright", "small", "large",

@@ -15,7 +15,7 @@ from driftledger.components.base import Component, Operational, library_versions
 from driftledger.components.checkpoints.source import Source, find_source
 from driftledger.core.errors import ConfigError, MissingExtraError, OutOfMemoryError
 from driftledger.core.escaping import for_line
-from driftledger.core.registry import import_extra
+from driftledger.core.extras import import_extra
 
 TRUST = "DRIFTLEDGER_TRUST_REMOTE_CODE"
 

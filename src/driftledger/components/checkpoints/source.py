@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from driftledger.components.checkpoints.hashes import remembered_sha256
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
-from driftledger.core.registry import import_extra
+from driftledger.core.extras import import_extra
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")

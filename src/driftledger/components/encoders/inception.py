@@ -14,7 +14,7 @@ from driftledger.components.checkpoints.hashes import remembered_sha256
 from driftledger.components.checkpoints.source import Source
 from driftledger.components.encoders.towers import Tower, as_features, forward_pass, local_folder
 from driftledger.core.errors import ConfigError
-from driftledger.core.registry import import_extra
+from driftledger.core.extras import import_extra
 from driftledger.core.types import Float32
 
 FILE = "inception-2015-12-05.pt"

@@ -18,7 +18,7 @@ from driftledger.components.encoders.towers import (
     well_formed,
 )
 from driftledger.core.errors import ConfigError
-from driftledger.core.registry import import_extra
+from driftledger.core.extras import import_extra
 from driftledger.core.types import Float32, Reading
 
 _FILES = ("*.json", "*.txt", "*.model", "*.safetensors")

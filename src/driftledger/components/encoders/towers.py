@@ -13,7 +13,7 @@ from driftledger.components.base import Encoder, library_versions
 from driftledger.components.checkpoints.component import CheckpointComponent, memory_guard
 from driftledger.components.checkpoints.source import Source
 from driftledger.core.errors import ConfigError, first_few
-from driftledger.core.registry import import_extra
+from driftledger.core.extras import import_extra
 from driftledger.core.types import Float32, Reading
 
 REPORTING: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}

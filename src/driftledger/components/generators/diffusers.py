@@ -15,11 +15,11 @@ from pydantic import Field
 from driftledger.components.base import Generator, Operational
 from driftledger.components.checkpoints.component import CheckpointComponent, memory_guard
 from driftledger.components.checkpoints.source import Source
+from driftledger.components.generators.prompt_reading import PromptReader
 from driftledger.core.errors import ConfigError, first_few, unknown_name
+from driftledger.core.extras import import_extra
 from driftledger.core.images import ENCODING
-from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, Generated, Outcome, Reading
-from driftledger.demo.generators.prompt_reading import PromptReader
 
 _SETTINGS = ("guidance_scale", "height", "width", "negative_prompt")
 _ARGUMENTS = {"steps": "num_inference_steps"} | {name: name for name in _SETTINGS}

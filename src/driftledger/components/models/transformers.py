@@ -13,7 +13,7 @@ from driftledger.components.checkpoints.source import Source
 from driftledger.components.models.transformers_chat import Chat, Prompt, UnfitError, load_processor
 from driftledger.core.errors import first_few
 from driftledger.core.escaping import for_line
-from driftledger.core.registry import import_extra
+from driftledger.core.extras import import_extra
 from driftledger.core.types import Conversation, Outcome, Reply, Usage
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
-from driftledger.core.registry import import_extra
+from driftledger.core.extras import import_extra
 from driftledger.core.types import Conversation, ImageFile, Turn
 
 _Message: TypeAlias = dict[str, Any]

@@ -19,7 +19,7 @@ from driftledger.components.remote.openai_failures import Failures
 from driftledger.components.remote.retry import TransientError
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError
-from driftledger.core.registry import import_extra
+from driftledger.core.extras import import_extra
 
 A = TypeVar("A", bound=BaseModel)
 

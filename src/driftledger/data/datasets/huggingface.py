@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.core.errors import ConfigError, DataError, unknown_name
-from driftledger.core.registry import import_extra
+from driftledger.core.extras import import_extra
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import SourceItem, digest_files, read_file
 from driftledger.data.datasets.image_folder import printable

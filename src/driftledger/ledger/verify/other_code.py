@@ -7,7 +7,7 @@ from driftledger.core.canonical import md5_file
 from driftledger.ledger.lock import LockEntry
 from driftledger.ledger.objects.manifests import manifest_md5
 
-_PACKAGE = Path(__file__).parent.parent
+_PACKAGE = Path(__file__).parents[2]
 _PREFIX = "src/driftledger/"
 
 

@@ -44,7 +44,7 @@ def outputs_of(layout: Layout, kind: str, names: Sequence[str]) -> list[Path] | 
         "score": lambda *names: _with_questions(layout.question_scores(*names)),
         "report": lambda: [
             *(layout.leaderboard.with_suffix(suffix) for suffix in (".csv", ".md")),
-            *(layout.chains_picture, layout.lengths_picture, layout.votes_picture),
+            layout.chains_picture,
         ],
         "track": lambda: [],
     }

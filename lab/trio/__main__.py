@@ -1,0 +1,47 @@
+"""``python -m lab.trio``: the stages ``train_trio`` and ``measure_trio`` of ``trio/dvc.yaml``.
+
+Editing a file of this folder makes the training stale, which takes over an hour; what measures is in ``lab/validity``.
+"""
+
+from typing import Annotated
+
+import typer
+
+from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.extras import import_extra
+from lab.entry import here, new_app, run
+
+app = new_app("Train the small checkpoints in trio/, and measure what each can do.")
+
+
+@app.command()
+def train(
+    parts: Annotated[list[str] | None, typer.Argument(help="describer, painter, pair or looker; else all.")] = None,
+) -> None:
+    """Train what trio/params.yaml says, or go on where a killed training was."""
+    for library in ("diffusers", "open_clip"):
+        import_extra(library)
+    from lab.trio.settings import FOLDER, load_trio
+    from lab.trio.train import PARTS, workshop
+
+    for part in parts or ():
+        if part not in PARTS:
+            raise ConfigError(unknown_name("part", part, PARTS))
+    project = here()
+    folder = project.root / FOLDER
+    made = workshop(project.settings, load_trio(project.root), project.layout.state / FOLDER, folder)
+    with project.only_one(folder):
+        for part in parts or PARTS:
+            PARTS[part](made)
+
+
+@app.command()
+def measure() -> None:
+    """Measure every checkpoint where the truth is known, into reports/trio.json."""
+    from lab.validity.measuring import measure_trio
+
+    measure_trio(here())
+
+
+if __name__ == "__main__":
+    run(app)

@@ -1,0 +1,189 @@
+"""``reports/validity.json``: every metric, ranked over the stages of the model and the versions of the generator."""
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Literal
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from driftledger.benchmarks.settings import GenCeption
+from driftledger.core.errors import ConfigError, StoreError, unknown_name
+from driftledger.core.files import Record
+from driftledger.core.paths import Layout
+from driftledger.project.settings import Run
+from driftledger.reports.tables import grouped
+from lab.validity.collected import Place, Readings, Source, collect
+from lab.validity.ladder import Ladder, climb
+from lab.validity.measured import MEASURED, Interval, Measured, Retrieval, Rounded, Share
+from lab.validity.ranked import Drawing, Point, Ranking, Rungs, rank
+from lab.validity.scores import Reading, higher_is_better
+
+_FROZEN = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, config=_FROZEN)
+class Ranked:
+    """One metric, ranked; None where a role has no part in it."""
+
+    benchmark: str
+    on: str
+    """The dataset or question set."""
+    metric: str
+    higher_is_better: bool
+    encoder: str | None
+    generator: str | None
+    """None also where generators are what is ranked."""
+    model: str | None
+    """None where models are what is ranked, and for the model that describes without fault."""
+    ranking: Ranking
+
+
+@dataclass(frozen=True, config=_FROZEN)
+class Drift:
+    """Of what is lost of an image after t rounds, 1 − GC@t, what the generator loses and what the model does."""
+
+    on: str
+    generator: str
+    encoder: str
+    t: int
+    ceiling: Interval
+    """GC@t if every description were without fault."""
+    final: Point
+    """The final model's GC@t."""
+    drift: Rounded
+    """1 − GC@t."""
+    by_generator: Rounded
+    """1 − ceiling."""
+    by_model: Rounded
+    """Ceiling − GC@t: below 0 where the model's faults happen to help."""
+
+
+@dataclass(frozen=True, config=_FROZEN)
+class Drawn:
+    """How the bootstrap drew."""
+
+    resamples: int
+    confidence: float
+    """Of the intervals of scores."""
+    seed: int
+
+
+class Validity(Record):
+    """The report, whole."""
+
+    models: dict[str, int]
+    """Stages of the model → training steps."""
+    generators: dict[str, int]
+    control: str
+    encoder: str
+    """The image encoder that the picture looks through."""
+    iterations: int
+    bootstrap: Drawn
+    describers: dict[str, Share]
+    """Of held-out images, those that are described word for word as their caption does."""
+    painters: dict[str, Share]
+    """Of the things in true captions, those that are redrawn with the right shape, colour and cell."""
+    retrieval: Retrieval
+    by_model: list[Ranked]
+    """Over the stages of the model, by benchmark, dataset, metric, encoder and generator."""
+    by_generator: list[Ranked]
+    """Over the versions of the generator, where a metric sees what is drawn; under each model."""
+    drift: list[Drift]
+
+
+def assemble(layout: Layout, run: Run, genception: GenCeption, ladder: Ladder, measured: Measured) -> Validity:
+    """Read all scores of the models and generators of ``ladder``, and rank them.
+
+    Raises:
+        ConfigError: fewer than two models or generators, or two with equal steps; an encoder that is not selected.
+        StoreError: a score file is missing or of another T, or ``measured`` is of others than ``ladder``.
+    """
+    models, generators = climb("models", ladder.models), climb("generators", ladder.generators)
+    if ladder.encoder not in run.encoders:
+        raise ConfigError(unknown_name("among run.encoders of params.yaml, the encoder", ladder.encoder, run.encoders))
+    _check("describers", {name: each.steps for name, each in measured.describers.items()}, ladder.models)
+    _check("painters", {name: each.steps for name, each in measured.painters.items()}, ladder.generators)
+    source = Source(layout, run, genception.iterations, genception.bootstrap, (*models, ladder.control), generators)
+    readings = collect(source)
+    ceilings = dict(_ceilings(source, measured))
+    faultless = {place: Reading(each.value, each.low, each.high) for place, each in ceilings.items()}
+    seen = {place: each for place, each in readings.items() if place.generator}
+    drawing = Drawing(genception.bootstrap.resamples, run.seed)
+    exact = {name: each.exact.share for name, each in measured.describers.items()}
+    things = {name: each.things.share for name, each in measured.painters.items()}
+    stages = Rungs(models, ladder.models, exact, ladder.control)
+    versions = Rungs(generators, ladder.generators, things)
+    return Validity(
+        models=dict(ladder.models),
+        generators=dict(ladder.generators),
+        control=ladder.control,
+        encoder=ladder.encoder,
+        iterations=genception.iterations,
+        bootstrap=Drawn(drawing.resamples, genception.bootstrap.confidence, drawing.seed),
+        describers={name: each.exact for name, each in measured.describers.items()},
+        painters={name: each.things for name, each in measured.painters.items()},
+        retrieval=measured.retrieval,
+        by_model=list(_ranked(readings, "model", stages, drawing)),
+        by_generator=list(_ranked(seen | faultless, "generator", versions, drawing)),
+        drift=list(_drift(ceilings, readings, models[-1])),
+    )
+
+
+def _check(what: str, measured: Mapping[str, int], ladder: Mapping[str, int]) -> None:
+    for name, steps in sorted(ladder.items()):
+        if measured.get(name) != steps:
+            found = f"after {measured[name]} steps" if name in measured else "not at all"
+            raise StoreError(
+                f"{name}, which has {steps} training steps, was measured {found} among the {what} of {MEASURED}; "
+                "run 'python -m lab.trio measure'"
+            )
+
+
+def _ranked(
+    readings: Readings, over: Literal["model", "generator"], rungs: Rungs, drawing: Drawing
+) -> Iterator[Ranked]:
+    """Every metric that one of the rungs has; ``over`` is the role that they play."""
+
+    def others(item: tuple[Place, Reading]) -> Place:
+        return item[0]._replace(**{over: ""})
+
+    for place, some in sorted(grouped(readings.items(), others).items()):
+        higher = higher_is_better(place.metric)
+        found = {getattr(one, over): reading for one, reading in some}
+        yield Ranked(
+            place.benchmark,
+            place.on,
+            place.metric,
+            higher,
+            place.encoder or None,
+            place.generator or None,
+            place.model or None,
+            rank(found, rungs, higher_is_better=higher, drawing=drawing),
+        )
+
+
+def _ceilings(source: Source, measured: Measured) -> Iterator[tuple[Place, Interval]]:
+    """What was measured of GC@t without a model, over the first dataset, through encoders that are selected."""
+    for dataset, generator in product(source.run.genception[:1], sorted(source.generators)):
+        ceiling = measured.painters[generator].ceiling
+        for encoder in sorted(ceiling.keys() & set(source.run.encoders)):
+            for t, interval in enumerate(ceiling[encoder][: source.iterations], 1):
+                yield Place("genception", dataset, f"gc_at_{t}", encoder, generator, ""), interval
+
+
+def _drift(ceilings: Mapping[Place, Interval], readings: Readings, final: str) -> Iterator[Drift]:
+    for place, ceiling in ceilings.items():
+        found = readings.get(place._replace(model=final))
+        if found is not None:
+            yield Drift(
+                on=place.on,
+                generator=place.generator,
+                encoder=place.encoder,
+                t=int(place.metric.removeprefix("gc_at_")),
+                ceiling=ceiling,
+                final=Point(found.value, found.low, found.high),
+                drift=1 - found.value,
+                by_generator=1 - ceiling.value,
+                by_model=ceiling.value - found.value,
+            )

@@ -1,0 +1,117 @@
+"""What the picture shows: drift over rounds, and what the metrics say of a model that was trained longer."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from lab.validity.assembled import Ranked, Validity
+from lab.validity.ladder import climb
+from lab.validity.measured import Interval
+from lab.validity.ranked import Point as Value
+from lab.validity.sheet import Point
+from lab.validity.table import metric_name
+
+_ROUNDS = 3
+"""Of the second panel's GC@t, unless there are fewer."""
+_FIDELITY = ("ssim", "clip_s", "clip_s_i", "image_similarity")
+_CONTROL, _CEILING = 6, 7
+"""Grey and brown, in the palette of :data:`~lab.validity.sheet.COLOURS`; lines take the colours before them."""
+_OF_ENCODERS, _OF_OTHERS = 3, 5
+"""Their first colours."""
+
+
+class Line(NamedTuple):
+    """One line of a panel, or where nothing joins its points, its points."""
+
+    name: str
+    colour: int
+    """Its place in the palette, which decides the marker too."""
+    points: Sequence[Point]
+    """From left to right, in percent."""
+    control: Point | None = None
+    """Stands beside the line and is not joined to it."""
+    dashed: bool = False
+
+
+class Panel(NamedTuple):
+    """One pair of axes."""
+
+    title: str
+    across: str
+    unit: float
+    """What a percent is in the labels of the y axis."""
+    ticks: Mapping[float, str]
+    """Position → label; the first and the last are where the axis starts and ends."""
+    lines: Sequence[Line]
+
+
+def panels(found: Validity) -> list[Panel]:
+    """Of the final generator: drift by round, GC@3 by encoder, and the other benchmarks; those that have a line."""
+    generator = climb("generators", found.generators)[-1]
+    seen = [each for each in found.by_model if each.generator in (generator, None)]
+    t = min(_ROUNDS, found.iterations)
+    chains = [each for each in seen if each.benchmark == "genception" and each.on == _first(seen, "genception")]
+    through = [each for each in chains if each.encoder == found.encoder]
+    by_encoder = {each.encoder or "": each for each in chains if each.metric == f"gc_at_{t}"}
+    rounds = {float(t): str(t) for t in range(1, found.iterations + 1)}
+    steps, ticks = "training steps of the model", _stage_ticks(found)
+    drift = list(_by_round(found, through, generator))
+    every = [
+        Panel(f"GC@t · {generator} · {found.encoder}", "t, in rounds", 0.01, rounds, drift),
+        Panel(f"GC@{t} · {generator}", steps, 0.01, ticks, list(_by_steps(found, by_encoder, _OF_ENCODERS))),
+        Panel("other benchmarks, %", steps, 1.0, ticks, list(_by_steps(found, _others(found, seen), _OF_OTHERS))),
+    ]
+    return [panel for panel in every if panel.lines]
+
+
+def _by_round(found: Validity, through: Sequence[Ranked], generator: str) -> Iterator[Line]:
+    by_t = {int(each.metric.removeprefix("gc_at_")): each.ranking for each in through}
+    ceiling = {
+        each.t: each.ceiling
+        for each in found.drift
+        if (each.generator, each.encoder) == (generator, found.encoder) and through and each.on == through[0].on
+    }
+    if ceiling:
+        yield Line("without fault", _CEILING, [_point(t, ceiling[t]) for t in sorted(ceiling)], dashed=True)
+    for place, name in enumerate(reversed(climb("models", found.models))):
+        points = [_point(t, by_t[t].values[name]) for t in sorted(by_t) if name in by_t[t].values]
+        if points:
+            yield Line(f"{found.models[name]:,} steps", (len(found.models) - 1 - place) % _CONTROL, points)
+    blind = {t: ranking.control.point for t, ranking in by_t.items() if ranking.control is not None}
+    if blind:
+        yield Line(found.control, _CONTROL, [_point(t, blind[t]) for t in sorted(blind)])
+
+
+def _by_steps(found: Validity, some: Mapping[str, Ranked], first: int) -> Iterator[Line]:
+    names = climb("models", found.models)
+    for place, (name, each) in enumerate(some.items()):
+        values, control = each.ranking.values, each.ranking.control
+        scale = 100.0 if each.benchmark == "genception" else 1.0
+        points = [_point(x, values[stage], scale) for x, stage in enumerate(names, 1) if stage in values]
+        beside = _point(0, control.point, scale) if control else None
+        yield Line(name, (first + place) % _CONTROL, points, beside)
+
+
+def _others(found: Validity, seen: Sequence[Ranked]) -> dict[str, Ranked]:
+    """Line by name: of each benchmark's first dataset."""
+    there = {
+        (each.benchmark, each.metric): each
+        for each in seen
+        if each.on == _first(seen, each.benchmark)
+        and (each.benchmark != "fidelity" or each.encoder in (found.encoder, None))
+    }
+    wanted = [("mm_sap", "score"), ("trac", "top1"), *(("fidelity", metric) for metric in _FIDELITY)]
+    return {metric_name(there[key]): there[key] for key in wanted if key in there}
+
+
+def _stage_ticks(found: Validity) -> dict[float, str]:
+    steps = [f"{found.models[name]:,}" for name in climb("models", found.models)]
+    return {float(x): label for x, label in enumerate([found.control, *steps])}
+
+
+def _first(some: Sequence[Ranked], benchmark: str) -> str | None:
+    return next((each.on for each in some if each.benchmark == benchmark), None)
+
+
+def _point(x: float, of: Value | Interval, scale: float = 100.0) -> Point:
+    low, high = (None if end is None else scale * end for end in (of.low, of.high))
+    return Point(x, scale * of.value, low, high)

@@ -1,0 +1,157 @@
+"""Whether scores are in the order in which they should be, and how sure one can be of that."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from driftledger.core.types import Float64
+from driftledger.metrics.agreement import agreement
+from driftledger.metrics.exact import exact_mean
+from lab.validity.measured import Rounded
+from lab.validity.resampled import common_units, resampled_scores
+from lab.validity.scores import Reading
+
+_FROZEN = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, config=_FROZEN)
+class Point:
+    """A value with its interval, where it has one."""
+
+    value: Rounded
+    low: Rounded | None = None
+    high: Rounded | None = None
+
+
+@dataclass(frozen=True, config=_FROZEN)
+class Control:
+    """How the control stands to the rungs; None where a value, or an interval, is missing."""
+
+    point: Point
+    last: bool | None
+    """Whether it is worse than every rung."""
+    disjoint: bool | None
+    """Whether its interval overlaps none of theirs."""
+
+
+@dataclass(frozen=True, config=_FROZEN)
+class Resampled:
+    """What becomes of the order when samples are drawn anew, the same for all rungs."""
+
+    samples: int
+    """Samples, questions or, for MME, images that all rungs have a value for."""
+    resamples: int
+    rising: Rounded
+    """Of the resamples, the share in which every rung is better than the one before."""
+    spearman: Rounded | None
+    """The mean rank correlation with training steps, over the resamples that have one."""
+
+
+@dataclass(frozen=True, config=_FROZEN)
+class Ranking:
+    """One metric over rungs that are known to get better; None where a value, or an interval, is missing."""
+
+    values: dict[str, Point]
+    """Name → value, as in its score file."""
+    rises: bool | None
+    """Whether every rung is strictly better than the one before, to six decimals."""
+    disjoint: bool | None
+    """Whether the intervals of no two neighbouring rungs overlap, or touch."""
+    spearman: Rounded | None
+    """Rank correlation with training steps; None also for fewer than three rungs, and if all values are equal."""
+    spearman_measured: Rounded | None
+    """The same with what was measured where the truth is known, over all that it was measured of."""
+    resampled: Resampled | None
+    """None if the metric has no values per sample, as a Fréchet distance has none, or no sample is common."""
+    control: Control | None
+
+
+class Rungs(NamedTuple):
+    """What is ranked, from the least trained to the most."""
+
+    names: tuple[str, ...]
+    steps: Mapping[str, int]
+    truth: Mapping[str, float]
+    """Name → what was measured of it where the truth is known; the control may be among them."""
+    control: str | None = None
+
+
+class Drawing(NamedTuple):
+    """How the bootstrap draws."""
+
+    resamples: int
+    seed: int
+
+
+def rank(readings: Mapping[str, Reading], rungs: Rungs, *, higher_is_better: bool, drawing: Drawing) -> Ranking:
+    """Rank what ``readings`` say of the rungs, and of the control where they do.
+
+    Args:
+        readings: name → score; a rung that has none is left out, and nothing is said to rise.
+    """
+    sign = 1.0 if higher_is_better else -1.0
+    points = {name: Point(each.value, each.low, each.high) for name, each in readings.items()}
+    there = [name for name in rungs.names if name in points]
+    line = [points[name] for name in there]
+    complete = len(there) == len(rungs.names)
+    control = None if rungs.control is None else points.get(rungs.control)
+    known = sorted(points.keys() & rungs.truth.keys())
+    return Ranking(
+        values=dict(zip(there, line, strict=True)),
+        rises=all(sign * before.value < sign * after.value for before, after in pairwise(line)) if complete else None,
+        disjoint=_all(_disjoint(*pair) for pair in pairwise(line)) if complete else None,
+        spearman=_spearman([rungs.steps[name] for name in there], [sign * point.value for point in line]),
+        spearman_measured=_spearman(
+            [rungs.truth[name] for name in known], [sign * points[name].value for name in known]
+        ),
+        resampled=_resampled([readings[name] for name in there], [rungs.steps[name] for name in there], sign, drawing)
+        if complete
+        else None,
+        control=None if control is None else _control(control, line, sign, complete),
+    )
+
+
+def _control(control: Point, line: Sequence[Point], sign: float, complete: bool) -> Control:
+    last = all(sign * control.value < sign * point.value for point in line) if complete else None
+    return Control(control, last, _all(_disjoint(control, point) for point in line) if complete else None)
+
+
+def _disjoint(one: Point, other: Point) -> bool | None:
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return None
+    return one.high < other.low or other.high < one.low
+
+
+def _all(known: Iterable[bool | None]) -> bool | None:
+    """Whether all are so; None if that of one is not known."""
+    values = list(known)
+    return None if None in values else all(values)
+
+
+def _spearman(truth: Sequence[float], values: Sequence[float]) -> float | None:
+    agreed = agreement(np.array(truth, dtype=np.float64), np.array(values, dtype=np.float64)) if truth else None
+    return None if agreed is None else agreed.spearman
+
+
+def _resampled(rungs: Sequence[Reading], steps: Sequence[int], sign: float, drawing: Drawing) -> Resampled | None:
+    columns = [reading.units for reading in rungs if reading.units is not None]
+    common = common_units(columns) if len(columns) == len(rungs) else []
+    if not common:
+        return None
+    scores = sign * resampled_scores(columns, common, resamples=drawing.resamples, seed=drawing.seed)
+    rising = int((np.diff(scores, axis=1) > 0).all(axis=1).sum())
+    return Resampled(len(common), drawing.resamples, rising / drawing.resamples, _mean_spearman(steps, scores))
+
+
+def _mean_spearman(steps: Sequence[int], scores: Float64) -> float | None:
+    """The mean over rows; rows of one order, of which a few rungs have few, are correlated once."""
+    from scipy.stats import rankdata  # slow to import
+
+    orders, counts = np.unique(rankdata(scores, axis=1), axis=0, return_counts=True)
+    found = [(_spearman(steps, order), int(count)) for order, count in zip(orders, counts, strict=True)]
+    each = [rho for rho, count in found if rho is not None for _ in range(count)]
+    return exact_mean(each) if each else None

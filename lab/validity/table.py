@@ -1,0 +1,188 @@
+"""``reports/validity.md``: what the report finds, in tables that can be read."""
+
+from collections.abc import Iterator, Sequence
+
+from driftledger.core.escaping import for_markdown
+from driftledger.reports.tables import NOTHING, cell, grouped, markdown_table
+from lab.validity.assembled import Drift, Ranked, Validity
+from lab.validity.ladder import climb
+from lab.validity.measured import Interval, Share
+from lab.validity.ranked import Point
+
+_NAMES = {
+    ("mm_sap", "score"): "MM-SAP score",
+    ("mm_vet", "total"): "MM-Vet total",
+    ("mme", "score"): "MME score",
+    ("trac", "top1"): "TRAC top-1",
+    ("fidelity", "clip_s"): "CLIP-S",
+    ("fidelity", "clip_s_i"): "CLIP-S-I",
+    ("fidelity", "fid"): "FID",
+    ("fidelity", "human"): "human rating",
+    ("fidelity", "image_similarity"): "image similarity",
+    ("fidelity", "ssim"): "SSIM",
+}
+_FAULTLESS = "without fault"
+_ASKED = "questions and TRAC"
+_LEGEND = (
+    "In brackets: training steps, and the intervals of values. *In order*: each is better than the one "
+    "before; *apart*: and the intervals of neighbours do not overlap. ρ is Spearman's rank correlation, with training "
+    "steps and with the share of exact descriptions above; *resampled*: its mean over bootstrap resamples of the "
+    "samples that all stages share, and in how many of these the stages are in order."
+)
+
+
+def metric_name(ranked: Ranked) -> str:
+    """A metric as its paper writes it."""
+    if ranked.benchmark == "genception":
+        return ranked.metric.replace("gc_at_", "GC@")
+    return _NAMES.get((ranked.benchmark, ranked.metric), ranked.metric)
+
+
+def validity_tables(found: Validity) -> str:
+    """The whole file."""
+    lines = ["# Do the metrics rank a better model higher?", "", *_summary(found), *_known(found)]
+    lines += ["## Stages of the model", "", _LEGEND, ""]
+    tables = grouped(found.by_model, _table)
+    for title in sorted(tables, key=lambda title: (not title.startswith("genception"), title == _ASKED, title)):
+        lines += _stages(title, tables[title], found)
+    lines += ["## Versions of the generator", "", *_versions(found), *_drift(found)]
+    return "\n".join(lines)
+
+
+def _summary(found: Validity) -> Iterator[str]:
+    rankings = [each.ranking for each in found.by_model]
+    rising = [each for each in rankings if each.rises]
+    apart = sum(bool(each.disjoint) for each in rising)
+    last = sum(bool(each.control and each.control.last) for each in rankings)
+    yield (
+        f"Of {len(rankings)} metrics, {len(rising)} put the stages of the model in the order of their training, "
+        f"{apart} of these with intervals that do not overlap; {last} put {for_markdown(found.control)} last."
+    )
+    yield ""
+
+
+def _known(found: Validity) -> Iterator[str]:
+    """What was measured of the checkpoints themselves."""
+    yield from ("## What is known", "")
+    for title, shares, steps in (
+        ("held-out images described word for word, %", found.describers, found.models),
+        ("things of true captions redrawn with the right shape, colour and cell, %", found.painters, found.generators),
+    ):
+        rows = [[_name(name), f"{steps[name]:,}", _share(shares[name])] for name in climb("rungs", steps)]
+        rows += [[_name(name), NOTHING, _share(shares[name])] for name in sorted(shares.keys() - steps.keys())]
+        yield from markdown_table(title, ["", "training steps", "share"], rows)
+    both = found.retrieval
+    yield (
+        f"The encoder of images and texts finds the caption of {_share(both.image_to_text)} % of the images, and the "
+        f"image of {_share(both.text_to_image)} % of the captions."
+    )
+    yield ""
+
+
+def _table(ranked: Ranked) -> str:
+    """The title of the table that it stands in."""
+    return f"{ranked.benchmark} on {ranked.on}" if ranked.benchmark in ("genception", "fidelity") else _ASKED
+
+
+def _stages(title: str, some: Sequence[Ranked], found: Validity) -> Iterator[str]:
+    names = climb("models", found.models)
+    head = [
+        "",
+        *(f"{_name(name)} ({found.models[name]:,})" for name in names),
+        _name(found.control),
+        "in order",
+        f"{_name(found.control)} last",
+    ]
+    head += ["ρ, steps", "ρ, exact", "resampled ρ", "resampled in order"]
+    rows = []
+    for each in some:
+        ranking, digits = each.ranking, _digits(each)
+        control, drawn = ranking.control, ranking.resampled
+        rows.append(
+            [
+                _of(metric_name(each), each.generator, each.encoder, each.on if title == _ASKED else None),
+                *(_value(ranking.values.get(name), digits) for name in names),
+                _value(control.point if control else None, digits),
+                _verdict(ranking.rises, ranking.disjoint),
+                _verdict(control.last, control.disjoint) if control else NOTHING,
+                cell(ranking.spearman),
+                cell(ranking.spearman_measured),
+                cell(drawn.spearman if drawn else None),
+                _percent(drawn.rising if drawn else None),
+            ]
+        )
+    yield from markdown_table(for_markdown(title), head, rows)
+
+
+def _versions(found: Validity) -> Iterator[str]:
+    """GC@T of each version, under each model; the other metrics are in the JSON file."""
+    names = climb("generators", found.generators)
+    head = ["", *(f"{_name(name)} ({found.generators[name]:,} steps)" for name in names), "in order", "resampled"]
+    shown = [each for each in found.by_generator if each.metric == f"gc_at_{found.iterations}"]
+    order = [*climb("models", found.models), found.control, None]
+    for on, some in grouped(shown, lambda each: each.on).items():
+        rows = [
+            [
+                _of(each.model or _FAULTLESS, each.encoder),
+                *(_value(each.ranking.values.get(name), _digits(each)) for name in names),
+                _verdict(each.ranking.rises, each.ranking.disjoint),
+                _percent(each.ranking.resampled.rising if each.ranking.resampled else None),
+            ]
+            for each in sorted(some, key=lambda each: (each.encoder or "", order.index(each.model)))
+        ]
+        yield from markdown_table(f"GC@{found.iterations} on {for_markdown(on)}", head, rows)
+
+
+def _drift(found: Validity) -> Iterator[str]:
+    if not found.drift:
+        return
+    yield from ("## Whose drift is it?", "")
+    yield (
+        "The ceiling is GC@t of chains in which every image is described without fault: what is missing to 1 the "
+        "generator has lost, and what is missing to the ceiling the final model."
+    )
+    yield ""
+    head = ["", "ceiling", "final model", "drift", "by the generator", "by the model"]
+    for on, some in grouped(found.drift, lambda each: each.on).items():
+        rows = [_drift_row(each) for each in some]
+        yield from markdown_table(f"1 − GC@t on {for_markdown(on)}", head, rows)
+
+
+def _drift_row(drift: Drift) -> list[str]:
+    values = (cell(value, digits=3) for value in (drift.drift, drift.by_generator, drift.by_model))
+    name = _of(f"t = {drift.t}", drift.generator, drift.encoder)
+    return [name, _value(drift.ceiling, 3), _value(drift.final, 3), *values]
+
+
+def _name(name: str) -> str:
+    return for_markdown(name)
+
+
+def _of(*parts: str | None) -> str:
+    return for_markdown(" · ".join(part for part in parts if part))
+
+
+def _digits(ranked: Ranked) -> int:
+    return 3 if ranked.benchmark == "genception" else 1
+
+
+def _value(point: Point | Interval | None, digits: int) -> str:
+    if point is None:
+        return NOTHING
+    ends = [end for end in (point.low, point.high) if end is not None]
+    return cell(point.value, digits=digits, more="–".join(f"{end:.{digits}f}" for end in ends))
+
+
+def _share(share: Share) -> str:
+    return f"{100 * share.share:.1f} ({100 * share.low:.1f}–{100 * share.high:.1f})"
+
+
+def _verdict(holds: bool | None, apart: bool | None) -> str:
+    """What holds, and whether intervals bear it out."""
+    if holds is None:
+        return NOTHING
+    return "no" if not holds else "yes, apart" if apart else "yes"
+
+
+def _percent(share: float | None) -> str:
+    return NOTHING if share is None else f"{100 * share:.1f} %"

@@ -1,1 +1,0 @@
-"""Does each metric rank a better model higher? The stages of one model's training know the answer: later is better."""

@@ -1,5 +1,0 @@
-"""A describer, a painter and two lookers of the real architectures, trained here from nothing and small enough for Git.
-
-They are for what random weights cannot show: that the whole neural path works and means something on a laptop without
-a network, and that the metrics rank a better model higher. Nothing else in the package knows of them.
-"""

@@ -1,1 +1,0 @@
-"""How good the checkpoints of ``trio/`` are, measured where the truth is known."""

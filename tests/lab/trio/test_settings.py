@@ -1,0 +1,134 @@
+"""``trio/params.yaml``: it loads, and what is wrong in one is one sentence."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from driftledger.core.errors import ConfigError
+from driftledger.project.settings import load_settings, parse_settings
+from lab.trio.settings import FOLDER, load_trio, ways_to_ask, ways_to_tell
+from tests.conftest import REPOSITORY
+
+Tree = dict[str, Any]
+
+PARAMS = REPOSITORY / "params.yaml"
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[Callable[[Tree], object]], Path]:
+    """Write a changed copy of the settings, and return its project's folder."""
+
+    def write(change: Callable[[Tree], object]) -> Path:
+        content = yaml.safe_load((REPOSITORY / FOLDER / "params.yaml").read_text(encoding="utf-8"))
+        change(content)
+        return with_text(tmp_path, yaml.safe_dump(content))
+
+    return write
+
+
+def with_text(root: Path, text: str | bytes) -> Path:
+    (root / FOLDER).mkdir()
+    (root / FOLDER / "params.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return root
+
+
+def refused(root: Path) -> str:
+    """The one sentence, behind the file's name."""
+    with pytest.raises(ConfigError) as caught:
+        load_trio(root)
+    file, said = str(root / FOLDER / "params.yaml"), str(caught.value)
+    assert said.startswith(file)
+    assert "\n" not in said
+    return said.removeprefix(file)
+
+
+def test_the_shipped_settings_load() -> None:
+    trio = load_trio(REPOSITORY)
+    assert trio.describer.milestones.keys() == {"llava_early", "llava_middle"}
+    assert trio.polish.milestones.keys() == {"llava_final"}
+    assert trio.painter.milestones.keys() == {"sd_1", "sd_2"}
+    for part in (trio.polish, trio.painter):
+        assert max(part.milestones.values()) == part.course.steps
+
+
+def test_every_checkpoint_is_in_the_catalogue() -> None:
+    trio, settings = load_trio(REPOSITORY), load_settings(PARAMS)
+    made = {*trio.describer.milestones, *trio.polish.milestones, *trio.painter.milestones, "clip", "vit"}
+    entries = (*settings.models.values(), *settings.generators.values(), *settings.encoders.values())
+    paths = [str(entry.settings().get("path", "")) for entry in entries]
+    assert {path.removeprefix(f"{FOLDER}/") for path in paths if path.startswith(f"{FOLDER}/")} == made
+
+
+def test_steps_by_the_names_of_the_catalogue() -> None:
+    trio = load_trio(REPOSITORY)
+    for steps in (trio.models, trio.generators):
+        assert [*steps.values()] == sorted(set(steps.values()))
+    assert trio.models["trio_llava_final"] == trio.describer.course.steps + trio.polish.course.steps
+    assert [*trio.models] == ["trio_llava_early", "trio_llava_middle", "trio_llava_final"]
+    assert [*trio.generators] == ["trio_sd_1", "trio_sd_2"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda tree: tree["describer"]["milestones"].update(llava_middle=10**6, llava_early=1),
+            "after the last of {steps} steps: {{'llava_middle': 1000000}}",
+        ),
+        (lambda tree: tree.update(sede=tree.pop("seed")), ": setting 'sede' is unknown; did you mean 'seed'? valid: "),
+        (lambda tree: tree["pair"]["course"].update(stpes=3), "'stpes' is unknown; did you mean 'steps'? valid: "),
+        (lambda tree: tree.pop("looker"), ": looker: Field required"),
+        (lambda tree: tree.update(scenes=0), ": scenes: Input should be greater than or equal to 1 (got 0)"),
+        (lambda tree: tree["pair"]["course"].update(rate=0), ": pair.course.rate: Input should be greater than 0"),
+        (lambda tree: tree["pair"]["course"].update(memory=1), ": pair.course.memory: Input should be less than 1"),
+        (lambda tree: tree["pair"]["course"].update(rate=float("nan")), ": pair.course.rate: Input should be a finite"),
+        (lambda tree: tree["painter"]["milestones"].update({"../sd": 1}), ": painter.milestones.../sd"),
+        (
+            lambda tree: tree["painter"]["milestones"].update(sd_1="many"),
+            ": painter.milestones.sd_1: Input should be a",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    written: Callable[[Callable[[Tree], object]], Path], change: Callable[[Tree], object], said: str
+) -> None:
+    steps = load_trio(REPOSITORY).describer.course.steps
+    assert said.format(steps=steps) in refused(written(change))
+
+
+def test_a_file_that_is_missing(tmp_path: Path) -> None:
+    assert refused(tmp_path) == " is missing; run this in the top folder of the project"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seed: [1", " is not YAML: while parsing a flow sequence"),
+        (b"seed: \xff\n", " is not YAML: "),
+        ("", ": Input should be a valid dictionary"),
+        ("- seed\n", ": Input should be a valid dictionary"),
+    ],
+)
+def test_a_file_that_is_no_settings(tmp_path: Path, text: str | bytes, said: str) -> None:
+    assert refused(with_text(tmp_path, text)).startswith(said)
+
+
+def test_what_training_asks_is_what_the_benchmarks_ask() -> None:
+    settings = load_settings(PARAMS)
+    assert settings.genception.describe_prompt in ways_to_ask(settings)
+    assert not [way for way in ways_to_ask(settings) if "{" in way]
+    assert ways_to_tell(settings) == [settings.genception.generate_prompt, settings.fidelity.generate_prompt]
+    assert all("{description}" in way for way in ways_to_tell(settings))
+
+
+def test_a_way_to_describe_that_is_not_there_is_one_sentence() -> None:
+    content = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))
+    used = {content["fidelity"]["description"], *content["run"]["descriptions"]}
+    name = next(name for name in ("elements", "features") if name not in used)
+    del content["descriptions"][name]
+    settings = parse_settings(content, "params.yaml")
+    with pytest.raises(ConfigError, match=f"params.yaml: descriptions: '{name}' is unknown"):
+        ways_to_ask(settings)
