@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from driftledger.tracking.content import ComponentVersion, DatasetInput, Metric, RunContent
+from driftledger.tracking.content import ComponentVersion, DatasetInput, LoggedMetric, RunContent
 
 EXPERIMENT = "drift of meaning"
 PHOTOS = DatasetInput("photos", "0123456789abcdef0123456789abcdef.dir", "data/datasets/photos", 24)

@@ -11,7 +11,7 @@ from driftledger.core.escaping import for_line
 from driftledger.core.paths import Layout
 from driftledger.ledger.lineage import Selected, read_evidence
 from driftledger.tracking.components import version_of
-from driftledger.tracking.content import ComponentVersion, Metric, RunContent
+from driftledger.tracking.content import ComponentVersion, LoggedMetric, RunContent
 from driftledger.tracking.project import run_content
 from tests.support.description_ledgers import add_fidelity, add_trac, descriptions_card, trac_score
 from tests.support.ledgers import COMBINATION, component, score_file, with_chain, write_ledger

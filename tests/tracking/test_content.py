@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from driftledger.tracking.content import ComponentVersion, DatasetInput, Metric
+from driftledger.tracking.content import ComponentVersion, DatasetInput, LoggedMetric
 
 from .contents import PHOTOS, generator, run
 

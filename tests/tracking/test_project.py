@@ -25,7 +25,7 @@ from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence, Selected, read_evidence
 from driftledger.project.settings import Tracking
-from driftledger.tracking.content import Metric, RunContent, key_of
+from driftledger.tracking.content import LoggedMetric, RunContent, key_of
 from driftledger.tracking.project import run_content, tracking_uri
 from tests.conftest import REPOSITORY
 from tests.support.ledgers import COMBINATION, component, lock_of, score_file, with_chain, write_ledger, write_lock

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from driftledger.core.errors import LedgerError
-from driftledger.tracking.content import CURRENT, FINGERPRINT, Metric
+from driftledger.tracking.content import CURRENT, FINGERPRINT, LoggedMetric
 from driftledger.tracking.store import Pushed
 
 from .contents import EXPERIMENT, PHOTOS, earlier_runs, generator, run, two_runs

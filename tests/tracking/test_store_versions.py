@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.tracking.content import CURRENT, FINGERPRINT, Metric
+from driftledger.tracking.content import CURRENT, FINGERPRINT, LoggedMetric
 from driftledger.tracking.store import Pushed
 from driftledger.tracking.versions import MAX_SERVED, SERVED
 

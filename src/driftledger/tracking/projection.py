@@ -84,8 +84,9 @@ def _parts(root: Path, evidence: Evidence) -> Iterator[ScorePart]:
     seen: set[str] = set()
     for lineage in evidence.lineages:
         short = f"{lineage.score.benchmark}/{lineage.on}"
-        yield ScorePart(lineage, lineage.place if short in seen else short, root)
-        seen.add(short)
+        records = {file.path for file in lineage.collected.values()}  # which several encoders may read
+        yield ScorePart(lineage, lineage.place if short in seen else short, root, not records <= seen)
+        seen |= {short, *records}
 
 
 def _roles(evidence: Evidence) -> Iterator[tuple[str, ComponentCard]]:

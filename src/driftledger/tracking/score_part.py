@@ -27,6 +27,8 @@ class ScorePart(NamedTuple):
     prefix: str
     """Of its metrics and artifacts: ``genception/photos``; a second score on the same data stands below its names."""
     root: Path
+    costed: bool = True
+    """Whether what its calls took is told here, and not with another score of the same records."""
 
     @property
     def components(self) -> Played:
@@ -40,7 +42,7 @@ class ScorePart(NamedTuple):
 
     def late_metrics(self) -> Iterable[LoggedMetric]:
         """What its calls took."""
-        return cost_metrics(self.root, self.prefix, self.lineage)
+        return cost_metrics(self.root, self.prefix, self.lineage) if self.costed else ()
 
     def _values(self) -> Iterator[tuple[str, float, int]]:
         score, spec = self.lineage.score, self.lineage.spec
