@@ -183,6 +183,8 @@ class Rule(NamedTuple):
     why: str
     moves: Input | None = None
     """It moves the metrics that depend on this; None is all of them."""
+    concerns: tuple[str, ...] = ()
+    """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
 
 
 class Table(NamedTuple):
@@ -191,6 +193,8 @@ class Table(NamedTuple):
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    """Lines below it, of inert Markdown: how much was scored, what is absent and why."""
 
 
 class Block(NamedTuple):
@@ -287,6 +291,11 @@ class Benchmark(ABC):
         """The first headline that the score has; the name of the table's first where it has none."""
         return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
 
+    def ranked(self, score: Score, key: str) -> float | None:
+        """The value of a metric by which a score is ranked among others; None where it must not be: a mean over fewer
+        groups than theirs, for instance."""
+        return score.metrics.get(key)
+
     def facts(self, score: Score) -> dict[str, Any]:
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
         left_out = {"bootstrap"}
@@ -319,11 +328,22 @@ class Benchmark(ABC):
         raise NotImplementedError(f"{self.name} draws no {name}")
 
     def tables(self, block: Block) -> Iterator[Table] | None:
-        """Its tables of a block; None for the default: a row per model, a column per metric of the table."""
+        """Its tables of a block; None for the default: a row per model, a column per metric of the table.
+
+        Flags are told below them by whoever asks.
+        """
         return None
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         """Files for MLflow beside ``rows.csv``, which every score has: pictures, descriptions, answers."""
+        return {}
+
+    def pictures(self, scores: Sequence[Score], root: Path) -> Artifacts:
+        """Pictures of the report, by file name; where there is nothing to show, each one says so, since DVC wants it.
+
+        Args:
+            scores: those selected, in the order of the selection.
+        """
         return {}
 
     def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:

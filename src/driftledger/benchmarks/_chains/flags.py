@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.collect.served import changed_versions, count_versions, version
 
 

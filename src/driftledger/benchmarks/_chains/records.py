@@ -1,13 +1,26 @@
-"""The records of chains: every iteration of every sample."""
+"""The records of chains: every iteration of every sample, and what was asked of all of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.core.seeds import derive_seed
 from driftledger.core.types import Reading
+
+
+class Asked(BaseModel):
+    """What was asked of every sample of a chain."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    iterations: int
+    describe_prompt: str
+    max_tokens: int | None
+    """How long a description may be; None is the model's own limit."""
+    generate_prompt: str
+    seed: int
 
 
 class ChainRecord(CollectedRecord):

@@ -1,9 +1,10 @@
 """What the tables of all benchmarks share: who is best, how a value is written, what a reader must know."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from driftledger.core.escaping import for_markdown
+from driftledger.benchmarks.score import Score, interval_of
+from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.metrics.ranks import competition_ranks
 
 NOTHING = "–"
@@ -11,25 +12,6 @@ NOTHING = "–"
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
-
-
-class Flagged(Protocol):
-    """A score file of any benchmark."""
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def flags(self) -> list[str]: ...
-
-
-def is_frechet(metric: str) -> bool:
-    """Whether a metric is a Fréchet distance, by what encoders may call theirs: Inception's is ``fid``, and no other's.
-
-    >>> [is_frechet(metric) for metric in ("fid", "frechet_layout", "ssim")]
-    [True, True, False]
-    """
-    return metric == "fid" or metric.startswith("frechet_")
 
 
 def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
@@ -52,7 +34,7 @@ def ranks_of(values: Sequence[float | None], higher_is_better: bool = True) -> t
 
 
 def telling_ranks(values: Sequence[float | None]) -> tuple[int | None, ...]:
-    """The same, but none where all are equal: nothing is the best of them.
+    """Ranks, but none where all values are equal: nothing is the best of them.
 
     >>> telling_ranks([0.3, 0.5]), telling_ranks([0.5, 0.5])
     ((2, 1), (None, None))
@@ -82,14 +64,14 @@ def cell(value: float | None, rank: int | None = None, digits: int = 2, more: st
     return (f"**{text}**" if rank == 1 else text) + (f" ({more})" if more else "")
 
 
-def interval(metrics: dict[str, float], metric: str, digits: int = 1) -> str:
+def interval(metrics: dict[str, float], key: str, digits: int = 1) -> str:
     """The interval of a metric, where it has one.
 
     >>> interval({"ssim": 28.2, "ssim_low": 27.14, "ssim_high": 29.5}, "ssim")
     '27.1–29.5'
     """
-    ends = [metrics[key] for key in (f"{metric}_low", f"{metric}_high") if key in metrics]
-    return "–".join(f"{end:.{digits}f}" for end in ends) if len(ends) == 2 else ""
+    ends = interval_of(metrics, key)
+    return "" if ends is None else "–".join(f"{end:.{digits}f}" for end in ends)
 
 
 def markdown_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -103,8 +85,25 @@ def markdown_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]
     yield ""
 
 
-def flag_lines(scores: Iterable[Flagged]) -> list[str]:
+def flag_lines(scores: Iterable[Score]) -> list[str]:
     """What a reader must know about the numbers of each model, everything once."""
     said = dict.fromkeys((score.model, flag) for score in scores for flag in score.flags)
     lines = [f"- {model}: {for_markdown(flag)}" for model, flag in said]
     return ["To know about these numbers:", "", *lines, ""] if lines else []
+
+
+def limit(max_tokens: int | None) -> str:
+    """How long a description may be, for people."""
+    return "the model's own limit" if max_tokens is None else str(max_tokens)
+
+
+def number(value: float | None) -> str:
+    """A cell of a CSV file with six decimals, or an empty one."""
+    return "" if value is None else f"{value:.6f}"
+
+
+def groups_csv(what: str, groups: Mapping[str, Mapping[str, float]]) -> bytes:
+    """A CSV file with a row per class or category and a column per metric."""
+    columns = sorted({metric for metrics in groups.values() for metric in metrics})
+    rows = ([for_csv(name), *(number(metrics.get(column)) for column in columns)] for name, metrics in groups.items())
+    return csv_text([what, *columns], rows).encode()

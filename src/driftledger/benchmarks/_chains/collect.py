@@ -1,4 +1,4 @@
-"""The collecting half: T iterations of describe → generate per sample, written as records and images."""
+"""Collecting: T iterations of describe → generate per sample, written as records and images."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.genception.features import Drawn, shown_images
-from driftledger.benchmarks.genception.records import ChainRecord, generation_prompt
-from driftledger.benchmarks.genception.settings import GenCeptionProtocol
+from driftledger.benchmarks._chains.drawn import Drawn, shown_images
+from driftledger.benchmarks._chains.records import Asked, ChainRecord, generation_prompt
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, Failures, Planned, RunSteps
 from driftledger.collect.call_result import Context, Result
@@ -43,7 +42,7 @@ class ChainProtocol:
     dataset: DatasetCard
     model: Model
     generator: Generator
-    asked: GenCeptionProtocol
+    asked: Asked
 
     def run(self, sample: Sample) -> Steps[list[Iteration]]:
         """One sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
