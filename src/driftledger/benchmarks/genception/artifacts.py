@@ -24,9 +24,7 @@ PICTURED = 4
 
 def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
     """A picture of the chains, s(t) and GC@t per sample, and every description."""
-    dataset, chain, rows = (
-        root / file.path for file in (lineage.data, lineage.collected["chain"], lineage.rows_file)
-    )
+    dataset, chain, rows = (root / file.path for file in (lineage.data, lineage.collected["chain"], lineage.rows_file))
     keys = lineage.score.keys
     title = f"{keys['model']} · {keys['generator']} · {keys['encoder']}   on {keys['dataset']}"
     return {
@@ -77,10 +75,10 @@ def _by_model(spec: Benchmark, scores: Sequence[Score], root: Path) -> bytes:
     sample = read_jsonl(dataset / "samples.jsonl", SampleEntry)[0]
     rows = []
     for score in shown:
-        of_sample = next(row for row in read_jsonl(root / spec.scores.at(score.keys) / ROWS, Row) if row.unit == sample.id)
-        rows.append(
-            chain_row(score.model, dataset / sample.file, root / spec.collects[0].at(score.keys), of_sample)
+        of_sample = next(
+            row for row in read_jsonl(root / spec.scores.at(score.keys) / ROWS, Row) if row.unit == sample.id
         )
+        rows.append(chain_row(score.model, dataset / sample.file, root / spec.collects[0].at(score.keys), of_sample))
     title = f"{first['dataset']}: {sample.id}, redrawn by {first['generator']}, seen by {first['encoder']}"
     return draw_rows(title, rows)
 
@@ -89,7 +87,10 @@ def _samples_csv(iterations: int, rows: Path) -> bytes:
     steps = range(1, iterations + 1)
     head = ["sample", "category", "outcome", *(f"s{t}" for t in steps), *(f"gc{t}" for t in steps)]
     cells = (
-        [*map(for_csv, (row.unit, row.group, row.outcome)), *map(number, [*row.values["similarity"], *row.values["gc"]])]
+        [
+            *map(for_csv, (row.unit, row.group, row.outcome)),
+            *map(number, [*row.values["similarity"], *row.values["gc"]]),
+        ]
         for row in read_jsonl(rows, Row)
     )
     return csv_text(head, cells).encode()

@@ -1,9 +1,9 @@
-"""What an encoder sees of originals and redrawings, and reads of the descriptions between them."""
+"""Originals, redrawings and the descriptions between them, through an encoder."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.collect.encoding import encode_images, encode_texts, read_texts
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
@@ -31,7 +31,7 @@ class Described(NamedTuple):
     """How many of the texts are longer than what is read of them."""
 
 
-class Seen(NamedTuple):
+class Encoded(NamedTuple):
     """Features n×d, of originals and of their redrawings, and of all that was described, redrawn or not."""
 
     originals: Float32
@@ -40,10 +40,12 @@ class Seen(NamedTuple):
     """None for an encoder that does not read."""
 
 
-def see(redrawings: Sequence[Redrawing], encoder: Encoder, features: FeatureStore | None = None) -> Seen:
+def encode_reconstructions(
+    redrawings: Sequence[Redrawing], encoder: Encoder, features: FeatureStore | None = None
+) -> Encoded:
     """Look at those of the redrawings that have an image, and read those that have a description."""
     pairs = [(each.sample.image, each.image) for each in redrawings if each.image is not None]
-    return Seen(
+    return Encoded(
         encode_images(encoder, (original for original, _ in pairs), features),
         encode_images(encoder, (redrawn for _, redrawn in pairs), features),
         _read(redrawings, encoder, features) if encoder.reads else None,
@@ -58,3 +60,8 @@ def _read(redrawings: Sequence[Redrawing], encoder: Encoder, features: FeatureSt
         encode_texts(encoder, texts, features),
         sum(reading.cut for reading in read_texts(encoder, texts, features)),
     )
+
+
+def to_redraw(samples: Sequence[Sample]) -> list[Sample]:
+    """The test set; all samples, where there is none."""
+    return [sample for sample in samples if sample.split == "test"] or list(samples)
