@@ -291,11 +291,6 @@ class Benchmark(ABC):
         """The first headline that the score has; the name of the table's first where it has none."""
         return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
 
-    def ranked(self, score: Score, key: str) -> float | None:
-        """The value of a metric by which a score is ranked among others; None where it must not be: a mean over fewer
-        groups than theirs, for instance."""
-        return score.metrics.get(key)
-
     def facts(self, score: Score) -> dict[str, Any]:
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
         left_out = {"bootstrap"}
@@ -336,14 +331,6 @@ class Benchmark(ABC):
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         """Files for MLflow beside ``rows.csv``, which every score has: pictures, descriptions, answers."""
-        return {}
-
-    def pictures(self, scores: Sequence[Score], root: Path) -> Artifacts:
-        """Pictures of the report, by file name; where there is nothing to show, each one says so, since DVC wants it.
-
-        Args:
-            scores: those selected, in the order of the selection.
-        """
         return {}
 
     def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:

@@ -6,11 +6,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._chains.records import Asked, ChainRecord, check_chains
 from driftledger.benchmarks.base import DATASET, SCORES, Artifacts, Benchmark, Block, Input, Metric, Rule, Stage, Table
-from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
+from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings, check_asks_plainly
 from driftledger.benchmarks.records import CollectedCard, Linked
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ class Fidelity(Benchmark):
     protocol: ClassVar[type[Asked]] = Asked
     scoring: ClassVar[type[FidelityScoring]] = FidelityScoring
     runner: ClassVar[str] = "driftledger.benchmarks.fidelity.runner:FidelityRunner"
+    at_a_glance: ClassVar[tuple[str, ...]] = ("ssim", "clip_s")
     tracked_groups: ClassVar[tuple[str, ...]] = ("agreement",)
     commands: ClassVar[Mapping[str, str]] = {"ratings": "driftledger.benchmarks.fidelity.commands:app"}
     beside: ClassVar[tuple[str, ...]] = ("ratings",)
@@ -118,14 +119,7 @@ class Fidelity(Benchmark):
     )
 
     def check(self, settings: "Settings") -> None:
-        """It is about one description per image."""
-        name = settings.section(self.name).description
-        description = settings.description(name)
-        if description.demonstrations or len(description.lengths) > 1:
-            raise ValueError(
-                f"fidelity.description: {name!r} has demonstrations or several lengths, and fidelity is about one "
-                "description per image; name another"
-            )
+        check_asks_plainly(settings, cast(FidelitySettings, settings.section(self.name)).description)
 
     def links(
         self, stage: str, records: Sequence[ChainRecord], card: CollectedCard, parents: Mapping[str, str]

@@ -1,11 +1,10 @@
 """Models side by side, as in the TRAC paper's Tables 1 and 2: how true descriptions are, and what is drawn of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from driftledger.benchmarks.base import Benchmark, Metric, Table
 from driftledger.benchmarks.score import Score, base_key
-from driftledger.benchmarks.tables import best_first, cell, grouped, interval, ranks_of
-from driftledger.core.escaping import for_markdown
+from driftledger.benchmarks.tables import best_first, cell, interval, ranks_of
 
 _FIRST = ("clip_s", "clip_s_i", "image_similarity", "ssim")
 """The first of these that a model has decides where it stands."""
@@ -15,7 +14,7 @@ _COLUMNS = ("clip_s", "ssim", "fid", "frechet_{name}", "clip_s_i", "image_simila
 
 
 def tables(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
-    """A row per model with what is absent and why, and how each metric goes with what people say."""
+    """A row per model, and how each metric goes with what people say."""
     keys = _metrics(spec, scores)
     decides = next((key for key in _FIRST if key in keys), "")
     by_model = {score.model: score for score in scores}
@@ -48,7 +47,7 @@ def _values(spec: Benchmark, scores: Sequence[Score], keys: dict[str, Metric]) -
         "as in the paper's Tables 1 and 2; in brackets the interval",
         ["", *(_title(key, metric) for key, metric in columns.items())],
         [list(row(place, score)) for place, score in enumerate(scores)],
-        [*_absent(spec, scores), *_coverage(scores)],
+        _rated(scores),
     )
 
 
@@ -57,33 +56,14 @@ def _title(key: str, metric: Metric) -> str:
     return metric.named(key) + unit + (" (lower is better)" if metric.higher_is_better is False else "")
 
 
-def _absent(spec: Benchmark, scores: Sequence[Score]) -> Iterator[str]:
-    """What has no value, and why; of the models that this holds for, unless it holds for all."""
-    reasons = grouped(
-        ((key, reason, score.model) for score in scores for key, reason in sorted(score.absent.items())),
-        lambda each: each[:2],
+def _rated(scores: Sequence[Score]) -> list[str]:
+    """How many ratings stand behind the column of people's."""
+    said = (
+        f"{score.model} {score.details['ratings']['used']} by {score.details['ratings']['raters']}"
+        for score in scores
+        if "human" in score.metrics
     )
-    for (key, reason), some in reasons.items():
-        metric = spec.metric(key)
-        title = key if metric is None else metric.named(key)
-        of = "" if len(some) == len(scores) else f" of {', '.join(model for *_, model in some)}"
-        yield f"- No {for_markdown(title)}{of}: {for_markdown(reason)}."
-    if reasons:
-        yield ""
-
-
-def _coverage(scores: Sequence[Score]) -> Iterator[str]:
-    said = ", ".join(f"{score.model} {score.scored}/{score.total}" for score in scores)
-    yield f"Images that were redrawn: {said}."
-    rated = [score for score in scores if "human" in score.metrics]
-    if rated:
-        counts = ((score.model, score.details["ratings"]) for score in rated)
-        yield ""
-        yield f"Human ratings and raters: {', '.join(_rated(*each) for each in counts)}."
-
-
-def _rated(model: str, ratings: Mapping[str, int]) -> str:
-    return f"{model} {ratings['used']} by {ratings['raters']}"
+    return [f"Human ratings and raters: {told}."] if (told := ", ".join(said)) else []
 
 
 def _agreement(spec: Benchmark, scores: Sequence[Score], keys: dict[str, Metric]) -> Iterator[Table]:

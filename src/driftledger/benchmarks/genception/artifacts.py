@@ -34,11 +34,6 @@ def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
     }
 
 
-def pictures(spec: Benchmark, scores: Sequence[Score], root: Path) -> Artifacts:
-    """``chains.png``: the first sample of the first dataset, a row per model, with one generator and one encoder."""
-    return {"chains.png": partial(_by_model, spec, scores, root)}
-
-
 def chain_row(caption: str, original: Path, chain: Path, row: Row) -> list[Tile]:
     """One sample's chain: the original over ``caption``, then each t over its similarity."""
     redrawn = [
@@ -62,25 +57,25 @@ def contact_sheet(title: str, dataset: Path, chain: Path, rows: Sequence[Row]) -
     return draw_rows(title, [chain_row(each.id, dataset / each.file, chain, by_sample[each.id]) for each in entries])
 
 
-def _contact_sheet(title: str, dataset: Path, chain: Path, rows: Path) -> bytes:
-    return contact_sheet(title, dataset, chain, read_jsonl(rows, Row))
-
-
-def _by_model(spec: Benchmark, scores: Sequence[Score], root: Path) -> bytes:
+def chains_by_model(spec: Benchmark, scores: Sequence[Score], root: Path) -> bytes:
+    """A PNG of the first dataset's first sample: a row per model, with one generator and one encoder."""
     if not scores:
         return draw_rows("GenCeption is not selected: there are no chains to show.", [])
     first = {key: name for key, name in scores[0].keys.items() if key != "model"}
-    shown = [score for score in scores if first.items() <= score.keys.items()][:PICTURED]
     dataset = root / spec.data.at(first)
     sample = read_jsonl(dataset / "samples.jsonl", SampleEntry)[0]
-    rows = []
-    for score in shown:
-        of_sample = next(
-            row for row in read_jsonl(root / spec.scores.at(score.keys) / ROWS, Row) if row.unit == sample.id
-        )
-        rows.append(chain_row(score.model, dataset / sample.file, root / spec.collects[0].at(score.keys), of_sample))
+    tiles = []
+    for score in [score for score in scores if first.items() <= score.keys.items()][:PICTURED]:
+        rows = read_jsonl(root / spec.scores.at(score.keys) / ROWS, Row)
+        of_sample = next(row for row in rows if row.unit == sample.id)
+        chain = root / spec.collects[0].at(score.keys)
+        tiles.append(chain_row(score.model, dataset / sample.file, chain, of_sample))
     title = f"{first['dataset']}: {sample.id}, redrawn by {first['generator']}, seen by {first['encoder']}"
-    return draw_rows(title, rows)
+    return draw_rows(title, tiles)
+
+
+def _contact_sheet(title: str, dataset: Path, chain: Path, rows: Path) -> bytes:
+    return contact_sheet(title, dataset, chain, read_jsonl(rows, Row))
 
 
 def _samples_csv(iterations: int, rows: Path) -> bytes:

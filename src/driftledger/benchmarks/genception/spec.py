@@ -88,6 +88,7 @@ class GenCeption(Benchmark):
     protocol: ClassVar[type[Asked]] = Asked
     scoring: ClassVar[type[GenCeptionScoring]] = GenCeptionScoring
     runner: ClassVar[str] = "driftledger.benchmarks.genception.runner:GenCeptionRunner"
+    pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
     commands: ClassVar[Mapping[str, str]] = {"human": "driftledger.benchmarks.genception.commands:app"}
     tracked_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     unfair: ClassVar[tuple[Rule, ...]] = (
@@ -117,10 +118,10 @@ class GenCeption(Benchmark):
 
         return artifacts(lineage, root)
 
-    def pictures(self, scores: Sequence[Score], root: Path) -> Artifacts:
-        from driftledger.benchmarks.genception.artifacts import pictures
+    def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
+        from driftledger.benchmarks.genception.artifacts import chains_by_model
 
-        return pictures(self, scores, root)
+        return chains_by_model(self, scores, root)
 
     def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
         from driftledger.benchmarks._chains.costs import chain_calls

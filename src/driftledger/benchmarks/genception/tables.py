@@ -16,10 +16,8 @@ def tables(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     order = [by_model[name] for name in best_first({score.model: spec.ranked(score, gc) for score in scores})]
     at_last = {key for score in scores for key in score.metrics if key.endswith(f"_at_{t}")}
     some = [(gc, _metric(spec, gc)), *((key, _metric(spec, key)) for key in sorted(at_last - {gc, similarity}))]
-    *most, last = [*some, (similarity, _metric(spec, similarity))]
-    yield from (_table(spec, order, key, metric) for key, metric in most)
-    reached = ", ".join(f"{score.model} {score.scored}/{score.total}" for score in scores)
-    yield _table(spec, order, *last)._replace(notes=[f"Chains that reached T: {reached}."])
+    some.append((similarity, _metric(spec, similarity)))
+    yield from (_table(spec, order, key, metric) for key, metric in some)
 
 
 def _metric(spec: Benchmark, key: str) -> Metric:

@@ -39,8 +39,8 @@ class TracRunner(Runner):
         samples, card = project.built_samples(keys["dataset"]), project.dataset_card(keys["dataset"])
         check_splits(card)
         name, seed = keys["description"], project.settings.run.seed
-        asked = project.settings.description(name)
-        protocol = DescribeProtocol(card, project.model(keys["model"]), name, asked, _examples(project, asked), seed)
+        asked, examples = project.settings.description(name), _examples(project, name)
+        protocol = DescribeProtocol(card, project.model(keys["model"]), name, asked, examples, seed)
         return CollectDescriptions(self.spec.name, stage, keys, protocol, samples)
 
     def score(self, given: ToScore) -> Scored:
@@ -55,8 +55,9 @@ class TracRunner(Runner):
             yield Caller("model", model, said.path, said.with_examples, by)
 
 
-def _examples(project: "Project", asked: Description) -> Examples | None:
-    shown = asked.demonstrations
+def _examples(project: "Project", name: str) -> Examples | None:
+    shown = project.settings.description(name).demonstrations
+    project.check_resolved("examples", name, project.settings.examples_fingerprint(name))
     if shown is None:
         return None
     encoder = (shown.encoder, project.encoder(shown.encoder)) if shown.encoder else None

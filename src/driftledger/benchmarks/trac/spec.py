@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from driftledger.benchmarks.base import DATASET, SCORES, Artifacts, Benchmark, Block, Input, Metric, Rule, Stage, Table
 from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import grouped
 from driftledger.benchmarks.trac.records import DescriptionRecord, check_examples
-from driftledger.benchmarks.trac.settings import TracProtocol, TracScoring, TracSettings
+from driftledger.benchmarks.trac.settings import (
+    TracProtocol,
+    TracScoring,
+    TracSettings,
+    check_descriptions_are_read,
+)
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -161,9 +165,7 @@ class Trac(Benchmark):
     )
 
     def check(self, settings: "Settings") -> None:
-        """It needs ways to ask, and who reads what is said."""
-        if not (settings.run.text_encoders and settings.run.descriptions):
-            raise ValueError("trac needs text_encoders and descriptions; select some, or no dataset for trac")
+        check_descriptions_are_read(settings)
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Those of the headline: its length, and how its examples were chosen and by whom they were described."""
@@ -180,11 +182,6 @@ class Trac(Benchmark):
         self, stage: str, records: Sequence[DescriptionRecord], card: CollectedCard, parents: Mapping[str, str]
     ) -> Iterator[Linked]:
         return check_examples(records, parents)
-
-    def blocks(self, scores: Sequence[Score]) -> Iterator[Block]:
-        """Every model and text encoder over one dataset, asked in one way."""
-        for (dataset, description), some in grouped(scores, lambda s: (s.on, s.keys["description"])).items():
-            yield Block(f"{self.name} on {dataset} · {description}", some)
 
     def tables(self, block: Block) -> Iterator[Table]:
         from driftledger.benchmarks.trac.tables import tables
