@@ -210,10 +210,12 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
-    asked, project = _inquiries(), _project()
-    found = asked.verify_ledger(project) if ledger else asked.verify(project, run, regenerated=regenerate)
+    from driftledger.commands import verify as verifying  # which stages do not need
+
+    project = _project()
+    found = verifying.verify_ledger(project) if ledger else verifying.verify(project, run, regenerated=regenerate)
     typer.echo(json.dumps(found.to_dict(), indent=2) if as_json else for_terminal("\n".join(found.lines())))
-    raise typer.Exit(0 if found.report.holds else 1)
+    raise typer.Exit(0 if found.result.holds else 1)
 
 
 @app.command()
