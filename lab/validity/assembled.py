@@ -8,11 +8,11 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from driftledger.benchmarks.settings import GenCeption
+from driftledger.benchmarks.tables import grouped
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import Record
 from driftledger.core.paths import Layout
 from driftledger.project.settings import Run
-from driftledger.reports.tables import grouped
 from lab.validity.collected import Place, Readings, Source, collect
 from lab.validity.ladder import Ladder, climb
 from lab.validity.measured import MEASURED, Interval, Measured, Retrieval, Rounded, Share

@@ -22,7 +22,7 @@ from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.questions import HEADLINES
-from driftledger.reports.tables import is_frechet
+from driftledger.benchmarks.tables import is_frechet
 from lab.validity.units import Unit, Units
 
 R = TypeVar("R", bound=Record)

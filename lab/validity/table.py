@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from driftledger.benchmarks.tables import NOTHING, cell, grouped, markdown_table
 from driftledger.core.escaping import for_markdown
-from driftledger.reports.tables import NOTHING, cell, grouped, markdown_table
 from lab.validity.assembled import Drift, Ranked, Validity
 from lab.validity.ladder import climb
 from lab.validity.measured import Interval, Share

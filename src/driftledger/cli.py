@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from driftledger.benchmarks.registry import benchmarks, imported
 from driftledger.commands import stages
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
@@ -24,11 +25,8 @@ app = typer.Typer(
 )
 calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
 app.add_typer(calls, name="calls")
-human = typer.Typer(help="Let people describe images, as a row in every table.", no_args_is_help=True)
-app.add_typer(human, name="human")
-
-ratings = typer.Typer(help="Let people say how faithful descriptions are.", no_args_is_help=True)
-app.add_typer(ratings, name="ratings")
+for group, place in (each for spec in benchmarks() for each in spec.commands.items()):
+    app.add_typer(imported(place), name=group)
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -37,6 +35,11 @@ Name = Annotated[str, typer.Argument(help="A catalogue name of params.yaml.")]
 
 def _project() -> Project:
     return Project(Path.cwd())
+
+
+@app.callback()
+def top(context: typer.Context) -> None:
+    context.obj = _project()  # for the commands of benchmarks
 
 
 def _questions() -> ModuleType:
@@ -207,10 +210,12 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
-    asked, project = _inquiries(), _project()
-    found = asked.verify_ledger(project) if ledger else asked.verify(project, run, regenerated=regenerate)
+    from driftledger.commands import verify as verifying  # which stages do not need
+
+    project = _project()
+    found = verifying.verify_ledger(project) if ledger else verifying.verify(project, run, regenerated=regenerate)
     typer.echo(json.dumps(found.to_dict(), indent=2) if as_json else for_terminal("\n".join(found.lines())))
-    raise typer.Exit(0 if found.report.holds else 1)
+    raise typer.Exit(0 if found.result.holds else 1)
 
 
 @app.command()
@@ -241,26 +246,6 @@ def why(
 ) -> None:
     """Which part of a call's key differs from the nearest stored call?"""
     typer.echo(for_terminal(_inquiries().why(_project(), call)))
-
-
-@human.command()
-def sheet(
-    dataset: Name,
-    model: Annotated[str, typer.Argument(help="A model of provider human.")],
-    generator: Annotated[str | None, typer.Argument(help="Whose drawings are described from t = 2 on.")] = None,
-) -> None:
-    """Write the sheet to fill in, with the images beside it; what people wrote stays."""
-    typer.echo(for_terminal(_questions().human_sheet(_project(), dataset, model, generator)))
-
-
-@ratings.command(name="sheet")
-def ratings_sheet(
-    dataset: Name,
-    samples: Annotated[int, typer.Option(min=1, help="How many, the same of every model.")] = 20,
-    rater: Annotated[str | None, typer.Option(help="Whose sheet it is; several people can fill in one file.")] = None,
-) -> None:
-    """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays."""
-    typer.echo(for_terminal(_questions().ratings_sheet(_project(), dataset, samples, rater)))
 
 
 def main() -> None:

@@ -1,10 +1,12 @@
 """TRAC's and fidelity's part of a hand-written ledger; see :mod:`tests.support.ledgers`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.trac.records import condition_name
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
@@ -43,17 +45,13 @@ def trac_score(description: str = "short", text_encoder: str = "reader", **chang
     """TRAC of one way to ask, read by one text encoder: better with length, worse with demonstrations."""
     shown = {"example_encoder": component("eye"), "example_model": component("narrator")}
     asked: dict[str, Any] = _SHOWN if description == "shown" else _SHORT
-    conditions = [
-        {
-            "max_tokens": length,
-            "shots": number,
-            "metrics": {"top1": 60.0 + (length or 0) / 8 - number},
-            "scored": 1,
-            "total": 1,
-        }
+    top1 = {
+        (length, number): 60.0 + (length or 0) / 8 - number
         for length in asked["max_tokens"]
         for number in (0, *asked["shots"])
-    ]
+    }
+    lengths = {length or 0: value for (length, number), value in top1.items() if number == 0}
+    shots = {number: value for (length, number), value in top1.items() if length == asked["max_tokens"][0]}
     plain: dict[str, Any] = {
         "benchmark": "trac",
         "keys": {"dataset": "digits", "model": "seer", "description": description, "text_encoder": text_encoder},
@@ -63,17 +61,28 @@ def trac_score(description: str = "short", text_encoder: str = "reader", **chang
             **(shown if description == "shown" else {}),
         },
         "metrics": {"top1": 64.0, "top1_low": 60.0, "class_mean": 58.0, "chance": 10.0, "leak_rate": 25.0},
-        "groups": {"class": {"seven": {"top1": 50.0, "test": 1.0}, "=one": {"top1": 75.0}}},
-        "curves": {"vote": [{"step": 1, "value": 64.0}, {"step": 2, "value": 66.0}]},
+        "groups": {
+            "class": {"seven": {"top1": 50.0, "test": 1.0}, "=one": {"top1": 75.0}},
+            "condition": {
+                condition_name(length, number): {"top1": value, "shots": number, "scored": 1, "total": 1}
+                | ({} if length is None else {"max_tokens": length})
+                for (length, number), value in top1.items()
+            },
+        },
+        "curves": {
+            "vote": curve({1: 64.0, 2: 66.0}),
+            **({"by_length/top1": curve(lengths)} if len(lengths) > 1 else {}),
+            **({"by_shots/top1": curve(shots)} if len(shots) > 1 else {}),
+        },
         "outcomes": {"ok": 1},
         "scored": 1,
         "total": 1,
         "coverage": 1.0,
         "details": {
-            "conditions": conditions,
             "confused": [
                 {"first": "=one", "second": "seven", "first_as_second": 2, "second_as_first": 1, "rate": 12.5}
             ],
+            "headline": condition_name(asked["max_tokens"][0], max(asked["shots"], default=0)),
         },
         "inputs": {
             "data_digest": "d" * 64,
@@ -83,6 +92,11 @@ def trac_score(description: str = "short", text_encoder: str = "reader", **chang
         },
     }
     return score_of(plain, changes)
+
+
+def curve(values: Mapping[int, float]) -> list[dict[str, float]]:
+    """Step → value, as a score has them."""
+    return [{"step": step, "value": value} for step, value in values.items()]
 
 
 def add_trac(root: Path, *scores: Score, said: str = "a hook", label: str = "seven") -> None:
@@ -125,15 +139,15 @@ def add_trac(root: Path, *scores: Score, said: str = "a hook", label: str = "sev
 
 def trac_row(sample: str, label: str, found: str | None) -> Row:
     """A test sample, and the class that both ways to retrieve took it for; None where there was no description."""
-    right: list[float | None] = [None if found is None else 100.0 * (found == label)]
+    right: list[float | None] = [100.0 * (found == label)]
     told = {"nearest": "d0", "top1": found, "class_mean": found, "names_own": True, "names_other": False}
     return Row(
         unit=sample,
         group="all",
         cluster=sample,
         outcome=Outcome.REFUSED if found is None else Outcome.OK,
-        values=values_of("trac", {"top1": right, "class_mean": right}),
-        extra={"label": label, **(told if found is not None else {})},
+        values=values_of("trac", {"top1": right, "class_mean": right}) if found is not None else {},
+        extra={"label": label, "scored": found is not None, **(told if found is not None else {})},
     )
 
 
@@ -150,16 +164,13 @@ def fidelity_score(**changes: Any) -> Score:
         "keys": KEYS,
         "components": {"model": component("seer"), "generator": BRUSH, "encoder": component("eye")},
         "metrics": {"image_similarity": 71.0, "ssim": 31.5, "frechet_eye": 4.5, "human": 3.5},
-        "groups": {"category": {"round": {"ssim": 31.5}}},
+        "groups": {"category": {"round": {"ssim": 31.5}}, "agreement": {"ssim": {"spearman": 0.5, "n": 2.0}}},
         "outcomes": {"ok": 1, "refused": 1},
         "scored": 1,
         "total": 2,
         "coverage": 0.5,
         "absent": {"clip_s": "eye has no text tower"},
-        "details": {
-            "agreement": {"ssim": {"spearman": 0.5, "n": 2.0}},
-            "ratings": {"used": 6, "raters": 3, "stale": 0},
-        },
+        "details": {"ratings": {"used": 6, "raters": 3, "stale": 0}},
         "inputs": {
             "data_digest": "d" * 64,
             "records": {"redraw": "c" * 64},

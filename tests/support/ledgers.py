@@ -148,14 +148,16 @@ def _entry(
 ) -> dict[str, Any]:
     names = [score.keys[key] for key in stage.keys]
     outs = [folders[stage.name]] if stage.name in folders else _score_files(root, stage.at(score.keys))
-    resolved: dict[str, Any] = {f"code.{stage.name}": hashlib.sha256(stage.code.encode()).hexdigest()}
+    code = hashlib.sha256(stage.code.encode()).hexdigest()
     if stage is spec.data:
+        resolved: dict[str, Any] = {f"code.{stage.name}": code}
         params = {f"{stage.name}s.{names[0]}": {"provider": "image_folder"}}
         return {
             "cmd": f"driftledger {stage.name} {names[0]}",
             "params": {"params.yaml": params, "data/resolved.json": resolved},
             "outs": outs,
         }
+    resolved = {f"code.{spec.name}.{stage.name}": code}
     earlier = spec.stages[: spec.stages.index(stage)]
     params = {"run.seed": 7}
     given = score.inputs.protocol | score.inputs.settings

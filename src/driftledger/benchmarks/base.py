@@ -183,6 +183,8 @@ class Rule(NamedTuple):
     why: str
     moves: Input | None = None
     """It moves the metrics that depend on this; None is all of them."""
+    concerns: tuple[str, ...] = ()
+    """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
 
 
 class Table(NamedTuple):
@@ -191,6 +193,8 @@ class Table(NamedTuple):
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    """Lines below it, of inert Markdown: how much was scored, what is absent and why."""
 
 
 class Block(NamedTuple):
@@ -319,7 +323,10 @@ class Benchmark(ABC):
         raise NotImplementedError(f"{self.name} draws no {name}")
 
     def tables(self, block: Block) -> Iterator[Table] | None:
-        """Its tables of a block; None for the default: a row per model, a column per metric of the table."""
+        """Its tables of a block; None for the default: a row per model, a column per metric of the table.
+
+        Flags are told below them by whoever asks.
+        """
         return None
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:

@@ -5,7 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from driftledger.benchmarks.settings import Name
+from driftledger.core.errors import ConfigError
 from driftledger.core.strict import Strict
+from driftledger.data.records import DatasetCard
+
+CATEGORY = "{category}"
 
 
 class Demonstrations(Strict):
@@ -52,3 +56,17 @@ class Description(Strict):
         if len(set(self.max_tokens)) < len(self.max_tokens):
             raise ValueError(f"max_tokens lists a length twice: {list(self.max_tokens)}")
         return self
+
+
+def filled(prompt: str, dataset: DatasetCard, name: str) -> str:
+    """``prompt`` with the dataset's general category in its place.
+
+    Raises:
+        ConfigError: the prompt of the ``descriptions`` entry ``name`` has the place, and the dataset has no category.
+    """
+    if CATEGORY in prompt and dataset.general_category is None:
+        raise ConfigError(
+            f"descriptions.{name} asks about {CATEGORY}, and datasets.{dataset.name} does not say what its classes "
+            "are; set its general_category, e.g. bird"
+        )
+    return prompt.replace(CATEGORY, dataset.general_category or "")

@@ -3,7 +3,7 @@
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Stage
 from driftledger.core.errors import ConfigError, unknown_name
@@ -43,7 +43,7 @@ def benchmark(name: str) -> Benchmark:
     table = _table()
     if name not in table:
         raise ConfigError(unknown_name("benchmark", name, table))
-    found = _imported(table[name])
+    found = imported(table[name])
     return cast(type[Benchmark], found)()
 
 
@@ -56,7 +56,7 @@ def benchmarks() -> tuple[Benchmark, ...]:
 def runner(name: str) -> "Runner":
     """What runs the benchmark of that name; imports components' base classes, and no component."""
     spec = benchmark(name)
-    return cast("type[Runner]", _imported(spec.runner))(spec)
+    return cast("type[Runner]", imported(spec.runner))(spec)
 
 
 def lock_files() -> tuple[str, ...]:
@@ -101,6 +101,7 @@ def _table() -> dict[str, str]:
     return BENCHMARKS | {found.name: found.value for found in entry_points(group=ENTRY_POINTS)}
 
 
-def _imported(place: str) -> object:
+def imported(place: str) -> Any:
+    """What ``module:name`` is the place of."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -13,6 +13,10 @@ from driftledger.benchmarks.registry import LOCK, lock_files
 from driftledger.core.errors import LedgerError
 from driftledger.core.yaml_text import load_yaml
 
+RESOLVED = "data/resolved.json"
+CODE = "code."
+"""What keys of digests of code begin with, in :data:`RESOLVED`."""
+
 
 class LockedFile(BaseModel):
     """A file or folder as DVC saw it; a folder's MD5 ends in ``.dir``."""
@@ -35,10 +39,18 @@ class LockEntry(BaseModel):
     params: dict[str, dict[str, Any]] = {}
     outs: list[LockedFile] = []
 
+    @property
+    def code(self) -> dict[str, str]:
+        """Digests of the code that the stage ran, by their keys in ``data/resolved.json``."""
+        return {key: str(value) for key, value in self.params.get(RESOLVED, {}).items() if key.startswith(CODE)}
+
     def without_code(self) -> dict[str, Any]:
-        """The entry's bytes and settings, JSON-ready, less the source files it depends on."""
-        kept = [dep for dep in self.deps if not dep.path.startswith("src/")]
-        return self.model_copy(update={"deps": kept}).model_dump(mode="json")
+        """The entry's bytes and settings, JSON-ready, less the digests of code."""
+        params = {
+            file: {key: value for key, value in some.items() if file != RESOLVED or not key.startswith(CODE)}
+            for file, some in self.params.items()
+        }
+        return self.model_copy(update={"params": params}).model_dump(mode="json")
 
     def out(self, path: str) -> LockedFile:
         """The output at ``path``, relative to the top folder.

@@ -37,6 +37,7 @@ def _block_lines(spec: Benchmark, block: Block) -> Iterator[str]:
     tables = spec.tables(block)
     for table in default_tables(spec, block) if tables is None else tables:
         yield from markdown_table(table.title, table.head, table.rows)
+        yield from (*table.notes, *([""] if table.notes else []))
     yield from _absent(spec, block.scores)
     yield f"Scored: {', '.join(f'{score.model} {score.scored}/{score.total}' for score in block.scores)}."
     yield ""

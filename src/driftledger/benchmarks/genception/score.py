@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from driftledger.benchmarks.genception.features import drawn_images, measure
-from driftledger.benchmarks.genception.flags import flags, served_versions
-from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.benchmarks._chains.drawn import drawn_images
+from driftledger.benchmarks._chains.flags import flags, served_versions
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.genception.features import measure
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.genception.summary import Summary, means_of
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard

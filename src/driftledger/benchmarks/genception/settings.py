@@ -1,6 +1,6 @@
 """The section ``genception`` of ``params.yaml``, and what of it a score keeps."""
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from driftledger.benchmarks.settings import Scoring, Section, has_once
 
@@ -16,19 +16,6 @@ class GenCeptionSettings(Section):
     @classmethod
     def _has_place(cls, prompt: str) -> str:
         return has_once(prompt, "generate_prompt", "{description}")
-
-
-class GenCeptionProtocol(BaseModel):
-    """What was asked of every sample of a chain, or of a redrawing, which is a chain of one iteration."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    iterations: int
-    describe_prompt: str
-    max_tokens: int | None
-    """How long a description may be; None is the model's own limit."""
-    generate_prompt: str
-    seed: int
 
 
 class GenCeptionScoring(Scoring):

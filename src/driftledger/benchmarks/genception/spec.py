@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from driftledger.benchmarks._chains.records import Asked, ChainRecord, check_chains
 from driftledger.benchmarks.base import DATASET, SCORES, Artifacts, Benchmark, Block, Input, Metric, Rule, Stage, Table
-from driftledger.benchmarks.genception.records import ChainRecord, check_chains
-from driftledger.benchmarks.genception.settings import GenCeptionProtocol, GenCeptionScoring, GenCeptionSettings
+from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.records import CollectedCard, Linked
+from driftledger.benchmarks.score import Score
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -31,7 +32,7 @@ class GenCeption(Benchmark):
             "chain",
             ("dataset", "model", "generator"),
             "data/chains/{dataset}/{model}/{generator}",
-            "driftledger.benchmarks.genception.collect",
+            "driftledger.benchmarks._chains.collect",
             ChainRecord,
             ("iterations", "describe_prompt", "generate_prompt"),
         ),
@@ -80,12 +81,15 @@ class GenCeption(Benchmark):
             f"frechet.frechet_distance; {_PAPER}, equation 4",
             CHAIN,
             higher_is_better=False,
+            digits=3,
         ),
     )
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
-    protocol: ClassVar[type[GenCeptionProtocol]] = GenCeptionProtocol
+    protocol: ClassVar[type[Asked]] = Asked
     scoring: ClassVar[type[GenCeptionScoring]] = GenCeptionScoring
     runner: ClassVar[str] = "driftledger.benchmarks.genception.runner:GenCeptionRunner"
+    pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
+    commands: ClassVar[Mapping[str, str]] = {"human": "driftledger.benchmarks.genception.commands:app"}
     tracked_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     unfair: ClassVar[tuple[Rule, ...]] = (
         Rule("describe_prompt", "another prompt asks for another description"),
@@ -95,6 +99,10 @@ class GenCeption(Benchmark):
         Rule("encoder", "values seen through different encoders are on different scales"),
     )
 
+    def ranked(self, score: Score, key: str) -> float | None:
+        """A mean over categories is compared if every category has its part in it."""
+        return score.metrics.get(key) if all(key in row for row in score.groups["category"].values()) else None
+
     def links(
         self, stage: str, records: Sequence[ChainRecord], card: CollectedCard, parents: Mapping[str, str]
     ) -> Iterator[Linked]:
@@ -103,14 +111,19 @@ class GenCeption(Benchmark):
     def tables(self, block: Block) -> Iterator[Table]:
         from driftledger.benchmarks.genception.tables import tables
 
-        return tables(self, block)
+        return tables(self, block.scores)
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         from driftledger.benchmarks.genception.artifacts import artifacts
 
         return artifacts(lineage, root)
 
-    def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
-        from driftledger.benchmarks.genception.artifacts import chain_calls
+    def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
+        from driftledger.benchmarks.genception.artifacts import chains_by_model
 
-        return chain_calls(lineage, root, "chain")
+        return chains_by_model(self, scores, root)
+
+    def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
+        from driftledger.benchmarks._chains.costs import chain_calls
+
+        return chain_calls(lineage.score, root / lineage.collected["chain"].path)

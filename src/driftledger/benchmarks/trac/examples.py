@@ -69,7 +69,7 @@ def _first_others(sample: Sample, order: Iterator[Sample], most: int) -> list[st
 
 
 def _at_random(sample: Sample, candidates: Sequence[Sample], seed: int, dataset: str) -> Iterator[Sample]:
-    """Draws with replacement that hang on the sample, not on the model or on other samples."""
+    """Draws with replacement that depend on the sample, not on the model or on other samples."""
     draw = 0
     while True:
         yield candidates[int(sha256_of([seed, "example", dataset, sample.id, draw]), 16) % len(candidates)]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.benchmarks.description_records import DescriptionRecord
-from driftledger.benchmarks.settings import Bootstrap
+from driftledger.benchmarks.trac.records import DescriptionRecord
+from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.collect.encoding import encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -96,11 +96,11 @@ def _described(records: Sequence[DescriptionRecord], samples: Mapping[str, Sampl
     return [
         Query(record.sample, samples[record.sample].label or "", record.description)
         for record in records
-        if record.split == split and record.outcome.goes_on and record.description is not None
+        if record.split == split and record.is_there and record.description is not None
     ]
 
 
-def metrics_of(found: Retrieval, leaked: Mapping[str, str], bootstrap: Bootstrap, seed: int) -> dict[str, float]:
+def metrics_of(found: Retrieval, leaked: Mapping[str, str], scoring: TracScoring) -> dict[str, float]:
     """Percentages, and the mean number of words; a share of nothing is absent.
 
     Args:
@@ -108,7 +108,7 @@ def metrics_of(found: Retrieval, leaked: Mapping[str, str], bootstrap: Bootstrap
     """
     top1, means = found.votes[:, 0], _hits(found, found.class_mean)
     own = np.array([each.own for each in found.named])
-    values = _with_interval("top1", top1, bootstrap, seed) | _with_interval("class_mean", means, bootstrap, seed)
+    values = _with_interval("top1", top1, scoring) | _with_interval("class_mean", means, scoring)
     curve = accuracies(found.votes)
     best = int(np.argmax(curve))
     values |= {"vote_best": curve[best], "vote_best_k": float(best + 1), "chance": _chance(found)}
@@ -147,13 +147,13 @@ def _hits(found: Retrieval, said: Sequence[str | None]) -> NDArray[np.bool_]:
     return np.array([label == query.label for label, query in zip(said, found.queries, strict=True)])
 
 
-def _with_interval(name: str, hits: NDArray[np.bool_], bootstrap: Bootstrap, seed: int) -> dict[str, float]:
+def _with_interval(name: str, hits: NDArray[np.bool_], scoring: TracScoring) -> dict[str, float]:
     low, high = bootstrap_interval(
         hits.astype(np.float64),
         ["all"] * len(hits),
-        resamples=bootstrap.resamples,
-        confidence=bootstrap.confidence,
-        seed=seed,
+        resamples=scoring.bootstrap.resamples,
+        confidence=scoring.bootstrap.confidence,
+        seed=scoring.seed,
     )
     return {name: _percent(hits), f"{name}_low": PERCENT * low, f"{name}_high": PERCENT * high}
 

@@ -102,6 +102,8 @@ def what_changed(a: Lineage, b: Lineage) -> Iterator[str]:
 
 
 def _moved(spec: Benchmark, metrics: Collection[str], rule: Rule) -> tuple[str, ...] | None:
+    if rule.concerns:
+        return tuple(key for key in metrics if (metric := spec.metric(key)) is not None and metric.key in rule.concerns)
     return None if rule.moves is None else _needing(spec, metrics, rule.moves)
 
 

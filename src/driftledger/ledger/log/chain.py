@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
-from driftledger.ledger.findings import Finding, Report, Unchecked
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log.history import history
 from driftledger.ledger.log.lines import BEGINNING, Line, Published, PublishedCode, encoded, read_chain, rows_of
@@ -126,7 +126,7 @@ def _replace(path: Path, data: bytes) -> None:
     partial.replace(path)
 
 
-def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> Report:
+def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> VerifyResult:
     """Whether the ledger is as it was written, by its own lines, by Git, and by the runs there are.
 
     A line that was removed, moved or edited is named by its number, as ``ledger.jsonl line 3``.
@@ -138,49 +138,49 @@ def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> Report:
     Raises:
         LedgerError: the file is there and cannot be read.
     """
-    report = Report()
+    result = VerifyResult()
     data, there = _read(path), path.exists()
     chain = read_chain(data, path.name)
-    report.findings += chain.findings
-    report.checked["ledger lines"] = len(rows_of(data))
+    result.findings += chain.findings
+    result.checked["ledger lines"] = len(rows_of(data))
     if there:
-        report += _check_runs(path.name, chain.lines, chain.unreadable, evidence)
+        result += _check_runs(path.name, chain.lines, chain.unreadable, evidence)
     elif evidence:
-        report.findings.append(Finding("missing", path.name, f"is not there, with a line for each run; {_TRACK}"))
+        result.findings.append(Finding("missing", path.name, f"is not there, with a line for each run; {_TRACK}"))
     if there and data and not chain.lines:
-        return report + Report(unchecked=[Unchecked(path.name, "no line can be read, to compare with Git's history")])
-    return report + _check_history(path, root, data, {finding.where for finding in chain.findings})
+        return result + VerifyResult(skipped=[Skipped(path.name, "no line can be read, to compare with Git's history")])
+    return result + _check_history(path, root, data, {finding.where for finding in chain.findings})
 
 
-def _check_runs(name: str, lines: Mapping[int, Line], unreadable: bool, evidence: Sequence[Evidence]) -> Report:
-    report = Report()
+def _check_runs(name: str, lines: Mapping[int, Line], unreadable: bool, evidence: Sequence[Evidence]) -> VerifyResult:
+    result = VerifyResult()
     of = {line.fingerprint: line for line in reversed([*lines.values()])}
     for each in evidence:
         run, line = f"{for_line(each.name)}, fingerprint {each.fingerprint}", of.get(each.fingerprint)
         if line is None and unreadable:
-            report.unchecked.append(Unchecked(name, f"the line of {run}, may be one that is not as it was written"))
+            result.skipped.append(Skipped(name, f"the line of {run}, may be one that is not as it was written"))
         elif line is None:
-            report.findings.append(Finding("missing", name, f"has no line for {run}; {_TRACK}"))
+            result.findings.append(Finding("missing", name, f"has no line for {run}; {_TRACK}"))
         elif (line.name, line.evidence_sha256) != (each.name, digest := evidence_digest(each)):
             there = f"{for_line(line.name)}, {line.evidence_sha256}"
             what = f"speaks of other evidence ({there}) than is here of {run} ({digest})"
-            report.findings.append(Finding("bytes", f"{name} line {line.n}", what))
-        report.checked["runs"] += 1
-    return report
+            result.findings.append(Finding("bytes", f"{name} line {line.n}", what))
+        result.checked["runs"] += 1
+    return result
 
 
-def _check_history(path: Path, root: Path, data: bytes, told: set[str]) -> Report:
+def _check_history(path: Path, root: Path, data: bytes, told: set[str]) -> VerifyResult:
     """What Git knows better than the file; what the file has ``told`` already is not told again."""
     past = history(root, path, data.replace(b"\r\n", b"\n"))
     if past is None:
         why = "no commit holds it to compare with: lines removed from its end, or all written again, leave no trace"
-        return Report(unchecked=[Unchecked(path.name, why)])
-    report = Report(findings=[each for each in past.findings if each.where not in told])
-    report.checked["ledger versions"] = past.versions
+        return VerifyResult(skipped=[Skipped(path.name, why)])
+    result = VerifyResult(findings=[each for each in past.findings if each.where not in told])
+    result.checked["ledger versions"] = past.versions
     for run in past.left_out.values():
         what = f"has no such line for {for_line(run.name)}, fingerprint {run.fingerprint}, as a merged branch has"
-        report.findings.append(Finding("missing", path.name, f"{what}; {_TRACK}"))
+        result.findings.append(Finding("missing", path.name, f"{what}; {_TRACK}"))
     if past.shallow:
         why = "this clone has the newest commits only; run 'git fetch --unshallow' to compare older versions"
-        report.unchecked.append(Unchecked(path.name, why))
-    return report
+        result.skipped.append(Skipped(path.name, why))
+    return result

@@ -1,40 +1,75 @@
-"""Whether the entries of ``dvc.lock`` hold together: with each other, with the settings, and with the code.
+"""Whether the entries of ``dvc.lock`` hold together: with their names, each other, the settings, the code and Git.
 
-What an entry says of data is settled by the bytes. What it says of commands, settings and code has no bytes of its own,
-and is compared with the checkout and with what else knows of it.
+What an entry says of data is settled by the bytes. What it says of commands and settings has no bytes of its own, and
+is compared with the checkout and with what else knows of it.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import yaml
 
+from driftledger.benchmarks.base import Benchmark, Stage
+from driftledger.core.code_digest import code_digest
 from driftledger.core.escaping import for_line
 from driftledger.core.yaml_text import load_yaml
-from driftledger.ledger.findings import Finding, Report, Unchecked
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lock import LockedFile, LockEntry
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.known_entries import KnownEntries
+from driftledger.ledger.verify.locks import KnownEntries
 
 Entries = Mapping[str, LockEntry]
 
-Where = Callable[..., str]
-"""Stage and steps → where that stands, e.g. ``dvc.lock, line 12``."""
+Where = Callable[[str], str]
+"""Stage → where its entry stands, e.g. ``dvc.lock: dataset@photos``."""
 
 _FIELDS = ("path", "md5", "size", "nfiles")
 _SHOWN = 80
 
 
-def is_code(path: str) -> bool:
-    """Whether a dependency is source code, which may be newer than the run."""
-    return path.startswith("src/")
+class Expected(NamedTuple):
+    """What the table of a benchmark says of one stage."""
+
+    command: str
+    place: str
+    """The folder that it writes."""
+    stage: Stage
+    reads_files: bool
+    """Whether it reads files of the user's: only what builds the data does."""
+
+
+def expected_stage(spec: Benchmark, name: str) -> Expected | None:
+    """What a stage of that name must be; None where the benchmark has no such stage."""
+    word, _, rest = name.partition("@")
+    names = rest.split("-")
+    for stage in spec.stages:
+        if stage.name == word and len(names) == len(stage.keys):
+            words = [stage.name] if stage is spec.data else ["stage", spec.name, stage.name]
+            place = stage.at(dict(zip(stage.keys, names, strict=True)))
+            return Expected(" ".join(["driftledger", *words, *names]), place, stage, stage is spec.data)
+    return None
+
+
+def check_names(entries: Entries, expected: Mapping[str, Expected], where: Where) -> Iterator[Finding]:
+    """Every stage runs the command that its name stands for, and writes below its own folder."""
+    for name, entry in entries.items():
+        stage = expected.get(name)
+        if stage is None:
+            yield Finding("bytes", where(name), "the benchmark of the score that it stands behind has no such stage")
+            continue
+        if str(entry.cmd) != stage.command:
+            what = f"it runs another command than {stage.command!r}: {for_line(str(entry.cmd))!r:.200}"
+            yield Finding("bytes", where(name), what)
+        for out in entry.outs:
+            if out.path != stage.place and not out.path.startswith(f"{stage.place}/"):
+                yield Finding("bytes", where(name), f"it writes {for_line(out.path)!r:.200}, which is not its own")
 
 
 class Flow(NamedTuple):
-    """What reads and writes say of each other."""
+    """How what was read compares with what was written."""
 
     findings: list[Finding]
     right: dict[str, LockedFile]
@@ -44,43 +79,44 @@ class Flow(NamedTuple):
 class _Claim(NamedTuple):
     stage: str
     section: Literal["deps", "outs"]
-    place: int
     file: LockedFile
 
 
 def check_flow(
-    entries: Entries, where: Where, contents: Contents, known: KnownEntries, *, are_whole: bool = True
+    entries: Entries,
+    expected: Mapping[str, Expected],
+    where: Where,
+    contents: Contents,
+    known: KnownEntries,
+    *,
+    are_whole: bool = True,
 ) -> Flow:
-    """Every stage read what another wrote, down to size and number of files.
+    """Every stage read what another wrote, down to size and number of files; or files of the user's that are here.
 
     Args:
         are_whole: whether all entries are here; else what a stage read may have been written by one that is not.
     """
     claims: dict[str, list[_Claim]] = defaultdict(list)
     for stage, entry in entries.items():
-        for index, file in enumerate(entry.outs):
-            claims[file.path].append(_Claim(stage, "outs", index, file))
-        for index, file in enumerate(entry.deps):
-            if not is_code(file.path):
-                claims[file.path].append(_Claim(stage, "deps", index, file))
-    around = {
-        str(above) for entry in entries.values() for out in entry.outs for above in PurePosixPath(out.path).parents
-    }
-    flow = Flow([], {})
+        for section, files in (("outs", entry.outs), ("deps", entry.deps)):
+            for file in files:
+                claims[file.path].append(_Claim(stage, section, file))  # type: ignore[arg-type]  # one of both
+    flow, places = Flow([], {}), {stage.place for stage in expected.values()}
     for path, said in claims.items():
         if any(claim.section == "outs" for claim in said):
             if len({claim.file for claim in said}) > 1:
                 _settle(said, flow, where, entries, contents, known)
             continue
         for claim in said:
-            if are_whole and path not in around:
-                what = f"{claim.stage} read {for_line(path)!r:.200}, which no stage behind it wrote"
-                flow.findings.append(Finding("bytes", where(claim.stage, "deps", claim.place, "path"), what))
+            reads_files = claim.stage not in expected or expected[claim.stage].reads_files
+            if not reads_files and are_whole and path not in places:
+                what = f"it read {for_line(path)!r:.200}, which no stage behind it wrote"
+                flow.findings.append(Finding("bytes", where(claim.stage), what))
             elif claim.file != contents.locked_here(path) and not known.have_file(
                 entries[claim.stage].cmd, "deps", claim.file
             ):
-                what = f"{claim.stage} read {path}, md5 {claim.file.md5}, which is neither here nor known of any run"
-                flow.findings.append(Finding("bytes", where(claim.stage, "deps", claim.place), what))
+                what = f"it read {for_line(path)}, md5 {claim.file.md5}, which is neither here nor known of any run"
+                flow.findings.append(Finding("bytes", where(claim.stage), what))
     return flow
 
 
@@ -100,10 +136,10 @@ def _settle(
         if field is not None:
             did = "read" if claim.section == "deps" else "wrote"
             what = (
-                f"{claim.stage} {did} {right.file.path} with {field} {getattr(claim.file, field)}, and with "
+                f"it {did} {for_line(right.file.path)} with {field} {getattr(claim.file, field)}, and with "
                 f"{getattr(right.file, field)} according to {right.stage}"
             )
-            flow.findings.append(Finding("bytes", where(claim.stage, claim.section, claim.place, field), what))
+            flow.findings.append(Finding("bytes", where(claim.stage), what))
 
 
 def check_settings(root: Path, entries: Entries, where: Where, known: KnownEntries) -> Iterator[Finding]:
@@ -111,14 +147,14 @@ def check_settings(root: Path, entries: Entries, where: Where, known: KnownEntri
     files = {file: _settings(root / file) for file in sorted({f for entry in entries.values() for f in entry.params})}
     for stage, entry in entries.items():
         for file, key, value in [(file, *each) for file, some in entry.params.items() for each in some.items()]:
-            here = _dug(files[file], key)
-            if _plain(here) == _plain(value) or known.have_param(entry.cmd, file, key, value):
+            if key in entry.code or plain(_dug(files[file], key)) == plain(value):
                 continue
-            what = (
-                f"{stage} ran with {for_line(key)} = {for_line(str(value))!r:.{_SHOWN}}, which is neither what "
-                f"{for_line(file)!r:.{_SHOWN}} says nor known of any run; run 'git diff', or 'dvc repro'"
-            )
-            yield Finding("bytes", where(stage, "params", file, key), what)
+            if not known.have_param(entry.cmd, file, key, value):
+                what = (
+                    f"it ran with {for_line(key)} = {for_line(str(value))!r:.{_SHOWN}}, which is neither what "
+                    f"{for_line(file)!r:.{_SHOWN}} says nor known of any run; run 'git diff', or 'dvc repro'"
+                )
+                yield Finding("bytes", where(stage), what)
 
 
 def _settings(path: Path) -> Any:
@@ -135,37 +171,48 @@ def _dug(settings: Any, key: str) -> Any:
     return settings
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Numbers as text: ``1e-05`` is one to DVC's YAML and text to PyYAML's."""
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list) else str(value)
+        return {str(key): plain(each) for key, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list) else str(value)
 
 
-def check_code(entries: Entries, where: Where, contents: Contents, known: KnownEntries | None) -> Report:
-    """Every source file is the one here, or one that a run is known to have used: that is older, and unchecked.
+def check_code(
+    entries: Entries, expected: Mapping[str, Expected], where: Where, known: KnownEntries | None
+) -> VerifyResult:
+    """The code of every stage is the one here, or one that a run is known to have used: then results are not to be had
+    again for certain.
 
     Args:
         known: None where the entries are not those of ``dvc.lock`` here, so that nothing here need know them.
     """
-    report, older = Report(), defaultdict[str, list[str]](list)
-    paths = {dep.path for entry in entries.values() for dep in entry.deps if is_code(dep.path)}
-    here = {path: contents.locked_here(path) for path in sorted(paths)}
+    result, older = VerifyResult(), list[str]()
+    for name, entry in entries.items():
+        for key, digest in entry.code.items():
+            result.checked["code digests"] += 1
+            if name in expected and digest == code_digest(expected[name].stage.code):
+                continue
+            if known is None or known.nothing or known.have_param(entry.cmd, "data/resolved.json", key, digest):
+                older.append(name)
+            else:
+                what = (
+                    f"it ran with {for_line(key)} = {for_line(digest):.12}…, which is neither here nor known of any run"
+                )
+                result.findings.append(Finding("bytes", where(name), what))
+    if older:
+        more = f" and {len(older) - 1} more ran" if len(older) > 1 else " ran"
+        why = f"the code here is not the recorded one, with which {older[0]}{more}"
+        result.skipped.append(Skipped("code", why))
+    return result
+
+
+def check_committed(entries: Entries, files: Mapping[str, str], known: KnownEntries) -> Iterator[Skipped]:
+    """Which locks have entries that Git's last commit does not have: nothing but this checkout vouches for them."""
+    differing: dict[str, list[str]] = defaultdict(list)
     for stage, entry in entries.items():
-        for index, dep in enumerate(entry.deps):
-            if not is_code(dep.path):
-                continue
-            report.checked["source files"] += 1
-            found = here[dep.path]
-            if found == dep:
-                continue
-            if known is None or known.nothing or known.have_file(entry.cmd, "deps", dep):
-                older[dep.path].append(stage)
-                continue
-            field = next(name for name in _FIELDS if found is None or getattr(found, name) != getattr(dep, name))
-            what = f"{stage} ran with {dep.path!r:.200}, {field} {getattr(dep, field)}, which is neither here nor known"
-            report.findings.append(Finding("bytes", where(stage, "deps", index, field), f"{what} of any run"))
-    for path, stages in older.items():
-        more = f" and {len(stages) - 1} more ran" if len(stages) > 1 else " ran"
-        report.unchecked.append(Unchecked(path, f"the code here is not the recorded one, with which {stages[0]}{more}"))
-    return report
+        if known.committed.get(stage) != entry:
+            differing[files[stage]].append(stage)
+    for file, stages in differing.items():
+        more = f" and {len(stages) - 1} more" if len(stages) > 1 else ""
+        yield Skipped(file, f"Git's last commit does not have the entry of {for_line(stages[0])}{more} as it is here")

@@ -1,11 +1,13 @@
 """One call, made once more without the call store, and what it gives beside what is stored."""
 
+from collections import Counter
 from io import BytesIO
 from itertools import takewhile
 
 import numpy as np
 from PIL import Image
 
+from driftledger.benchmarks.runner import RecordedCall
 from driftledger.collect.call_result import Result
 from driftledger.collect.steps import Ask, Call, result_of
 from driftledger.components.checkpoints.component import CheckpointComponent
@@ -14,8 +16,7 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.types import Generated, Outcome, Reply
-from driftledger.ledger.findings import Finding, Report, Unchecked
-from driftledger.ledger.verify.calls import RecordedCall
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 
 GREY_LEVELS = 2
 """How far a pixel may be off, of 255, where weights drew it: a processor with other last bits rounds some otherwise."""
@@ -24,16 +25,16 @@ _BEFORE, _AFTER = 20, 40
 """How much of a text is shown around the place where it differs."""
 
 
-def make_again(recorded: RecordedCall) -> Report:
+def make_again(recorded: RecordedCall) -> VerifyResult:
     """Make a call of a component on this machine, and compare: a text as it is, an image by its file's bytes."""
     where = for_line(recorded.where)
     try:
         result, png = _make(recorded.call())
         if result.outcome is Outcome.FAILED:
-            return _unchecked(where, f"it failed when it was made again: {result.error or 'no reason given'}")
+            return _skipped(where, f"it failed when it was made again: {result.error or 'no reason given'}")
         return _compared(recorded, where, result, png)
     except DriftledgerError as error:
-        return _unchecked(where, str(error))
+        return _skipped(where, str(error))
     except (ValueError, LookupError, OSError) as error:
         said = f"it cannot be made again from the records: {type(error).__name__}: {error}"
         return _found(where, for_line(said)[:300])
@@ -50,7 +51,7 @@ def _make(call: Call) -> tuple[Result, bytes | None]:
     return result_of(made[0])
 
 
-def _compared(recorded: RecordedCall, where: str, result: Result, png: bytes | None) -> Report:
+def _compared(recorded: RecordedCall, where: str, result: Result, png: bytes | None) -> VerifyResult:
     name, gave = recorded.component.provider, recorded.gave
     if isinstance(gave, str):
         if result.text == gave:
@@ -65,9 +66,7 @@ def _compared(recorded: RecordedCall, where: str, result: Result, png: bytes | N
     if png == stored:
         return _held()
     if isinstance(recorded.component, CheckpointComponent) and _look_alike(stored, png):
-        return _unchecked(
-            where, f"drawn again it differs by no more than {GREY_LEVELS} of 255, as by another processor"
-        )
+        return _skipped(where, f"drawn again it differs by no more than {GREY_LEVELS} of 255, as by another processor")
     return _found(where, f"sha256 {digest[:12]}… is stored, {name} now draws {sha256_bytes(png)[:12]}…")
 
 
@@ -84,15 +83,13 @@ def _look_alike(one: bytes, other: bytes) -> bool:
     return first.shape == second.shape and int(np.abs(first - second).max()) <= GREY_LEVELS
 
 
-def _held() -> Report:
-    report = Report()
-    report.checked["calls"] = 1
-    return report
+def _held() -> VerifyResult:
+    return VerifyResult(checked=Counter(calls=1))
 
 
-def _found(where: str, what: str) -> Report:
-    return _held() + Report([Finding("bytes", where, what)])
+def _found(where: str, what: str) -> VerifyResult:
+    return _held() + VerifyResult([Finding("bytes", where, what)])
 
 
-def _unchecked(where: str, why: str) -> Report:
-    return Report(unchecked=[Unchecked(where, for_line(why))])
+def _skipped(where: str, why: str) -> VerifyResult:
+    return VerifyResult(skipped=[Skipped(where, for_line(why))])

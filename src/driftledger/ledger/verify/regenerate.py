@@ -8,20 +8,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from random import Random
-from typing import Any
 
+from driftledger.benchmarks.registry import runner
+from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.escaping import for_line
-from driftledger.ledger.findings import Finding, Report, Unchecked
-from driftledger.ledger.lineage import AnyScore, Behind, Evidence
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
+from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.calls import RecordedCall, Role, roles_of
-from driftledger.ledger.verify.components import Components, NotAtHand, Section
+from driftledger.ledger.verify.components import Components, Unavailable
+from driftledger.ledger.verify.folders import Recorded, recorded
 from driftledger.ledger.verify.making import make_again
-from driftledger.ledger.verify.recorded_folders import recorded
-from driftledger.ledger.verify.scoring import Where
 from driftledger.project.project import Project
 
 
@@ -32,73 +31,74 @@ def regenerate(
     count: int,
     seed: int,
     components: Components | None = None,
-) -> Report:
+) -> VerifyResult:
     """Make some of a run's calls again and compare texts, and images byte by byte.
 
-    They are drawn at random, evenly from what was described, drawn, answered and graded, among those whose component is
-    at hand in the recorded version and gives equal bytes for equal calls; what else was called is ``unchecked``.
+    They are drawn at random, evenly from all kinds of calls, among those whose component is at hand in the recorded
+    version and gives equal bytes for equal calls; what else was called is ``skipped``.
 
     Args:
         count: how many; all, where there are fewer.
         seed: of the choice.
     """
     components = components or Components.of(project)
-    distinct, report = _distinct(evidence.behind), Report()
-    outputs = (locked for behind in distinct for locked in (behind.data, *behind.collected.values()))
-    with recorded(contents, outputs) as where:
+    distinct, result = _distinct(evidence.lineages), VerifyResult()
+    outputs = (locked for lineage in distinct for locked in (lineage.data, *lineage.collected.values()))
+    with recorded(contents, outputs) as folders:
         pools: dict[str, list[RecordedCall]] = defaultdict(list)
-        for behind in distinct:
-            for call in _calls(behind, where, components, report):
+        for lineage in distinct:
+            for call in _calls(lineage, folders, components, result):
                 pools[call.kind].append(call)
         for found in _made_again(_picked(pools, count, seed)):
-            report += found
-    return report
+            result += found
+    return result
 
 
-def _distinct(behind: Iterable[Behind[AnyScore]]) -> list[Behind[AnyScore]]:
+def _distinct(lineages: Iterable[Lineage]) -> list[Lineage]:
     """One score of each set of records: several encoders look at the same ones."""
-    return list({tuple(locked.md5 for locked in each.collected.values()): each for each in behind}.values())
+    return list({tuple(locked.md5 for locked in each.collected.values()): each for each in lineages}.values())
 
 
-def _calls(behind: Behind[AnyScore], where: Where, components: Components, report: Report) -> list[RecordedCall]:
-    """The calls behind a score that can be made again; what cannot be is noted in ``report``."""
+def _calls(lineage: Lineage, folders: Recorded, components: Components, result: VerifyResult) -> list[RecordedCall]:
+    """The calls behind a score that can be made again; what cannot be is noted in ``result``."""
+    outputs = {lineage.spec.data.name: lineage.data, **lineage.collected}
     try:
-        return [call for role in roles_of(behind, where) for call in _callable(role, behind, components, report)]
+        callers = runner(lineage.spec.name).callers(lineage, lambda stage: folders(outputs[stage]))
+        return [call for caller in callers for call in _callable(caller, lineage, components, result)]
     except LedgerError as error:
-        report.unchecked.append(Unchecked(behind.score_file.path, for_line(str(error))))
+        result.skipped.append(Skipped(lineage.score_file.path, for_line(str(error))))
     except (DriftledgerError, ValueError, LookupError, OSError) as error:
         said = f"what was called cannot be told from the records: {type(error).__name__}: {error}"
-        report.findings.append(Finding("bytes", behind.score_file.path, for_line(said)[:300]))
+        result.findings.append(Finding("bytes", lineage.score_file.path, for_line(said)[:300]))
     return []
 
 
-def _callable(role: Role, behind: Behind[AnyScore], components: Components, report: Report) -> Iterator[RecordedCall]:
-    """The calls to a component that can be made again; if there are none, the report says why."""
-    component = _again(role.card, role.section, components)
-    if isinstance(component, NotAtHand):
-        served = behind.score.served.get(role.name, {})
+def _callable(caller: Caller, lineage: Lineage, components: Components, result: VerifyResult) -> Iterator[RecordedCall]:
+    """The calls to a component that can be made again; if there are none, the result says why."""
+    component = _again(caller.card, caller.role, components)
+    if isinstance(component, Unavailable):
+        served = lineage.score.served.get(caller.role, {})
         said = f"; it said it was {', '.join(map(for_line, served))}" if served else ""
-        report.unchecked.append(Unchecked(role.folder, component.why + said))
+        result.skipped.append(Skipped(caller.folder, component.why + said))
         return
-    if role.needs is None:
-        yield from role.calls(component)
+    if caller.needs is None:
+        yield from caller.calls(component)
         return
-    other = _again(role.needs, "models", components)
-    if isinstance(other, NotAtHand):
+    other = _again(caller.needs, "model", components)
+    if isinstance(other, Unavailable):
         why = f"the descriptions that were shown as examples are in no record: {other.why}"
-        report.unchecked.append(Unchecked(role.folder, why))
+        result.skipped.append(Skipped(caller.folder, why))
         return
-    yield from role.calls(component, other)
+    yield from caller.calls(component, other)
 
 
-def _again(card: ComponentCard, section: Section, components: Components) -> Component | NotAtHand:
+def _again(card: ComponentCard, role: str, components: Components) -> Component | Unavailable:
     """A component that may be called and gives the same again, or why there is none."""
-    get: Mapping[str, Any] = {"models": components.model, "generators": components.generator}
-    component: Component | NotAtHand = get[section](card)
-    if isinstance(component, NotAtHand):
+    component = components.get(card, role)
+    if isinstance(component, Unavailable):
         return component
     if component.unrepeatable is not None:
-        return NotAtHand(f"{component.kind} {for_line(card.name)}: {component.unrepeatable}")
+        return Unavailable(f"{component.kind} {for_line(card.name)}: {component.unrepeatable}")
     return component
 
 
@@ -115,7 +115,7 @@ def _picked(pools: Mapping[str, list[RecordedCall]], count: int, seed: int) -> l
     return picked
 
 
-def _made_again(calls: Iterable[RecordedCall]) -> Iterator[Report]:
+def _made_again(calls: Iterable[RecordedCall]) -> Iterator[VerifyResult]:
     """Component by component, so that no two of them need the memory at once."""
     by_component = sorted(calls, key=lambda call: call.component.fingerprint)
     for _, some in groupby(by_component, key=lambda call: call.component.fingerprint):

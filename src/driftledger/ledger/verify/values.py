@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.core.escaping import for_line
 from driftledger.core.files import Record
+
+R = TypeVar("R", bound=Record)
 
 Place: TypeAlias = tuple[str, ...]
 """Where a value stands: ``("metrics", "gc_at_5")``."""
@@ -65,9 +67,9 @@ def compare(
 
 
 def compare_rows(
-    stored: Sequence[Record],
-    made: Sequence[Record],
-    key: Callable[[Record], str],
+    stored: Sequence[R],
+    made: Sequence[R],
+    key: Callable[[R], str],
     *,
     exact: bool,
     leave_out: Callable[[Place], bool] = lambda place: False,
