@@ -7,8 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from driftledger.benchmarks.genception.records import generation_prompt
-
+from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
+from driftledger.benchmarks._chains.records import Asked, generation_prompt
+from driftledger.benchmarks.genception.settings import GenCeptionScoring
+from driftledger.benchmarks.registry import runner
+from driftledger.benchmarks.runner import ToScore
+from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.encoding import encode_images, encode_texts
 from driftledger.commands.stages import ask
