@@ -67,11 +67,12 @@ def question_rules(provider: QuestionProvider) -> QuestionRules:
     Raises:
         ConfigError: they are for no benchmark that asks questions, or its settings mean nothing for these.
     """
-    rules = {spec.name: spec.questions for spec in benchmarks() if spec.questions is not None}
-    if provider.protocol not in rules:
-        raise ConfigError(unknown_name("protocol", provider.protocol, rules))
-    provider.check(rules[provider.protocol])
-    return rules[provider.protocol]
+    name = provider.protocol
+    rules = benchmark(name).questions if name in benchmark_names() else None
+    if rules is None:
+        raise ConfigError(unknown_name("protocol", name, [s.name for s in benchmarks() if s.questions is not None]))
+    provider.check(rules)
+    return rules
 
 
 def lock_files() -> tuple[str, ...]:
