@@ -18,7 +18,8 @@ SOURCE = REPOSITORY / "src" / "driftledger"
 SPECIFICATIONS = (
     *("benchmarks.base", "benchmarks.registry", "benchmarks.selection", "benchmarks.score"),
     *("benchmarks.settings", "benchmarks.records", "benchmarks.description_records"),
-    *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records"),
+    *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records", "benchmarks.*.questions"),
+    *("benchmarks.*.tables", "benchmarks.*.artifacts"),
 )
 """What a benchmark is, without what runs it."""
 

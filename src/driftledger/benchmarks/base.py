@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import Row, Score, base_key
 from driftledger.benchmarks.settings import Section
+from driftledger.data.question_sets.rules import QuestionRules
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -217,6 +218,8 @@ class Benchmark(ABC):
     """For people: ``MM-SAP``."""
     data: ClassVar[Stage]
     """:data:`DATASET` or :data:`QUESTION_SET`."""
+    questions: ClassVar[QuestionRules | None] = None
+    """What the questions of its sets must have; None for a benchmark that goes over datasets."""
     collects: ClassVar[tuple[Stage, ...]]
     """Stages that ask components, or read what was answered, in the order of the flow."""
     scores: ClassVar[Stage]

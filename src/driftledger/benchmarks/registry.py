@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Stage
 from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.data.question_sets.base import QuestionProvider
+from driftledger.data.question_sets.rules import QuestionRules
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.runner import Runner
@@ -57,6 +59,20 @@ def runner(name: str) -> "Runner":
     """What runs the benchmark of that name; imports components' base classes, and no component."""
     spec = benchmark(name)
     return cast("type[Runner]", imported(spec.runner))(spec)
+
+
+def question_rules(provider: QuestionProvider) -> QuestionRules:
+    """What the questions of a provider must have, its settings checked against that.
+
+    Raises:
+        ConfigError: they are for no benchmark that asks questions, or its settings mean nothing for these.
+    """
+    name = provider.protocol
+    rules = benchmark(name).questions if name in benchmark_names() else None
+    if rules is None:
+        raise ConfigError(unknown_name("protocol", name, [s.name for s in benchmarks() if s.questions is not None]))
+    provider.check(rules)
+    return rules
 
 
 def lock_files() -> tuple[str, ...]:

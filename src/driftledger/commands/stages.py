@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from driftledger.benchmarks.base import Benchmark, Stage
-from driftledger.benchmarks.registry import benchmark, runner
+from driftledger.benchmarks.registry import benchmark, question_rules, runner
 from driftledger.core.errors import ConfigError, CoverageError, first_few, unknown_name
 from driftledger.core.progress import Progress
 from driftledger.project.project import Project
@@ -35,9 +35,9 @@ def question_set(project: Project, name: str) -> None:
     """Read, check and store one question set."""
     from driftledger.data.question_sets.build import build
 
-    target = project.paths.question_set(name)
+    target, provider = project.paths.question_set(name), project.settings.question_set(name)
     with project.only_one(target):
-        build(name, project.settings.question_set(name), target)
+        build(name, provider, question_rules(provider), target)
 
 
 def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Sequence[str]) -> None:

@@ -3,11 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import StringConstraints
 
 from driftledger.core.strict import Strict
 
-Protocol = Literal["mm_sap", "mm_vet", "mme"]
+if TYPE_CHECKING:
+    from driftledger.data.question_sets.rules import QuestionRules
+
+Protocol = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+"""The name of the benchmark that a set's questions are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +49,19 @@ class QuestionProvider(Strict, ABC):
     protocol: Protocol
     """Which benchmark the questions are for, and so which fields they have."""
 
+    def check(self, rules: "QuestionRules") -> None:  # most have nothing to check
+        """Refuse settings that mean nothing for the benchmark of these rules.
+
+        Raises:
+            ConfigError: there are such.
+        """
+
     @abstractmethod
-    def questions(self) -> Iterator[SourceQuestion]:
+    def questions(self, rules: "QuestionRules") -> Iterator[SourceQuestion]:
         """The questions, in the order of their source.
+
+        Args:
+            rules: of the benchmark of :attr:`protocol`; they say which fields are read.
 
         Raises:
             ConfigError: the source is not where the settings say.

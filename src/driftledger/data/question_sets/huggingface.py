@@ -14,6 +14,7 @@ from driftledger.data.datasets.huggingface import HuggingFace, cell_text
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.columns import ColumnQuestions
 from driftledger.data.question_sets.rows import Picture, Row, to_question
+from driftledger.data.question_sets.rules import QuestionRules
 
 
 class HuggingFaceQuestions(ColumnQuestions):
@@ -29,10 +30,10 @@ class HuggingFaceQuestions(ColumnQuestions):
     """Which configuration, where the dataset has several."""
     split: str = "test"
 
-    def questions(self) -> Iterator[SourceQuestion]:
+    def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         loaded = self._dataset.load()
         total = len(loaded)
-        found = self.columns.found(self.protocol, self.path, loaded.features)
+        found = self.columns.found(rules, self.path, loaded.features)
         columns = [name for names in found.values() for name in names]
         rows = self._dataset.select(loaded, columns, setting="columns.image")
         for number, cells in enumerate(rows.select(range(min(total, self.limit or total)))):

@@ -12,6 +12,7 @@ from driftledger.data.datasets.image_folder import printable
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.columns import ColumnQuestions
 from driftledger.data.question_sets.rows import Picture, Row, as_text, cell_path, image_bytes, to_question
+from driftledger.data.question_sets.rules import QuestionRules
 from driftledger.data.question_sets.table_file import read_table
 
 
@@ -29,12 +30,12 @@ class Table(ColumnQuestions):
     images: Path | None = None
     """The folder that images are named in, and that none is taken from outside of; without it, the file's."""
 
-    def questions(self) -> Iterator[SourceQuestion]:
+    def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         file, folder = self._file, self._folder
         table, title = read_table(file), printable(file.name)
         if not table.total:
             return
-        found = self.columns.found(self.protocol, title, table.columns)
+        found = self.columns.found(rules, title, table.columns)
         needed = list(dict.fromkeys(name for names in found.values() for name in names))
         for number, (place, cells) in enumerate(islice(table.rows(needed), self.limit)):
             row = Row(f"{place} of {title}", cells, number)

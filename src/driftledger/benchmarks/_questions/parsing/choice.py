@@ -11,13 +11,15 @@ from typing import NamedTuple, TypeAlias
 from driftledger.benchmarks._questions.parsing import rules
 from driftledger.benchmarks._questions.parsing.error_text import is_error
 from driftledger.benchmarks._questions.parsing.options import Options
-from driftledger.benchmarks._questions.parsing.reading import SEVERAL, Reading, Said
+from driftledger.benchmarks._questions.parsing.reading import SEVERAL, ParsedAnswer, Said
 from driftledger.benchmarks._questions.parsing.refusal import REFUSAL
 from driftledger.benchmarks._questions.parsing.text import plain
 from driftledger.benchmarks._questions.parsing.thinking import without_thinking
 from driftledger.core.types import Outcome
 
-Rule: TypeAlias = Callable[[Said, int], Iterable[Reading]]
+VERSION = "1"
+
+Rule: TypeAlias = Callable[[Said, int], Iterable[ParsedAnswer]]
 
 RULES: tuple[Rule, ...] = (
     lambda said, _: rules.final(said),  # "Final answer: B", \boxed{B}, {"answer": "B"}
@@ -88,7 +90,7 @@ def _by_rules(said: Said, refusal: int) -> Choice:
     return Choice(Outcome.UNPARSED, None, SEVERAL if many else "nothing")
 
 
-def _agreed(readings: Sequence[Reading], refusal: int) -> Choice:
+def _agreed(readings: Sequence[ParsedAnswer], refusal: int) -> Choice:
     first = readings[0]
     if any(reading.option != first.option for reading in readings):
         return Choice(Outcome.UNPARSED, None, SEVERAL)

@@ -1,4 +1,4 @@
-"""MM-SAP: the paper's section 4.1 over stored permutations of the options."""
+"""The paper's section 4.1 over stored permutations of the options."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -6,9 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.benchmarks._questions.measured import PERCENT, Measured, by_question
-from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord, QuestionOutcome
-from driftledger.benchmarks.settings import Questions
+from driftledger.benchmarks._questions.records import AnswerRecord
+from driftledger.benchmarks._questions.scoring import PERCENT, Graded, Measured, assemble, joint_outcome, read_graded
+from driftledger.benchmarks.mm_sap.records import ChoiceRecord
+from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
+from driftledger.benchmarks.runner import Scored, ToScore
+from driftledger.benchmarks.score import HIGH, LOW, STD, Row
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
@@ -27,6 +30,16 @@ from driftledger.metrics.self_awareness import score as self_awareness
 MEASURES = ("score", "answer_rate", "answer_accuracy", "known_knowns", "known_unknowns")
 
 
+def score(given: ToScore, scoring: MMSAPScoring) -> Scored:
+    """Score a folder of answers that were read.
+
+    Raises:
+        CoverageError: too few answers could be read, or none is other than a refusal in free text that does not count.
+    """
+    graded = read_graded(given, "mm_sap", ChoiceRecord)
+    return assemble(given, "mm_sap", graded, _measure(graded, scoring))
+
+
 class _Key(NamedTuple):
     """The questions as arrays: option ids, −1 where no option is right."""
 
@@ -37,14 +50,9 @@ class _Key(NamedTuple):
     images: list[str]
 
 
-def measure(
-    questions: Sequence[QuestionEntry],
-    answers: Sequence[AnswerRecord],
-    grades: Sequence[GradeRecord],
-    settings: Questions,
-    seed: int,
-) -> Measured:
+def _measure(graded: Graded[ChoiceRecord], scoring: MMSAPScoring) -> Measured:
     """Every measure per subset, subtask and in total: mean and deviation over permutations, interval over questions."""
+    questions, grades = graded.questions, graded.grades
     key = _Key(
         np.array([-1 if question.answer is None else int(question.answer) for question in questions]),
         np.array([-1 if question.refusal is None else question.refusal for question in questions]),
@@ -54,39 +62,34 @@ def measure(
     )
     variants = 1 + max(grade.variant for grade in grades)
     counted, uncounted = (_choices(questions, grades, variants, counts) for counts in (True, False))
-    choices = counted if settings.count_free_refusals else uncounted
+    choices = counted if scoring.count_free_refusals else uncounted
     overall = _over(choices, key)
     if overall is None:
         raise CoverageError(
-            "every answer is a refusal in free text; set questions.count_free_refusals in params.yaml to count these "
-            "as choosing the refusal"
+            "every answer is a refusal in free text; set mm_sap.count_free_refusals in params.yaml to count these as "
+            "choosing the refusal"
         )
     metrics = _percent(overall)
     for name, which in (("with", counted), ("without", uncounted)):
         if (measured := _over(which, key)) is not None:
             metrics[f"score_{name}_free_refusals"] = _percent(measured)["score"]
     metrics["free_refusals"] = PERCENT * sum(g.outcome is Outcome.REFUSED for g in grades) / len(grades)
-    groups = {
-        "subset": _grouped(choices, key, key.subset),
-        "subtask": _grouped(choices, key, key.subtask),
-    }
-    for name, values in groups["subset"].items():
-        metrics |= {f"{name}/{measure}": value for measure, value in values.items()}
-    metrics |= _intervals(choices, key, settings, seed)
-    read = int((choices >= 0).sum())
+    metrics |= _intervals(choices, key, scoring)
+    groups = {"subset": _grouped(choices, key, key.subset), "subtask": _grouped(choices, key, key.subtask)}
+    if positions := _positions(questions, graded.answers, grades):
+        groups["position"] = positions
     return Measured(
         metrics,
         groups,
-        _positions(questions, answers, grades),
-        read,
+        int((choices >= 0).sum()),
         choices.size,
         {measure: "no question of its kind" for measure in MEASURES if measure not in metrics},
-        list(_rows(questions, choices, key, grades)),
+        list(_rows(graded, choices, key)),
     )
 
 
 def _choices(
-    questions: Sequence[QuestionEntry], grades: Sequence[GradeRecord], variants: int, count_refusals: bool
+    questions: Sequence[QuestionEntry], grades: Sequence[ChoiceRecord], variants: int, count_refusals: bool
 ) -> NDArray[np.int64]:
     """Variants × questions: the chosen option's id, −1 where nothing could be read."""
     place = {question.id: index for index, question in enumerate(questions)}
@@ -124,11 +127,11 @@ def _percent(over: OverPermutations) -> dict[str, float]:
         if values is not None:
             found[name] = PERCENT * values.mean
             if values.std is not None:
-                found[f"{name}_std"] = PERCENT * values.std
+                found[name + STD] = PERCENT * values.std
     return found
 
 
-def _intervals(choices: NDArray[np.int64], key: _Key, settings: Questions, seed: int) -> dict[str, float]:
+def _intervals(choices: NDArray[np.int64], key: _Key, scoring: MMSAPScoring) -> dict[str, float]:
     """Of each measure over questions, all permutations of a question being asked about one image."""
     per_variant: list[Ratios] = [ratios(row, key.correct, key.refusal, key.subset) for row in choices]
     found: dict[str, float] = {}
@@ -141,23 +144,25 @@ def _intervals(choices: NDArray[np.int64], key: _Key, settings: Questions, seed:
             numerator,
             denominator,
             key.images,
-            resamples=settings.bootstrap.resamples,
-            confidence=settings.bootstrap.confidence,
-            seed=seed,
+            resamples=scoring.bootstrap.resamples,
+            confidence=scoring.bootstrap.confidence,
+            seed=scoring.seed,
         )
-        found |= {f"{name}_low": PERCENT * interval.low, f"{name}_high": PERCENT * interval.high}
+        found |= {name + LOW: PERCENT * interval.low, name + HIGH: PERCENT * interval.high}
     return found
 
 
 def _positions(
-    questions: Sequence[QuestionEntry], answers: Sequence[AnswerRecord], grades: Sequence[GradeRecord]
-) -> list[dict[str, float]]:
+    questions: Sequence[QuestionEntry], answers: Sequence[AnswerRecord], grades: Sequence[ChoiceRecord]
+) -> dict[str, dict[str, float]]:
+    """Letter → how often it was chosen, and how often the refusal and the right option stood there, in percent of the
+    answers read; nothing where no letter could be read."""
     by_id = {question.id: question for question in questions}
     chosen = {(grade.question, grade.variant): grade.choice for grade in grades}
     rows = [answer for answer in answers if len(answer.order) == len(answers[0].order)]
     letters = [-1 if (c := chosen[a.question, a.variant]) is None else a.order.index(c) for a in rows]
     if all(letter < 0 for letter in letters):
-        return []
+        return {}
     key = [by_id[answer.question] for answer in rows]
     bias = position_bias(
         np.array(letters),
@@ -165,26 +170,25 @@ def _positions(
         np.array([-1 if question.answer is None else int(question.answer) for question in key]),
         np.array([question.refusal for question in key]),
     )
-    return [
-        {"position": float(number), "chosen": PERCENT * share.chosen, "refusal": PERCENT * share.refusal}
+    return {
+        share.letter: {"chosen": PERCENT * share.chosen, "refusal": PERCENT * share.refusal}
         | ({} if share.correct is None else {"correct": PERCENT * share.correct})
-        for number, share in enumerate(bias.letters)
-    ]
+        for share in bias.letters
+    }
 
 
-def _rows(
-    questions: Sequence[QuestionEntry],
-    choices: NDArray[np.int64],
-    key: _Key,
-    grades: Sequence[GradeRecord],
-) -> Iterator[QuestionOutcome]:
+def _rows(graded: Graded[ChoiceRecord], choices: NDArray[np.int64], key: _Key) -> Iterator[Row]:
     """Whether each permutation's choice was accepted."""
-    found = by_question(grades)
+    by_question = graded.by_question
     accepted = [ratios(row, key.correct, key.refusal, key.subset).score.numerator for row in choices]
-    for index, question in enumerate(questions):
-        yield QuestionOutcome(
-            question=question.id,
-            group={"subset": question.subset or "", "subtask": question.subtask or ""},
-            values=[float(accepted[v][index]) if choices[v, index] >= 0 else None for v in range(len(choices))],
-            outcomes=[grade.outcome for grade in found[question.id]],
+    for index, question in enumerate(graded.questions):
+        outcomes = [grade.outcome for grade in by_question[question.id]]
+        worth = [float(accepted[v][index]) if choices[v, index] >= 0 else None for v in range(len(choices))]
+        yield Row(
+            unit=question.id,
+            group="all",
+            cluster=question.image_sha256,
+            outcome=joint_outcome(outcomes),
+            values={"score": worth},
+            extra={"subset": question.subset or "", "subtask": question.subtask or "", "outcomes": outcomes},
         )
