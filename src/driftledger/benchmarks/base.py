@@ -95,6 +95,16 @@ class Metric:
     steps: int = 1
     """Of a ratio, values are whole multiples of 1 / ``steps``."""
 
+    @property
+    def function(self) -> str:
+        """The function that computes it, as a dotted name."""
+        return f"driftledger.metrics.{self.source.partition(';')[0]}"
+
+    @property
+    def published(self) -> str:
+        """Where it is published; empty where nobody but us has it."""
+        return self.source.partition(";")[2].strip()
+
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         parts = re.split(r"(\{\w+\})", self.key)

@@ -78,7 +78,7 @@ def ask(collecting: "Collecting[T]", store: "CallStore") -> T:
     """Ask everything that is not stored yet, show how far it is, and say what it has cost."""
     from driftledger.collect.spending import say_spent
 
-    with Progress(collecting.title, total=collecting.calls) as progress:
+    with Progress(collecting.title, total=collecting.calls) if collecting.calls else nullcontext() as progress:
         collected = collecting.run(partial(_made, store, progress))
     for component in collecting.components:
         say_spent(component, store)

@@ -17,9 +17,6 @@ from driftledger.ledger.audit.targets import ImageTarget, MetricTarget, Target
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence
 
-METRICS = "driftledger.metrics"
-"""Where the functions of the tables of metrics are."""
-
 _RECORDED = {"packages.txt": "packages", "dirty.patch": "dirty patch"}
 """What a run in MLflow carries beside its evidence."""
 
@@ -80,7 +77,9 @@ def _number_tree(target: MetricTarget) -> Tree:
     tree = Tree(line(f"{number.name} = {number.value!r}, {_of(target.run, target.in_run)}"))
     if metric is not None:
         computed = add(tree, "computed", number.formula or metric.formula)
-        add(computed, "function", f"{METRICS}.{metric.source}")
+        add(computed, "function", metric.function)
+        if metric.published:
+            add(computed, "published", metric.published)
         add(computed, "settings", canonical_json(lineage.score.inputs.settings))
         add(computed, "of", f"{lineage.score.scored} of {lineage.score.total}")
     add(tree, "values behind it", lineage.rows_file.path)
@@ -100,7 +99,12 @@ def _number_json(target: MetricTarget) -> dict[str, Any]:
         "value": number.value,
         "computed": None
         if metric is None
-        else {"how": number.formula, "function": f"{METRICS}.{metric.source}", "from": sorted(needs)},
+        else {
+            "how": number.formula,
+            "function": metric.function,
+            "published": metric.published,
+            "from": sorted(needs),
+        },
         "settings": lineage.score.inputs.settings,
         "values": lineage.rows_file.path,
         "score_file": lineage.score_file.model_dump(mode="json"),
