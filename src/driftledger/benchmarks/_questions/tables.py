@@ -4,25 +4,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from driftledger.benchmarks.base import Block, Table
 from driftledger.benchmarks.score import STD, Score
-from driftledger.metrics.ranks import competition_ranks
-
-NOTHING = "–"
+from driftledger.benchmarks.tables import NOTHING, best_first, cell, ranks_of
 
 
-def best_first(block: Block, headline: str) -> list[Score]:
-    """The scores of a block from the highest to the lowest; equal ones by the model's name."""
-    return sorted(block.scores, key=lambda score: (-score.metrics[headline], score.model))
+def ordered(block: Block, headline: str) -> list[Score]:
+    """The scores of a block, the best first."""
+    by_model = {score.model: score for score in block.scores}
+    return [
+        by_model[name] for name in best_first({name: each.metrics.get(headline) for name, each in by_model.items()})
+    ]
 
 
 def ranked_table(title: str, scores: Sequence[Score], headline: str, columns: Mapping[str, str]) -> Table:
-    """A row per model and its rank.
+    """A row per model, and its rank by the headline.
 
     Args:
         columns: head → the number's name as in :meth:`~driftledger.benchmarks.score.Score.numbers`.
     """
-    ranks = competition_ranks([score.metrics[headline] for score in scores], higher_is_better=True)
+    ranks = ranks_of([score.metrics.get(headline) for score in scores])
     rows = [
-        [score.model, *_cells(score, columns.values()), str(rank)] for score, rank in zip(scores, ranks, strict=True)
+        [score.model, *_cells(score, columns.values()), cell(rank, digits=0)]
+        for score, rank in zip(scores, ranks, strict=True)
     ]
     return Table(title, ["", *columns, "rank"], rows)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from driftledger.benchmarks._questions.tables import best_first, ranked_table
+from driftledger.benchmarks._questions.tables import ordered, ranked_table
 from driftledger.benchmarks.base import Block, Table
 from driftledger.benchmarks.score import Score
 
@@ -26,7 +26,7 @@ _ANSWERS = {
 
 def tables(block: Block) -> Iterator[Table]:
     """A row per model, the best first."""
-    scores = best_first(block, "score")
+    scores = ordered(block, "score")
     yield ranked_table("self-awareness score, as in the paper's Table 1", scores, "score", _SCORES)
     yield ranked_table("answer rate and answer accuracy, as in Table 2", scores, "score", _ANSWERS)
     yield from _positions(scores)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from driftledger.benchmarks._questions.tables import best_first, ranked_table
+from driftledger.benchmarks._questions.tables import ordered, ranked_table
 from driftledger.benchmarks.base import Block, Table
 from driftledger.benchmarks.mm_vet.questions import CAPABILITIES
 
@@ -10,5 +10,5 @@ from driftledger.benchmarks.mm_vet.questions import CAPABILITIES
 def tables(block: Block) -> Iterator[Table]:
     """A row per model, the best first."""
     columns = {name: f"capability/{name}/grade" for name in CAPABILITIES} | {"total": "total"}
-    scores = best_first(block, "total")
+    scores = ordered(block, "total")
     yield ranked_table("grade by capability, as in the paper's Table 2", scores, "total", columns)
