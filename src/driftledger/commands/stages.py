@@ -78,11 +78,17 @@ def ask(collecting: "Collecting[T]", store: "CallStore") -> T:
     """Ask everything that is not stored yet, show how far it is, and say what it has cost."""
     from driftledger.collect.spending import say_spent
 
-    with Progress(collecting.title, total=collecting.calls) if collecting.calls else nullcontext() as progress:
+    if not collecting.calls:
+        return collecting.run(_none_made)
+    with Progress(collecting.title, total=collecting.calls) as progress:
         collected = collecting.run(partial(_made, store, progress))
     for component in collecting.components:
         say_spent(component, store)
     return collected
+
+
+def _none_made(planned: "Sequence[Planned[R]]") -> list[R]:
+    raise ValueError(f"a stage that only reads asks for {len(planned)} protocols")
 
 
 def _made(store: "CallStore", progress: Progress, planned: "Sequence[Planned[R]]") -> list[R]:

@@ -188,7 +188,7 @@ def test_a_second_question_reads_no_score_and_no_lock_again(changed: Told, monke
 @pytest.mark.parametrize("damage", [b"", b"not a database at all", b"SQLite format 3\0" + b"x" * 4096])
 def test_the_cache_is_disposable(changed: Told, damage: bytes) -> None:
     first = ask(changed.audited, generator="brush")
-    cache = changed.audited.layout.state / "audit.db"
+    cache = changed.audited.root / ".driftledger" / "audit.db"
     assert cache.is_file()
     cache.write_bytes(damage)
     assert ask(changed.audited, generator="brush") == first

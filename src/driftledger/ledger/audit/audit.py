@@ -57,13 +57,6 @@ def as_json(target: Target, sources: Sources) -> str:
     return inert_json(_number_json(target) | more)
 
 
-def as_text(evidence: Evidence) -> str:
-    """A run's tree, going by its evidence alone."""
-    tree = _run_tree(evidence)
-    _add_state(tree, evidence.code)
-    return rendered(tree)
-
-
 def _run_tree(evidence: Evidence) -> Tree:
     tree = Tree(line(f"{evidence.name}, fingerprint {evidence.fingerprint}"))
     for lineage in evidence.lineages:
