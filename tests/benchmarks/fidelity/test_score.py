@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from driftledger.benchmarks.description_records import FidelityScore, Redrawn
+from driftledger.benchmarks.fidelity.redraw import redraw_protocol, to_redraw
+from driftledger.benchmarks.genception.records import ChainCard, ChainRecord
 from PIL import Image
 from skimage.metrics import structural_similarity
 
-from driftledger.benchmarks.description_records import FidelityScore, Redrawn
 from driftledger.benchmarks.fidelity.ratings import Rating
-from driftledger.benchmarks.fidelity.redraw import redraw_protocol, to_redraw
 from driftledger.benchmarks.fidelity.score import score
-from driftledger.benchmarks.genception.records import ChainCard, ChainRecord
 from driftledger.benchmarks.settings import Bootstrap, Description, Fidelity
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard

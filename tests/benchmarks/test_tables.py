@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.core.registry import PROVIDERS, provider_class
 from driftledger.benchmarks.tables import best_first, is_frechet, ranks_of
+from driftledger.core.registry import PROVIDERS, provider_class
 
 VALUES = st.lists(st.none() | st.floats(-100, 100), max_size=8)
 

@@ -2,12 +2,12 @@ import io
 from pathlib import Path
 
 import pytest
+from driftledger.benchmarks.description_records import Redrawn
+from driftledger.reports.contact_sheet import LINE, MARGIN, TILE, redraws_sheet
 from PIL import Image
 
-from driftledger.benchmarks.description_records import Redrawn
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
-from driftledger.reports.contact_sheet import LINE, MARGIN, TILE, redraws_sheet
 from tests.support.ledgers import write_image
 
 ORIGINAL, REDRAWN, BLANK = (250, 0, 0), (0, 0, 250), (255, 255, 255)

@@ -1,11 +1,11 @@
 import csv
 import io
 
+from driftledger.benchmarks.description_records import FidelityScore
+from driftledger.reports.fidelity import fidelity_rows, fidelity_tables
 from markdown_it import MarkdownIt
 
-from driftledger.benchmarks.description_records import FidelityScore
 from driftledger.core.escaping import csv_text
-from driftledger.reports.fidelity import fidelity_rows, fidelity_tables
 from tests.reports.description_scores import fidelity_score
 from tests.reports.test_trac_tables import COLUMNS, HOSTILE
 

@@ -3,11 +3,11 @@ import io
 import random
 
 import pytest
+from driftledger.benchmarks.description_records import DemonstrationsCard, TracScore
+from driftledger.reports.trac import MOST, trac_rows, trac_tables
 from markdown_it import MarkdownIt
 
-from driftledger.benchmarks.description_records import DemonstrationsCard, TracScore
 from driftledger.core.escaping import csv_text
-from driftledger.reports.trac import MOST, trac_rows, trac_tables
 from tests.reports.description_scores import condition, confused, trac_score
 from tests.support.ledgers import component
 
