@@ -19,7 +19,14 @@ SPECIFICATIONS = (
     *("benchmarks.base", "benchmarks.registry", "benchmarks.selection", "benchmarks.score"),
     *("benchmarks.settings", "benchmarks.records", "benchmarks.description_records"),
     *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records", "benchmarks.*.questions"),
-    *("benchmarks.*.tables", "benchmarks.*.artifacts"),
+    *(
+        "benchmarks.descriptions",
+        "benchmarks.tables",
+        "benchmarks.costs",
+        "benchmarks.*.tables",
+        "benchmarks.*.artifacts",
+    ),
+    *("benchmarks._chains.costs", "benchmarks._chains.contact_sheet"),
 )
 """What a benchmark is, without what runs it."""
 

@@ -39,66 +39,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return Project(root)
 
 
-def fresh(project: Project) -> Project:
-    return Project(project.root)
-
-
-def rows(project: Project) -> list[dict[str, str]]:
-    text = (project.root / "human" / "sheet.csv").read_text(encoding="utf-8-sig")
-    found = csv.DictReader(io.StringIO(text, newline=""))
-    return [{name: cell.removeprefix("'") for name, cell in row.items()} for row in found]  # as a spreadsheet shows it
-
-
-def fill_in(project: Project, texts: dict[tuple[str, str], str]) -> None:
-    filled = [row | {"text": texts.get((row["sample"], row["t"]), row["text"])} for row in rows(project)]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(filled[0]))
-    writer.writeheader()
-    writer.writerows(filled)
-    (project.root / "human" / "sheet.csv").write_text(out.getvalue(), encoding="utf-8")
-
-
-def test_people_describe_what_was_drawn_from_what_they_wrote(project: Project) -> None:
-    with pytest.raises(StoreError, match="dataset my_images is not built yet; run 'dvc repro dataset@my_images'"):
-        questions.human_sheet(project, "my_images", "anna")
-    stages.dataset(project, "my_images")
-    with pytest.raises(ConfigError, match="is missing; write it with: driftledger human sheet"):
-        stages.chain(project, "my_images", "anna", "size")
-    assert "3 images to describe, 0 described" in questions.human_sheet(project, "my_images", "anna")
-    fill_in(project, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)})
-
-    with pytest.raises(CoverageError, match=r"nothing is written for sample '0', t=2"):
-        stages.chain(fresh(project), "my_images", "anna", "size")
-    said = questions.human_sheet(fresh(project), "my_images", "anna")
-    assert said.endswith("sheet.csv: 3 images to describe, 3 described")
-    assert sorted((row["sample"], row["t"]) for row in rows(project) if not row["text"]) == [
-        (str(number), "2") for number in range(3)
-    ]
-    fill_in(project, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)})
-    stages.chain(fresh(project), "my_images", "anna", "size")
-    records = read_jsonl(project.layout.chain("my_images", "anna", "size") / "records.jsonl", ChainRecord)
-    assert [record.description for record in records] == ["20x30", "21x30", "30x30", "31x30", "40x30", "41x30"]
-    assert questions.human_sheet(fresh(project), "my_images", "anna").endswith("0 images to describe, 6 described")
-
-
-def test_descriptions_that_wait_to_be_drawn_are_counted(project: Project) -> None:
-    stages.dataset(project, "my_images")
-    questions.human_sheet(project, "my_images", "anna")
-    fill_in(project, {("0", "1"): "20x30"})
-    said = questions.human_sheet(fresh(project), "my_images", "anna")
-    assert said.endswith("2 images to describe, 1 described; 1 described ones wait to be drawn: run 'dvc repro'")
-
-
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [("blind", "models.blind in params.yaml is not of provider human"), ("typed", "let it be a folder for a sheet")],
-)
-def test_a_sheet_is_for_people_and_in_a_folder(project: Project, model: str, said: str) -> None:
-    stages.dataset(project, "my_images")
-    with pytest.raises(ConfigError, match=said):
-        questions.human_sheet(project, "my_images", model)
-
-
 def select(project: Project, **run: Any) -> Project:
     path = project.root / "params.yaml"
     params = yaml.safe_load(path.read_text(encoding="utf-8"))

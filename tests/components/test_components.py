@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from driftledger.components.base import Component, Encoder
 from driftledger.core import images
 from driftledger.core.canonical import sha256_of
+from driftledger.core.code_digest import code_digest
 from driftledger.demo.encoders.layout import Layout
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.regions import Regions
@@ -74,7 +75,11 @@ def test_a_fingerprint_is_the_hash_of_the_spec_as_json() -> None:
         "provider": "painter",
         "version": "1",
         "settings": {"batch_size": 16, "longest_side": 64},
-        "identity": {"encoding": images.ENCODING, "pillow": metadata.version("pillow")},
+        "identity": {
+            "encoding": images.ENCODING,
+            "pillow": metadata.version("pillow"),
+            "code": code_digest("driftledger.demo.generators.painter"),
+        },
     }
     assert painter.fingerprint == sha256_of(json.loads(json.dumps(painter.spec)))
     assert len(painter.fingerprint) == 64

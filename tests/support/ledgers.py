@@ -11,8 +11,8 @@ from PIL import Image
 from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Stage
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import LOCK, benchmark, benchmark_names, lock_files
-from driftledger.benchmarks.runner import Scored
 from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Row, Score
+from driftledger.benchmarks.scoring import Scored
 from driftledger.benchmarks.selection import Selected
 from driftledger.benchmarks.writing import write_score
 from driftledger.components.card import ComponentCard

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Caller, RecordedCall, Runner, Scored, ToScore
+from driftledger.benchmarks.runner import Caller, RecordedCall, Runner
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import DatasetCard, read_samples

@@ -1,8 +1,8 @@
 """From descriptions to their mean number of words."""
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Scored, ToScore
 from driftledger.benchmarks.score import Inputs, Row, Score
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl

@@ -6,23 +6,21 @@ benchmark goes. It imports components, and is imported when it is used.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
-from pydantic import BaseModel
-
-from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
-from driftledger.benchmarks.score import Row, Score
-from driftledger.collect.feature_store import FeatureStore
-from driftledger.collect.plan import Uncounted
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.collect.steps import Call, Steps
 from driftledger.components.base import Component, Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.types import Conversation, ImageFile
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.base import Benchmark
+    from driftledger.collect.feature_store import FeatureStore
+    from driftledger.collect.plan import Uncounted
     from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
 
@@ -82,37 +80,12 @@ class Collecting(ABC, Generic[T]):
     def write(self, folder: Path, collected: T) -> CollectedCard:
         """Write ``records.jsonl``, and what belongs to it, into ``folder``; the driver adds the card."""
 
-    def uncounted(self) -> Sequence[Uncounted]:
+    def uncounted(self) -> "Sequence[Uncounted]":
         """What would be asked at most, where calls are only counted and an earlier stage is not complete."""
         return ()
 
-    def show(self, collected: T, encoder: Encoder, features: FeatureStore) -> None:  # most have no images
+    def show(self, collected: T, encoder: Encoder, features: "FeatureStore") -> None:  # most have no images
         """Show an image encoder what the scoring stage will, batch by batch, so that it need not be loaded there."""
-
-
-@dataclass(frozen=True)
-class ToScore:
-    """What a score is computed from."""
-
-    keys: Mapping[str, str]
-    folders: Mapping[str, Path]
-    """Stage → the folder that it wrote, the data's and every collect stage's."""
-    scoring: BaseModel
-    """Of the benchmark's own ``scoring`` model."""
-    min_coverage: float
-    """Below which a :class:`~driftledger.core.errors.CoverageError` is raised; 0 where a score is only made again."""
-    encoder: Encoder | None = None
-    """Of the role ``encoder`` or ``text_encoder``, where the benchmark has one."""
-    beside: Mapping[str, Path] = field(default_factory=dict)
-    """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings give."""
-    features: FeatureStore | None = None
-
-
-class Scored(NamedTuple):
-    """A score and its rows."""
-
-    score: Score
-    rows: list[Row]
 
 
 class RecordedCall(NamedTuple):
@@ -152,7 +125,7 @@ class Reread(NamedTuple):
 class Runner(ABC):
     """Runs one benchmark."""
 
-    def __init__(self, spec: Benchmark) -> None:
+    def __init__(self, spec: "Benchmark") -> None:
         self.spec = spec
 
     @abstractmethod

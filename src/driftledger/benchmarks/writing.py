@@ -5,8 +5,9 @@ from typing import Any, TypeVar
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.records import CARD
-from driftledger.benchmarks.runner import Collecting, Scored
+from driftledger.benchmarks.runner import Collecting
 from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Score
+from driftledger.benchmarks.scoring import Scored
 from driftledger.core.files import new_folder, write_json, write_jsonl
 
 T = TypeVar("T")

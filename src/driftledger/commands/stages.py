@@ -4,6 +4,7 @@ Each takes names, as ``dvc.yaml`` passes them, and a project that finds everythi
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -15,7 +16,8 @@ from driftledger.core.progress import Progress
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.runner import Collecting, Failures, Planned, ToScore
+    from driftledger.benchmarks.runner import Collecting, Failures, Planned
+    from driftledger.benchmarks.scoring import ToScore
     from driftledger.collect.call_store import CallStore
 
 R = TypeVar("R")
@@ -125,7 +127,7 @@ def _score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> None:
 
 def to_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> "ToScore":
     """What a score of the project is computed from; errors as in :meth:`Project.encoder`."""
-    from driftledger.benchmarks.runner import ToScore
+    from driftledger.benchmarks.scoring import ToScore
 
     name = keys.get("encoder") or keys.get("text_encoder")
     return ToScore(

@@ -10,6 +10,7 @@ from PIL import Image
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
+from driftledger.core.code_digest import code_digest
 from driftledger.core.strict import Strict
 from driftledger.core.types import Conversation, Float32, Generated, Reading, Reply
 
@@ -32,6 +33,11 @@ class Component(Strict, ABC):
     kind: ClassVar[Kind]
     provider: ClassVar[str]
     version: ClassVar[str]
+
+    code_is_identity: ClassVar[bool] = True
+    """Whether its code is part of the fingerprint: it is, unless the code is an adapter to what has an identity of its
+    own (weights, a service, what people wrote). Then ``version`` stands for the code, and a refactoring repeats no
+    call."""
 
     batch_size: int = Field(default=16, ge=1, le=4096)
     """How many calls are handed over at once; part of the identity, since in reduced precision the
@@ -59,13 +65,24 @@ class Component(Strict, ABC):
         return {name for name, field in cls.model_fields.items() if _OPERATIONAL in field.metadata}
 
     @cached_property
+    def code_digest(self) -> str:
+        """Of the code of its class and of the components that it inherits from, in other distributions too.
+
+        Raises:
+            ConfigError: the class is written in no file.
+        """
+        classes = [each for each in type(self).__mro__ if issubclass(each, Component)]
+        return code_digest(*(each.__module__ for each in classes if each.__module__ != __name__))
+
+    @cached_property
     def spec(self) -> dict[str, Any]:
         """Everything that can change the output: provider, version, settings and resolved identity."""
+        code = {"code": self.code_digest} if self.code_is_identity else {}
         return {
             "provider": self.provider,
             "version": self.version,
             "settings": self.model_dump(mode="json", exclude=self.operational()),
-            "identity": self.identity(),
+            "identity": self.identity() | code,
         }
 
     @cached_property

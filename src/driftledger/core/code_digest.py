@@ -162,8 +162,8 @@ def _place(name: str, homes: tuple[Path, ...]) -> _Place | None:
         if (package := folder / last / "__init__.py").is_file():
             return _Place(package, (package.parent,))
         for suffix in (*EXTENSION_SUFFIXES, ".py"):
-            if last + suffix in _names(folder):
-                return _Place(folder / (last + suffix), ())
+            if (module := folder / (last + suffix)).is_file():
+                return _Place(module, ())
     spaces = tuple(folder / last for folder in folders if (folder / last).is_dir())
     return _Place(None, spaces) if spaces else None
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, cast
 
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.registry import benchmark, runner
-from driftledger.benchmarks.runner import Collecting, Scored, ToScore
+from driftledger.benchmarks.runner import Collecting
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import Section
 from driftledger.benchmarks.writing import write_collected, write_score
 from driftledger.collect.call_store import CallStore

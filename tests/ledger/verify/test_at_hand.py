@@ -72,7 +72,8 @@ def test_another_version_of_the_code(settings: Settings) -> None:
 
 def test_another_library(settings: Settings) -> None:
     card = ComponentCard.of("tfidf", TfIdf())
-    card = card.model_copy(update={"identity": {"scikit-learn": "0.1"}, "fingerprint": "f" * 64})
+    older = card.identity | {"scikit-learn": "0.1"}
+    card = card.model_copy(update={"identity": older, "fingerprint": "f" * 64})
     said = why(card, settings, "encoders")
     assert said.startswith("encoder tfidf: its scikit-learn is '")
     assert said.endswith("' here, and was '0.1'")

@@ -7,8 +7,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Scored, ToScore
 from driftledger.benchmarks.score import Inputs, Row, Score
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.collect.served import changed_versions, count_versions, version
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few

@@ -10,7 +10,8 @@ from driftledger.benchmarks.fidelity.collect import CollectRedraws, asked_once
 from driftledger.benchmarks.fidelity.encode import to_redraw
 from driftledger.benchmarks.fidelity.score import score
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
-from driftledger.benchmarks.runner import Caller, Runner, Scored, ToScore
+from driftledger.benchmarks.runner import Caller, Runner
+from driftledger.benchmarks.scoring import Scored, ToScore
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage

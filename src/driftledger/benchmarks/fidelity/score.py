@@ -13,8 +13,8 @@ from driftledger.benchmarks.fidelity.encode import Described, Encoded, Redrawing
 from driftledger.benchmarks.fidelity.ratings import Rated, mean_ratings, read_ratings
 from driftledger.benchmarks.fidelity.settings import FidelityScoring
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Scored, ToScore
 from driftledger.benchmarks.score import Inputs, Row, Score
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file

@@ -9,7 +9,8 @@ from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import Asked
 from driftledger.benchmarks.genception.score import score
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
-from driftledger.benchmarks.runner import Caller, Runner, Scored, ToScore
+from driftledger.benchmarks.runner import Caller, Runner
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.components.base import Generator, Model
 
 if TYPE_CHECKING:

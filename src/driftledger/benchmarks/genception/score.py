@@ -12,8 +12,8 @@ from driftledger.benchmarks.genception.features import measure
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.genception.summary import Summary, means_of
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Scored, ToScore
 from driftledger.benchmarks.score import Inputs, Point, Row, Score
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few

@@ -13,7 +13,7 @@ from driftledger.benchmarks.mm_sap.records import ChoiceRecord
 from driftledger.benchmarks.mm_sap.score import score
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring, MMSAPSettings
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.runner import Scored, ToScore
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.core.files import read_jsonl
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 

@@ -10,8 +10,8 @@ from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.scoring import PERCENT, Graded, Measured, assemble, joint_outcome, read_graded
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
-from driftledger.benchmarks.runner import Scored, ToScore
 from driftledger.benchmarks.score import HIGH, LOW, STD, Row
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry

@@ -14,7 +14,8 @@ from driftledger.benchmarks.mm_vet.records import JudgedRecord
 from driftledger.benchmarks.mm_vet.score import score
 from driftledger.benchmarks.mm_vet.settings import MMVetScoring, MMVetSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Caller, RecordedCall, Scored, ToScore
+from driftledger.benchmarks.runner import Caller, RecordedCall
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome

@@ -8,8 +8,8 @@ from driftledger.benchmarks._questions.scoring import GRADE, Graded, Measured, a
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
 from driftledger.benchmarks.mm_vet.records import CALIBRATION, Calibration, JudgedRecord
 from driftledger.benchmarks.mm_vet.settings import MMVetScoring
-from driftledger.benchmarks.runner import Scored, ToScore
 from driftledger.benchmarks.score import HIGH, LOW, STD, Row
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.collect.served import version
 from driftledger.core.files import read_jsonl
 from driftledger.data.question_sets.files import QuestionEntry

@@ -13,7 +13,7 @@ from driftledger.benchmarks.mme.records import YesNoRecord
 from driftledger.benchmarks.mme.score import score
 from driftledger.benchmarks.mme.settings import MMESettings
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.runner import Scored, ToScore
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.core.files import read_jsonl
 from driftledger.data.question_sets.files import QuestionEntry
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from driftledger.benchmarks._questions.scoring import PERCENT, Graded, Measured, assemble, joint_outcome, read_graded
 from driftledger.benchmarks.mme.records import YesNoRecord
-from driftledger.benchmarks.runner import Scored, ToScore
 from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.metrics.exact import exact_mean

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Caller, RecordedCall, Runner, Scored, ToScore
+from driftledger.benchmarks.runner import Caller, RecordedCall, Runner
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribeProtocol, Shown, check_splits
 from driftledger.benchmarks.trac.examples import Examples
 from driftledger.benchmarks.trac.records import DescriptionRecord

@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Scored, ToScore
 from driftledger.benchmarks.score import Inputs, Point, Row, Score
+from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.trac.records import DescriptionRecord, condition_name
 from driftledger.benchmarks.trac.retrieval import PERCENT, Retrieval, accuracies, by_class, metrics_of, retrieve
 from driftledger.benchmarks.trac.settings import TracProtocol, TracScoring

@@ -28,6 +28,7 @@ class CheckpointComponent(Component):
     A provider says in ``libraries`` which distributions shape its output, and loads in :meth:`load`.
     """
 
+    code_is_identity: ClassVar[bool] = False
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""

@@ -37,6 +37,7 @@ class Human(Model):
 
     provider: ClassVar[str] = "human"
     version: ClassVar[str] = "1"
+    code_is_identity: ClassVar[bool] = False  # what people wrote is the answer; the code looks it up
 
     path: Operational[Path]
     """A CSV file, or the folder that ``driftledger human sheet`` writes; what is written there is in the identity."""

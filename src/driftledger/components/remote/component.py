@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Literal, TypeAlias, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model, Operational
 from driftledger.components.remote.budget import Meter
@@ -23,6 +23,8 @@ OneImage: TypeAlias = Callable[[str, int], Awaitable[Generated]]
 
 class RemoteComponent(Component):
     """What a model and a generator behind a service have in common."""
+
+    code_is_identity: ClassVar[bool] = False
 
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()

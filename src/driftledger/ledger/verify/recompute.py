@@ -7,8 +7,8 @@ from typing import NamedTuple
 from driftledger.benchmarks.base import Input, Stage
 from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import ToScore
 from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Encoder
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.canonical import sha256_file

@@ -12,11 +12,10 @@ COLLECT = """
 import resource, sys
 from pathlib import Path
 from PIL import Image
-from driftledger.benchmarks.genception.chain import ChainProtocol, collect, write_chains
-from driftledger.collect.call_store import CallStore
+from driftledger.benchmarks.writing import write_collected
 from driftledger.core.canonical import sha256_file
-from driftledger.data.records import DatasetCard
 from driftledger.core.types import ImageFile, Sample
+from tests.support.chains import chains, collected
 from tests.support.fakes import EchoModel, SizeGenerator
 
 folder, count = Path(sys.argv[1]), int(sys.argv[2])
@@ -25,12 +24,8 @@ for number in range(count):
     path = folder / f"{number}.png"
     Image.new("RGB", (900, 700), (number % 256, 0, 0)).save(path)
     samples.append(Sample(str(number), ImageFile(path, sha256_file(path))))
-card = DatasetCard(name="d", provider="x", settings={}, source={}, samples=count, categories={}, groups={}, digest="d")
-protocol = ChainProtocol(card, EchoModel(batch_size=4), SizeGenerator(batch_size=4), 2, "p", "draw {description}", 1)
-with CallStore(folder / "store") as store:
-    chains = collect(protocol, samples, store, "test")
-(folder / "out").mkdir()
-write_chains(folder / "out", protocol, ("m", "g"), chains)
+collecting = chains(samples, EchoModel(batch_size=4), SizeGenerator(batch_size=4), 2, "draw {description}")
+write_collected(folder / "out", collecting, collected(collecting, folder / "store"))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 

@@ -1,30 +1,22 @@
-import json
-import shutil
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import yaml
 
-from driftledger.benchmarks.genception.chain import ChainProtocol, Iteration, check_failures, collect, write_chains
-from driftledger.benchmarks.genception.records import ChainCard, ChainRecord
+from driftledger.benchmarks._chains.collect import Iteration
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call_result import Result
-from driftledger.collect.call_store import CallStore
-from driftledger.commands import stages
+from driftledger.commands.stages import refuse_failures
 from driftledger.core.canonical import sha256_file
-from driftledger.core.errors import CoverageError, StoreError
+from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.core.registry import PROVIDERS
 from driftledger.core.seeds import derive_seed
 from driftledger.core.types import ImageFile, Outcome, Reading, Sample
-from driftledger.data.records import DatasetCard
-from driftledger.project.project import Project
-from tests.conftest import REPOSITORY, draw
+from tests.conftest import draw
+from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
-
-CARD = DatasetCard(
-    name="d", provider="image_folder", settings={}, source={}, samples=3, categories={}, groups={}, digest="x"
-)
 
 
 @pytest.fixture
@@ -34,13 +26,9 @@ def samples(tmp_path: Path) -> list[Sample]:
 
 
 def run(samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator) -> list[ChainRecord]:
-    protocol = ChainProtocol(CARD, model, generator, 3, "Describe.", "Draw: {description}", 7)
-    with CallStore(folder / "store") as store:
-        chains = collect(protocol, samples, store, "test")
-    out = folder / "chain"
-    out.mkdir()
-    write_chains(out, protocol, ("echo", "size"), chains)
-    return read_jsonl(out / "records.jsonl", ChainRecord)
+    collecting = chains(samples, model, generator)
+    write_collected(folder / "chain", collecting, collected(collecting, folder / "store"))
+    return read_jsonl(folder / "chain" / RECORDS, ChainRecord)
 
 
 def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_path: Path) -> None:
@@ -61,10 +49,15 @@ def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_
 
 def test_the_card_says_what_the_records_stand_on(samples: list[Sample], tmp_path: Path) -> None:
     run(samples, tmp_path, EchoModel(), SizeGenerator())
-    card = read_json(tmp_path / "chain" / "components.json", ChainCard)
-    assert (card.model.name, card.model.fingerprint) == ("echo", EchoModel().fingerprint)
-    assert (card.generator.name, card.generator.fingerprint) == ("size", SizeGenerator().fingerprint)
-    assert (card.describe_prompt, card.iterations, card.seed) == ("Describe.", 3, 7)
+    card = read_json(tmp_path / "chain" / CARD, CollectedCard)
+    assert (card.benchmark, card.stage, card.data_digest) == ("genception", "chain", "x")
+    assert card.keys == {"dataset": "d", "model": "echo", "generator": "size"}
+    assert {role: (each.name, each.fingerprint) for role, each in card.components.items()} == {
+        "model": ("echo", EchoModel().fingerprint),
+        "generator": ("size", SizeGenerator().fingerprint),
+    }
+    asked = {"describe_prompt": "Describe.", "generate_prompt": "Draw: {description}", "max_tokens": None}
+    assert card.protocol == asked | {"iterations": 3, "seed": 7}
 
 
 def test_a_refusal_ends_its_chain_and_no_other(samples: list[Sample], tmp_path: Path) -> None:
@@ -85,46 +78,17 @@ def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples: list
     assert (end.description or "").startswith("40x30")
 
 
-def test_too_many_failed_calls_fail_the_stage_and_are_tried_again(
-    samples: list[Sample], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(PROVIDERS["models"], "echo", "tests.support.fakes:EchoModel")
-    monkeypatch.setitem(PROVIDERS["generators"], "size", "tests.support.fakes:SizeGenerator")
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
-    params["run"] |= {"datasets": ["my_images"], "genception": ["my_images"], "trac": [], "fidelity": []}
-    params["run"] |= {"models": ["echo"], "generators": ["size"]}
-    params["datasets"]["my_images"]["path"] = str(samples[0].image.path.parent)
-    params["models"]["echo"] = {"provider": "echo", "fails": 31}
-    params["generators"]["size"] = {"provider": "size"}
-    params["genception"] |= {"iterations": 2, "generate_prompt": "draw {description}"}
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    project = Project(tmp_path / "project")
-    stages.dataset(project, "my_images")
-    chain = project.layout.chain("my_images", "echo", "size")
+def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples: list[Sample], tmp_path: Path) -> None:
+    collecting = chains(samples, EchoModel(fails=31), SizeGenerator(), 2)
     for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
         SEEN.clear()
-        with pytest.raises(CoverageError, match=r"1 of 3 chains were ended by a failed call.*1 at t=2: TimeoutError"):
-            stages.chain(project, "my_images", "echo", "size")
+        failed, total, things = collecting.failures(collected(collecting, tmp_path / "store"))
+        assert (failed, total, things) == (["s1 at t=2: TimeoutError: no answer"], 3, "chains")
         assert [size for batch in SEEN for size in batch] == calls
-        assert not list(chain.parent.glob("*"))
-
-
-def test_a_component_that_changed_since_it_was_resolved_is_not_used(tmp_path: Path) -> None:
-    shutil.copy(REPOSITORY / "params.yaml", tmp_path)
-    project = Project(tmp_path)
-    stages.resolve(project)
-    assert project.generator("painter").fingerprint == project.settings.generator("painter").fingerprint
-    noted = json.loads(project.layout.resolved.read_text(encoding="utf-8"))
-    noted["generators"]["painter"] = "0" * 64
-    project.layout.resolved.write_text(json.dumps(noted), encoding="utf-8")
-    with pytest.raises(StoreError, match=r"generators\.painter has changed since it was resolved"):
-        project.generator("painter")
 
 
 def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: Path) -> None:
-    protocol = ChainProtocol(CARD, EchoModel(), SizeGenerator(), 1, "Describe.", "Draw: {description}", 7)
-    steps = protocol.run(samples[0])
+    steps = chains(samples, EchoModel(), SizeGenerator(), 1).protocol.run(samples[0])
     asked = next(steps)
     assert asked.conversation.subject == ("s0", 1)  # type: ignore[union-attr]
     steps.send(Result(Outcome.OK, text="a disc", system_fingerprint="fp_a", note="halved"))
@@ -137,19 +101,19 @@ def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: P
     assert (record.prompt_reading, record.notes) == (Reading(90, 75), ["halved"])
 
 
-def test_few_failed_calls_are_kept_as_outcomes() -> None:
+def test_few_failed_calls_are_kept_as_outcomes(samples: list[Sample]) -> None:
     def chain(outcome: Outcome) -> list[Iteration]:
         return [Iteration(ChainRecord(sample="s", t=1, outcome=outcome, parent_sha256="p", seed=1), None)]
 
     one_in_ten = [chain(Outcome.FAILED), *(chain(Outcome.REFUSED) for _ in range(9))]
-    check_failures(one_in_ten, 0.9, "genception")
-    with pytest.raises(CoverageError):
-        check_failures(one_in_ten, 0.95, "genception")
+    found = chains(samples, EchoModel(), SizeGenerator()).failures(one_in_ten)
+    refuse_failures(found, "genception", 0.9)
+    with pytest.raises(CoverageError, match=r"1 of 10 chains were ended by a failed call, and genception.min_coverage"):
+        refuse_failures(found, "genception", 0.95)
 
 
 def test_a_description_cannot_reach_into_the_prompt(samples: list[Sample], tmp_path: Path) -> None:
-    protocol = ChainProtocol(CARD, EchoModel(), SizeGenerator(), 1, "p", "{description} {0} {x}", 7)
-    steps = protocol.run(samples[0])
+    steps = chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}").protocol.run(samples[0])
     next(steps)
     draw_call = steps.send(Result(Outcome.OK, text="{description.__class__}"))
     assert draw_call.prompt == "{description.__class__} {0} {x}"  # type: ignore[union-attr]

@@ -2,22 +2,20 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks.genception.chain import ChainProtocol, collect
+from driftledger.benchmarks._chains.collect import CollectChains
 from driftledger.collect.call_store import CallStore
-from driftledger.collect.plan import Plan
+from driftledger.collect.plan import NotStoredError, Plan
+from driftledger.commands.stages import ask
 from driftledger.components.remote.limits import Limits, Prices
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import BudgetError
 from driftledger.core.types import ImageFile, Sample
-from driftledger.data.records import DatasetCard
 from driftledger.reports.plan import plan_table
 from tests.conftest import draw
+from tests.support.chains import chains
 from tests.support.fakes import SizeGenerator
 from tests.support.fakes.services import FarGenerator, FarModel
 
-CARD = DatasetCard(
-    name="d", provider="image_folder", settings={}, source={}, samples=3, categories={}, groups={}, digest="x"
-)
 PAID = Prices(input=1000.0, output=2000.0)
 """At which the fake model's call costs 0.2 at the most, and 0.1 in fact."""
 
@@ -28,16 +26,25 @@ def samples(tmp_path: Path) -> list[Sample]:
     return [Sample(f"s{number}", ImageFile(path, sha256_file(path))) for number, path in enumerate(paths)]
 
 
-def protocol(model: FarModel, generator: FarGenerator | SizeGenerator) -> ChainProtocol:
+def stage(samples: list[Sample], model: FarModel, generator: FarGenerator | SizeGenerator) -> CollectChains:
     prompt = "{description}" if isinstance(generator, FarGenerator) else "draw {description}"
-    return ChainProtocol(CARD, model, generator, 3, "Describe.", prompt, 7)
+    return chains(samples, model, generator, 3, prompt)
+
+
+def count(plan: Plan, collecting: CollectChains) -> bool:
+    """Count a stage's calls; whether all of them are stored."""
+    try:
+        collecting.run(plan.run)
+    except NotStoredError:
+        return False
+    return True
 
 
 def test_before_the_first_call_everything_is_to_make(samples: list[Sample], tmp_path: Path) -> None:
     model, generator = FarModel(prices=PAID), FarGenerator(prices=Prices(image=0.04))
     with CallStore(tmp_path / "store") as store:
         plan = Plan(store)
-        plan.add_chains(protocol(model, generator), samples)
+        assert not count(plan, stage(samples, model, generator))
     asked, drawn = plan.of(model).to_dict(), plan.of(generator).to_dict()
     assert (asked["stored"], asked["to_make"]) == (0, 15)
     assert (asked["most_input_tokens"], asked["most_output_tokens"]) == (1500, 750)
@@ -50,9 +57,9 @@ def test_a_run_that_stopped_needs_the_rest(samples: list[Sample], tmp_path: Path
     model = FarModel(prices=PAID, limits=Limits(max_calls=8))
     with CallStore(tmp_path / "store") as store:
         with pytest.raises(BudgetError):
-            collect(protocol(model, SizeGenerator()), samples, store, "test")
+            ask(stage(samples, model, SizeGenerator()), store)
         plan = Plan(store)
-        plan.add_chains(protocol(model, SizeGenerator()), samples)
+        assert not count(plan, stage(samples, model, SizeGenerator()))
     asked = plan.of(model).to_dict()
     assert (asked["stored"], asked["to_make"], asked["attempts_so_far"]) == (8, 7, 8)
     assert asked["spent"] == pytest.approx(0.8)
@@ -62,9 +69,9 @@ def test_a_run_that_stopped_needs_the_rest(samples: list[Sample], tmp_path: Path
 
 def test_after_the_run_nothing_is_to_make(samples: list[Sample], tmp_path: Path) -> None:
     with CallStore(tmp_path / "store") as store:
-        collect(protocol(FarModel(), FarGenerator()), samples, store, "test")
+        ask(stage(samples, FarModel(), FarGenerator()), store)
         plan = Plan(store)
-        plan.add_chains(protocol(FarModel(), FarGenerator()), samples)
+        assert count(plan, stage(samples, FarModel(), FarGenerator()))
     assert [(calls.stored, calls.to_make) for calls in plan.calls.values()] == [(15, 0), (15, 0)]
 
 
@@ -73,7 +80,7 @@ def test_a_call_that_two_chains_need_is_counted_once(samples: list[Sample], tmp_
     with CallStore(tmp_path / "store") as store:
         plan = Plan(store)
         for generator in (FarGenerator(), SizeGenerator()):
-            plan.add_chains(protocol(FarModel(), generator), samples)
+            assert not count(plan, stage(samples, FarModel(), generator))
     assert plan.of(FarModel()).to_make == 15 + 10
     assert plan.of(FarGenerator()).to_make == plan.of(SizeGenerator()).to_make == 15
 

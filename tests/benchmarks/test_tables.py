@@ -1,22 +1,9 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.core.registry import PROVIDERS, provider_class
-from driftledger.benchmarks.tables import best_first, is_frechet, ranks_of
+from driftledger.benchmarks.tables import best_first, groups_csv, interval, ranks_of
 
 VALUES = st.lists(st.none() | st.floats(-100, 100), max_size=8)
-
-
-@pytest.mark.parametrize("provider", sorted(PROVIDERS["encoders"]))
-def test_every_encoders_frechet_distance_is_known_by_its_name(provider: str) -> None:
-    name = getattr(provider_class("encoders", provider), "frechet_name", None)
-    assert name is None or is_frechet(name)
-
-
-@pytest.mark.parametrize("metric", ["gc", "similarity", "ssim", "clip_s", "clip_s_i", "image_similarity", "human"])
-def test_no_other_metric_is_taken_for_one(metric: str) -> None:
-    assert not is_frechet(metric)
 
 
 @given(VALUES)
@@ -33,3 +20,17 @@ def test_the_best_stand_first_and_those_without_a_value_last(values: dict[str, f
     there = [values[name] for name in order if values[name] is not None]
     assert there == sorted(there, reverse=True)
     assert [values[name] is None for name in order] == sorted(value is None for value in values.values())
+
+
+def test_an_interval_needs_both_ends() -> None:
+    assert interval({"a": 1.0, "a_low": 0.5, "a_high": 1.5}, "a") == "0.5–1.5"
+    assert interval({"a": 1.0, "a_low": 0.5}, "a") == ""
+
+
+def test_a_table_of_groups_has_a_column_per_metric_and_blanks() -> None:
+    groups = {"=one": {"top1": 75.0}, "two": {"words": 3.0, "top1": 50.0}}
+    assert groups_csv("class", groups).decode().splitlines() == [
+        "class,top1,words",
+        "'=one,75.000000,",
+        "two,50.000000,3.000000",
+    ]

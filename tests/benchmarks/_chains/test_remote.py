@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 from tenacity import wait_none
 
-from driftledger.benchmarks.genception.chain import ChainProtocol, collect
-from driftledger.benchmarks.genception.flags import flags, served_versions
-from driftledger.benchmarks.genception.records import ChainRecord
-from driftledger.collect.call_store import CallStore
+from driftledger.benchmarks._chains.flags import flags, served_versions
+from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.components.generators.openai_images import OpenAIImages
 from driftledger.components.models.openai_chat import OpenAIChat
 from driftledger.components.remote import retry as patience
@@ -16,16 +14,13 @@ from driftledger.components.remote.limits import Limits
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import BudgetError
 from driftledger.core.types import ImageFile, Outcome, Sample
-from driftledger.data.records import DatasetCard
 from tests.conftest import draw
+from tests.support.chains import chains, collected
 
 pytest.importorskip("openai")
 
 from tests.support.openai_server import CHAT, IMAGES, Faults, Incoming, OpenAIServer
 
-CARD = DatasetCard(
-    name="d", provider="image_folder", settings={}, source={}, samples=16, categories={}, groups={}, digest="x"
-)
 SAMPLES, T = 16, 3
 EVERYTHING = (
     *("429", "429_date", "408", "409", "500", "503", "drop", "drop_midway", "malformed_json", "wrong_type", "empty"),
@@ -51,9 +46,8 @@ def records(
     common = {"base_url": server.base_url, "api_key_env": None, "limits": limits}
     model = OpenAIChat.model_validate({"model": "vision-1", **common})
     generator = OpenAIImages.model_validate({"model": "image-1", "image_size": "32x32", **common})
-    protocol = ChainProtocol(CARD, model, generator, T, "Describe.", "Draw: {description}", 7)
-    with CallStore(folder) as store:
-        return [iteration.record for chain in collect(protocol, samples, store, "test") for iteration in chain]
+    found = collected(chains(samples, model, generator, T), folder)
+    return [iteration.record for chain in found for iteration in chain]
 
 
 def test_three_faults_in_ten_requests_change_no_record(samples: list[Sample], tmp_path: Path) -> None:

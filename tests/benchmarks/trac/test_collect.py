@@ -4,22 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks.description_records import DescriptionRecord, DescriptionsCard
-from driftledger.benchmarks.settings import Description
-from driftledger.benchmarks.trac.describe import (
-    DescribeProtocol,
-    check_failures,
-    check_splits,
-    collect_stored,
-    write_descriptions,
-)
+from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribeProtocol, check_splits
 from driftledger.benchmarks.trac.examples import Examples
+from driftledger.benchmarks.trac.records import DescriptionRecord
+from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call_store import CallStore
+from driftledger.collect.plan import NotStoredError, Plan
+from driftledger.commands.stages import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.data.records import DatasetCard, read_samples
 from driftledger.demo.encoders.tfidf import TfIdf
+from tests.support.chains import collected as ask
 from tests.support.fakes import HEARD, ColourModel, TableEncoder
 from tests.support.labelled import Item, write_labelled
 
@@ -48,9 +47,13 @@ def protocol(
     )
 
 
+def stage(folder: Path, asked: DescribeProtocol) -> CollectDescriptions:
+    keys = {"dataset": "birds", "model": "plain", "description": "features"}
+    return CollectDescriptions("trac", "describe", keys, asked, read_samples(folder))
+
+
 def collected(folder: Path, asked: DescribeProtocol) -> list[DescriptionRecord]:
-    with CallStore(folder.parent / "store") as store:
-        return collect_stored(asked, read_samples(folder), store, "test")
+    return ask(stage(folder, asked), folder.parent / "store")
 
 
 def shown_images(conversation: Conversation) -> list[str]:
@@ -136,7 +139,7 @@ def test_examples_are_shown_with_their_descriptions_the_most_similar_one_last(tm
     assert conversation.turns[2].parts[1:] == (prompt,)
 
 
-def test_random_examples_hang_on_the_seed_and_the_sample_alone(tmp_path: Path) -> None:
+def test_random_examples_depend_on_the_seed_and_the_sample_alone(tmp_path: Path) -> None:
     card = write_labelled(tmp_path / "birds", ITEMS)
     drawn = Examples("random", (2,))
     first = collected(tmp_path / "birds", protocol(card, examples=drawn))
@@ -154,12 +157,17 @@ def test_examples_may_be_described_by_another_model(tmp_path: Path) -> None:
     records = collected(tmp_path / "birds", asked)
     told = {str(heard.turns[1].parts[0]).split()[0] for heard in HEARD if len(heard.turns) == 3}
     assert told == {"better"}
-    write_descriptions(tmp_path, asked, "plain", records)
-    written = read_json(tmp_path / "components.json", DescriptionsCard)
-    assert written.demonstrations is not None
-    assert written.demonstrations.by is not None
-    assert (written.model.name, written.demonstrations.by.name) == ("plain", "better")
-    assert read_jsonl(tmp_path / "descriptions.jsonl", DescriptionRecord) == records
+    write_collected(tmp_path / "out", stage(tmp_path / "birds", asked), records)
+    written = read_json(tmp_path / "out" / CARD, CollectedCard)
+    assert {role: card.name for role, card in written.components.items()} == {
+        "model": "plain",
+        "example_model": "better",
+    }
+    prompt = "What are the main visual features for bird in this image?"
+    chosen = {"choose": "random", "shots": [1]}
+    assert written.protocol == {"prompt": prompt, "max_tokens": [None], "seed": 7, **chosen}
+    assert (written.data_digest, written.keys["description"]) == ("dd", "features")
+    assert read_jsonl(tmp_path / "out" / RECORDS, DescriptionRecord) == records
 
 
 def test_samples_that_were_refused_are_no_examples(tmp_path: Path) -> None:
@@ -180,9 +188,10 @@ def test_too_many_examples_are_one_sentence(tmp_path: Path) -> None:
 def test_too_many_failures_fail_the_stage(tmp_path: Path) -> None:
     card = write_labelled(tmp_path / "birds", [*ITEMS[:9], ITEMS[9]._replace(colour=(1, 1, 2))])
     records = collected(tmp_path / "birds", protocol(card))
-    check_failures(records, 0.9)
+    found = stage(tmp_path / "birds", protocol(card)).failures(records)
+    refuse_failures(found, "trac", 0.9)
     with pytest.raises(CoverageError, match=r"1 of 10 descriptions .* trac.min_coverage .*test-3: TimeoutError"):
-        check_failures(records, 0.95)
+        refuse_failures(found, "trac", 0.95)
 
 
 def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
@@ -191,3 +200,37 @@ def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
     HEARD.clear()
     assert collected(tmp_path / "birds", protocol(card, examples=Examples("random", (2,)))) == first
     assert HEARD == []
+
+
+def counted(folder: Path, asked: DescribeProtocol) -> dict[str, tuple[int, int]]:
+    """Model → how many of its calls are stored, and how many there are to make at most."""
+    with CallStore(folder.parent / "store") as store:
+        plan = Plan(store)
+        try:
+            stage(folder, asked).run(plan.run)
+        except NotStoredError as error:
+            for each in error.rest:
+                plan.add(*each)
+        return {getattr(calls.component, "prefix", ""): (calls.stored, calls.to_make) for calls in plan.calls.values()}
+
+
+def test_a_plan_counts_what_comes_after_the_first_descriptions_at_most(tmp_path: Path) -> None:
+    card = write_labelled(tmp_path / "birds", ITEMS)
+    plain = protocol(card, Description(prompt=PROMPT, max_tokens=(2, 50)))
+    shown = protocol(card, plain.settings, Examples("random", (1, 2)))
+    better = ColourModel(prefix="better")
+    told = protocol(card, plain.settings, Examples("random", (1, 2), by=("better", better)))
+    folder = tmp_path / "birds"
+    assert counted(folder, plain) == {"": (0, 20)}
+    assert counted(folder, shown) == {"": (0, 20 + 2 * 2 * 10)}
+    assert counted(folder, told) == {"": (0, 20 + 2 * 2 * 10), "better": (0, 6)}
+    collected(folder, plain)
+    assert counted(folder, plain) == {"": (20, 0)}
+    assert counted(folder, shown) == {"": (20, 40)}
+    needs = counted(folder, told)
+    assert needs[""] == (20, 40)
+    assert 0 < needs["better"][1] <= 6
+    collected(folder, told)
+    after = counted(folder, told)
+    assert after[""] == (60, 0)
+    assert after["better"][1] == 0

@@ -1,5 +1,5 @@
-from driftledger.benchmarks.genception.flags import flags, served_versions
-from driftledger.benchmarks.genception.records import ChainRecord
+from driftledger.benchmarks._chains.flags import flags, served_versions
+from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.core.types import Outcome, Reading
 
 

@@ -1,0 +1,122 @@
+"""Where code is all there is, code is the identity; elsewhere it is recorded beside it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import ClassVar, cast
+
+import pytest
+
+from driftledger.components.base import Component
+from driftledger.components.card import ComponentCard
+from driftledger.components.models.human import Human
+from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.core.canonical import sha256_of
+from driftledger.core.code_digest import code_digest
+from driftledger.core.registry import PROVIDERS, provider_class
+from driftledger.demo.generators.painter import Painter
+from tests.conftest import REPOSITORY
+from tests.support.fakes import EchoModel
+
+PRINT_PAINTER = """
+import json
+from driftledger.components.card import ComponentCard
+from driftledger.demo.generators.painter import Painter
+print(json.dumps(ComponentCard.of("painter", Painter()).to_dict()))
+"""
+ADAPTERS = {"human", "openai", "transformers", "diffusers", "openai_images"}
+ADAPTERS |= {"vit", "dinov2", "clip", "open_clip", "sentence", "inception"}
+
+
+def painter_of(source: Path) -> ComponentCard:
+    command = [sys.executable, "-c", PRINT_PAINTER]
+    env = os.environ | {"PYTHONPATH": str(source)}
+    done = subprocess.run(command, env=env, cwd=source, capture_output=True, text=True, check=True)
+    return ComponentCard.model_validate(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("source")
+    shutil.copytree(REPOSITORY / "src" / "driftledger", copy / "driftledger")
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("    canvas[:] = _mixed(sketch.background, hand)\n", "    # the ground\n", True),
+        ("    canvas[:] = _mixed(sketch.background, hand)\n", "    canvas[:] = 255 - canvas\n", False),
+    ],
+    ids=["a comment", "inverted"],
+)
+def test_a_painter_that_is_changed_under_one_version_is_another(source: Path, old: str, new: str, same: bool) -> None:
+    path = source / "driftledger" / "demo" / "generators" / "painter.py"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, old + new), encoding="utf-8")
+    changed = painter_of(source)
+    path.write_text(text, encoding="utf-8")
+    assert changed.version == Painter.version
+    assert (changed.fingerprint == Painter().fingerprint) is same
+
+
+def test_a_change_in_what_it_imports_is_a_change_of_it(source: Path) -> None:
+    path = source / "driftledger" / "demo" / "vocabulary.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + "\nNOT_USED_YET = 1\n", encoding="utf-8")
+    changed = painter_of(source)
+    path.write_text(text, encoding="utf-8")
+    assert changed.fingerprint != Painter().fingerprint
+
+
+def test_weights_services_and_people_have_an_identity_of_their_own() -> None:
+    named = [(section, name) for section in ("models", "generators", "encoders") for name in PROVIDERS[section]]
+    classes = {name: cast(type[Component], provider_class(section, name)) for section, name in named}
+    assert {name for name, each in classes.items() if not each.code_is_identity} == ADAPTERS
+
+
+def test_the_card_of_an_adapter_records_the_code_beside_the_fingerprint(tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text("sample,t,text,annotator\na,1,A cat.,\n", encoding="utf-8")
+    gpt = OpenAIChat.model_validate({"model": "gpt-4o-2024-08-06"})
+    for component, module in ((gpt, "models.openai_chat"), (Human(path=sheet), "models.human")):
+        card = ComponentCard.of("one", component)
+        assert card.code == card.code_digest == code_digest(f"driftledger.components.{module}")
+        assert "code" not in component.spec["identity"]
+        assert card.fingerprint == sha256_of(component.spec)
+
+
+def test_the_card_of_an_embedded_component_has_its_code_in_the_identity() -> None:
+    card = ComponentCard.of("painter", Painter())
+    assert card.code is None
+    assert card.identity["code"] == card.code_digest == code_digest("driftledger.demo.generators.painter:Painter")
+    assert card.fingerprint == sha256_of(card.model_dump(include={"provider", "version", "settings", "identity"}))
+
+
+def test_a_record_that_names_no_code_is_read() -> None:
+    card = ComponentCard.of("painter", Painter())
+    assert card.model_copy(update={"identity": {}}).code_digest is None
+    assert card.model_copy(update={"identity": {"code": ["unread"]}}).code_digest is None
+
+
+class InheritingPainter(Painter):
+    """Of a distribution of its own, as a user's is."""
+
+
+class AdaptedEcho(EchoModel):
+    code_is_identity: ClassVar[bool] = False
+
+
+def test_what_is_inherited_from_another_distribution_counts() -> None:
+    assert InheritingPainter().code_digest == code_digest(__name__, Painter.__module__) != code_digest(__name__)
+
+
+def test_a_user_may_declare_an_adapter() -> None:
+    card = ComponentCard.of("echo", AdaptedEcho())
+    assert card.code == AdaptedEcho().code_digest
+    assert card.identity == {}
+    assert EchoModel().spec["identity"] == {"code": EchoModel().code_digest}
