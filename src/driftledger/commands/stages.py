@@ -4,7 +4,6 @@ Each takes names, as ``dvc.yaml`` passes them, and a project that finds everythi
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar

@@ -14,6 +14,7 @@ from driftledger.ledger.audit.query import Query
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.summary import ScoreSummary, read_summary
 from driftledger.ledger.lineage import folders_behind, is_score
+from driftledger.ledger.objects.git import why_unread
 
 KnownFrom = Literal["git", "mlflow", "here"]
 """A commit, a run in MLflow, or the working tree."""
@@ -175,7 +176,7 @@ def _merged(one: ScoreUse, two: ScoreUse) -> ScoreUse:
 def _said(sources: Sources) -> Iterator[str]:
     history = sources.history
     if history is None:
-        yield "Git was not asked: there is no Git repository here"
+        yield f"Git was not asked: {why_unread(sources.root)}"
     else:
         cut = "; the clone is shallow, and older commits are not in it" if history.is_shallow else ""
         yield f"from Git: {history.commits} commits were looked at{cut}"

@@ -20,7 +20,7 @@ from driftledger.core.escaping import for_line
 from driftledger.core.yaml_text import load_yaml
 from driftledger.ledger.findings import Finding
 from driftledger.ledger.lock import LockedFile, LockEntry
-from driftledger.ledger.objects.blobs import files_at
+from driftledger.ledger.objects.git import contents_at
 
 _CONFLICT = "<<<<<<< "
 
@@ -116,7 +116,7 @@ class KnownEntries:
     @cached_property
     def committed(self) -> dict[str, LockEntry]:
         """Stage → its entry in Git's last commit; empty where there is none."""
-        contents = zip(lock_files(), files_at(self._root, lock_files()), strict=True)
+        contents = zip(lock_files(), contents_at(self._root, lock_files()), strict=True)
         return parse_locks({file: data for file, data in contents if data is not None}).entries
 
     @cached_property
