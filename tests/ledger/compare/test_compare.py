@@ -361,7 +361,7 @@ def test_rows_of_a_version_that_is_nowhere_any_more(tmp_path):
 def test_values_of_an_older_version_come_from_git(tmp_path):
     def git(*arguments):
         subprocess.run(
-            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=tmp_path, check=True, timeout=60
+            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=tmp_path, check=True, timeout=600
         )
 
     git("init", "--quiet")
