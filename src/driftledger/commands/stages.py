@@ -4,7 +4,6 @@ Each takes names, as ``dvc.yaml`` passes them, and a project that finds everythi
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -80,7 +79,7 @@ def ask(collecting: "Collecting[T]", store: "CallStore") -> T:
     """Ask everything that is not stored yet, show how far it is, and say what it has cost."""
     from driftledger.collect.spending import say_spent
 
-    with Progress(collecting.title, total=collecting.calls) if collecting.calls else nullcontext() as progress:
+    with Progress(collecting.title, total=collecting.calls) as progress:
         collected = collecting.run(partial(_made, store, progress))
     for component in collecting.components:
         say_spent(component, store)
