@@ -11,7 +11,7 @@ from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import Asked, generation_prompt
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.runner import ToScore
+from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.encoding import encode_images, encode_texts

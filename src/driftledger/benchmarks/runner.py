@@ -20,7 +20,7 @@ from driftledger.core.types import Conversation, ImageFile
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
     from driftledger.collect.feature_store import FeatureStore
-    from driftledger.collect.plan import Uncounted
+    from driftledger.collect.uncounted import Uncounted
     from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from driftledger.collect.call_result import Result
 from driftledger.collect.call_store import CallStore, Spent
 from driftledger.collect.steps import Call
+from driftledger.collect.uncounted import NotStoredError
 from driftledger.collect.walk import stored_in, walk
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
@@ -16,18 +17,6 @@ if TYPE_CHECKING:
     from driftledger.benchmarks.runner import Planned
 
 R = TypeVar("R")
-
-
-Uncounted = tuple[Component, Conversation | str, int]
-"""Calls that nobody can put together yet: to whom, a stand-in for what is asked, and how many at most."""
-
-
-class NotStoredError(Exception):
-    """What comes next depends on calls that are still to be made; ``rest`` are those that come next at most."""
-
-    def __init__(self, rest: Sequence[Uncounted] = ()) -> None:
-        super().__init__("some calls are still to be made")
-        self.rest = rest
 
 
 @dataclass

@@ -18,8 +18,8 @@ from driftledger.benchmarks.fidelity.score import score
 from driftledger.benchmarks.fidelity.settings import FidelityScoring
 from driftledger.benchmarks.fidelity.spec import Fidelity
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import ToScore
 from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.settings import Bootstrap
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard

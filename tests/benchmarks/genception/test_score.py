@@ -12,8 +12,8 @@ from driftledger.benchmarks.genception.score import score
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import ToScore
 from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.settings import Bootstrap
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import ToScore
 from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.settings import Bootstrap
 from driftledger.benchmarks.trac.records import DescriptionRecord
 from driftledger.benchmarks.trac.score import score

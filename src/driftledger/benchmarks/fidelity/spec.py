@@ -77,8 +77,8 @@ class Fidelity(Benchmark):
         Metric(
             "image_similarity",
             "image similarity",
-            _IMAGES,
-            "drift.cosine_similarity; CLIP-S-I through an encoder that is no CLIP",
+            f"{_IMAGES}; through an encoder that is no CLIP",
+            "drift.cosine_similarity",
             _SEEN,
             headline=True,
             row="image_similarity",
@@ -87,8 +87,8 @@ class Fidelity(Benchmark):
         Metric(
             "frechet_{name}",
             "frechet_{name}",
-            _DISTANCE,
-            "frechet.frechet_distance; FID through an encoder that is not Inception",
+            f"{_DISTANCE}; through an encoder that is not Inception",
+            "frechet.frechet_distance",
             _SEEN,
             higher_is_better=False,
         ),
