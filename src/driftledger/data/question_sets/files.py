@@ -61,7 +61,7 @@ class QuestionSetCard(Record):
 def questions_digest(entries: Sequence[QuestionEntry]) -> str:
     """The digest of a question set of these questions, in order.
 
-    It is over what a score can hang on: everything but where they came from and how they are stored.
+    It is over what a score can depend on: everything but where they came from and how they are stored.
     """
     left_out = {"schema_", "image", "source", "notes"}
     return sha256_of([entry.model_dump(mode="json", exclude=left_out) for entry in entries])
