@@ -1,0 +1,90 @@
+"""The stage ``resolve``: what the selected names stand for now, and which code is behind each stage.
+
+Other stages depend on their entries in ``data/resolved.json``, so that DVC sees a changed image, a replaced weight file,
+a new version of a component or changed code, and nothing else. What people set stands beside the digests in plain
+words, wherever an entry is from, so that ``dvc params diff`` tells what changed and not only that something did.
+"""
+
+from typing import Any
+
+from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
+from driftledger.benchmarks.registry import benchmark
+from driftledger.commands.stages import files_beside
+from driftledger.components.base import Component
+from driftledger.core.canonical import sha256_file
+from driftledger.core.code_digest import code_digest
+from driftledger.core.files import write_json
+from driftledger.core.strict import Strict
+from driftledger.project.project import Project
+from driftledger.project.settings import Settings
+
+WRITING = "driftledger.benchmarks.writing"
+"""What writes the outputs of every stage of a benchmark."""
+REPORT = "driftledger.reports.report"
+NOTHING = "none"
+"""Noted where there is no file or component, since DVC wants every parameter to be there."""
+
+
+def resolve(project: Project) -> None:
+    """Note what every selected name stands for now: a source's digest, a component's fingerprint, its settings."""
+    settings, run = project.settings, project.settings.run
+    providers: dict[str, dict[str, Any]] = {
+        "datasets": {name: settings.dataset(name) for name in settings.named("datasets")},
+        "question_sets": {name: settings.question_set(name) for name in settings.named("question_sets")},
+    }
+    components: dict[str, dict[str, Any]] = {
+        "models": {name: settings.model(name) for name in settings.named("models")},
+        "generators": {name: settings.generator(name) for name in settings.named("generators")},
+        "encoders": {name: settings.encoder(name) for name in settings.named("encoders")},
+    }
+    descriptions = {name: settings.description(name) for name in settings.named("descriptions")}
+    noted: dict[str, Any] = {
+        section: {name: provider.source_digest() for name, provider in some.items()}
+        for section, some in providers.items()
+    }
+    noted |= {section: {name: one.fingerprint for name, one in some.items()} for section, some in components.items()}
+    noted["judge"] = components["models"][run.judge].fingerprint if settings.needs_judge else NOTHING
+    noted["examples"] = {name: settings.examples_fingerprint(name) for name in descriptions}
+    noted["beside"] = {spec.name: _beside(project, spec) for spec in settings.benchmarks if spec.beside}
+    noted["settings"] = {
+        section: {name: _in_words(each) for name, each in some.items()}
+        for section, some in {**providers, **components, "descriptions": descriptions}.items()
+    }
+    noted["code"] = code_behind(settings)
+    write_json(project.paths.resolved, noted)
+
+
+def code_behind(settings: Settings) -> dict[str, Any]:
+    """Digests of the code behind each stage that the selection has: of datasets and question sets by name, of each
+    benchmark's own stages by stage, of the report."""
+    found: dict[str, Any] = {
+        "dataset": {
+            name: code_digest(DATASET.code, type(settings.dataset(name)).__module__)
+            for name in settings.named("datasets")
+        },
+        "question_set": {name: _question_set_code(settings, name) for name in settings.named("question_sets")},
+        "report": code_digest(REPORT, *(type(spec).__module__ for spec in settings.benchmarks)),
+    }
+    for spec in settings.benchmarks:
+        stages = (*spec.collects, spec.scores)
+        found[spec.name] = {stage.name: code_digest(stage.code, WRITING) for stage in stages}
+    return found
+
+
+def _question_set_code(settings: Settings, name: str) -> str:
+    provider = settings.question_set(name)
+    rules = type(benchmark(provider.protocol).questions).__module__
+    return code_digest(QUESTION_SET.code, type(provider).__module__, rules)
+
+
+def _beside(project: Project, spec: Benchmark) -> dict[str, str]:
+    files = files_beside(project, spec)
+    return {setting: sha256_file(files[setting]) if setting in files else NOTHING for setting in spec.beside}
+
+
+def _in_words(entry: Strict) -> dict[str, Any]:
+    """What somebody set, without what cannot change an output, and without what is the provider's default anyway."""
+    left_out = entry.operational() if isinstance(entry, Component) else set()
+    words = entry.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
+    provider = getattr(entry, "provider", None)
+    return words if provider is None else {"provider": provider, **words}
