@@ -6,45 +6,20 @@ Each command imports what it needs when it is called: a run starts a hundred sta
 import errno
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
-from typer.main import get_command
 
-from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.registry import benchmarks, imported
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.project.project import Project
 
-if TYPE_CHECKING:
-    from click import Command, Context
-
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-class Commands(TyperGroup):
-    """The commands below, and the groups that benchmarks add."""
-
-    def list_commands(self, ctx: "Context") -> list[str]:
-        return [*super().list_commands(ctx), *_added()]
-
-    def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
-        command = super().get_command(ctx, cmd_name)
-        if command is None and (place := _added().get(cmd_name)) is not None:
-            module, _, name = place.partition(":")
-            return get_command(getattr(import_module(module), name))
-        return command
-
-
-def _added() -> dict[str, str]:
-    return {group: place for spec in benchmarks() for group, place in spec.commands.items()}
-
-
 app = typer.Typer(
-    cls=Commands,
     help="Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.",
     no_args_is_help=True,
     add_completion=False,
@@ -52,12 +27,14 @@ app = typer.Typer(
 )
 calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
 app.add_typer(calls, name="calls")
+for group, place in (each for spec in benchmarks() for each in spec.commands.items()):
+    app.add_typer(imported(place), name=group)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 
 @app.callback()
-def here(context: typer.Context) -> None:
+def top(context: typer.Context) -> None:
     context.obj = Project(Path.cwd())
 
 
