@@ -170,11 +170,12 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
-    from driftledger.commands import ask
+    from driftledger.commands import verify as verifying
 
-    verified = ask.verify_ledger(context.obj) if ledger else ask.verify(context.obj, run, regenerated=regenerate)
+    project = context.obj
+    verified = verifying.verify_ledger(project) if ledger else verifying.verify(project, run, regenerated=regenerate)
     typer.echo(json.dumps(verified.to_dict(), indent=2) if as_json else for_terminal("\n".join(verified.lines())))
-    raise typer.Exit(0 if verified.report.holds else 1)
+    raise typer.Exit(0 if verified.result.holds else 1)
 
 
 @app.command()

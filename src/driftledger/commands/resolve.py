@@ -1,14 +1,15 @@
 """The stage ``resolve``: what the selected names stand for now, and which code is behind each stage.
 
-Other stages depend on their entries in ``data/resolved.json``, so that DVC sees a changed image, a replaced weight file,
-a new version of a component or changed code, and nothing else. What people set stands beside the digests in plain
-words, wherever an entry is from, so that ``dvc params diff`` tells what changed and not only that something did.
+Other stages depend on their entries in ``data/resolved.json``, so that DVC sees a changed image, a replaced weight
+file, a new version of a component or changed code, and nothing else. What people set stands beside the digests in
+plain words, wherever an entry is from, so that ``dvc params diff`` tells what changed and not only that something did.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
-from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.code import code_behind
 from driftledger.commands.stages import files_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file
@@ -18,9 +19,8 @@ from driftledger.core.strict import Strict
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
-WRITING = "driftledger.benchmarks.writing"
-"""What writes the outputs of every stage of a benchmark."""
 REPORT = "driftledger.reports.report"
+"""What puts scores together, beside the tables and pictures of each benchmark."""
 NOTHING = "none"
 """Noted where there is no file or component, since DVC wants every parameter to be there."""
 
@@ -50,31 +50,20 @@ def resolve(project: Project) -> None:
         section: {name: _in_words(each) for name, each in some.items()}
         for section, some in {**providers, **components, "descriptions": descriptions}.items()
     }
-    noted["code"] = code_behind(settings)
+    noted["code"] = _code(settings, noted["settings"])
     write_json(project.paths.resolved, noted)
 
 
-def code_behind(settings: Settings) -> dict[str, Any]:
+def _code(settings: Settings, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Digests of the code behind each stage that the selection has: of datasets and question sets by name, of each
     benchmark's own stages by stage, of the report."""
     found: dict[str, Any] = {
-        "dataset": {
-            name: code_digest(DATASET.code, type(settings.dataset(name)).__module__)
-            for name in settings.named("datasets")
-        },
-        "question_set": {name: _question_set_code(settings, name) for name in settings.named("question_sets")},
-        "report": code_digest(REPORT, *(type(spec).__module__ for spec in settings.benchmarks)),
+        stage.name: {name: code_behind(stage, entry) for name, entry in entries[f"{stage.name}s"].items()}
+        for stage in (DATASET, QUESTION_SET)
     }
     for spec in settings.benchmarks:
-        stages = (*spec.collects, spec.scores)
-        found[spec.name] = {stage.name: code_digest(stage.code, WRITING) for stage in stages}
-    return found
-
-
-def _question_set_code(settings: Settings, name: str) -> str:
-    provider = settings.question_set(name)
-    rules = type(benchmark(provider.protocol).questions).__module__
-    return code_digest(QUESTION_SET.code, type(provider).__module__, rules)
+        found[spec.name] = {stage.name: code_behind(stage) for stage in (*spec.collects, spec.scores)}
+    return found | {"report": code_digest(REPORT, *(type(spec).__module__ for spec in settings.benchmarks))}
 
 
 def _beside(project: Project, spec: Benchmark) -> dict[str, str]:
