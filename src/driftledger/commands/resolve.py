@@ -72,8 +72,8 @@ def _beside(project: Project, spec: Benchmark) -> dict[str, str]:
 
 
 def _in_words(entry: Strict) -> dict[str, Any]:
-    """What somebody set, without what cannot change an output, and without what is the provider's default anyway."""
+    """Its provider and every setting that can change an output, also those that nobody set."""
     left_out = entry.operational() if isinstance(entry, Component) else set()
-    words = entry.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
+    words = entry.model_dump(mode="json", exclude=left_out)
     provider = getattr(entry, "provider", None)
     return words if provider is None else {"provider": provider, **words}
