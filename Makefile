@@ -6,13 +6,12 @@ UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin
 
 IMAGES := genception trac fidelity
 QUESTIONS := mm_sap mm_vet mme
+EVALUATE := $(addprefix evaluate-,$(IMAGES) $(QUESTIONS))
 BY_FILE := --dist loadfile --no-loadscope-reorder # what tests of one file share is made once
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
-
-EVALUATE := $(addprefix evaluate-,$(IMAGES) $(QUESTIONS))
 
 .PHONY: run run-neural $(EVALUATE) collect-images collect-questions train-trio test test-core install-all check lint ui perf requirements clean
 .DELETE_ON_ERROR:
