@@ -14,7 +14,7 @@ import yaml
 from hypothesis import HealthCheck, settings
 from PIL import Image, ImageDraw
 
-from driftledger.benchmarks.registry import lock_files
+from driftledger.benchmarks.registry import benchmark_names, lock_files
 
 REPOSITORY = Path(__file__).parent.parent
 PIPELINES = tuple(file.replace(".lock", ".yaml") for file in lock_files())
@@ -116,10 +116,9 @@ def stages_run(output: str) -> list[str]:
 
 def shapes_only(params: dict[str, Any]) -> None:
     """The smallest selection: drawn images, two iterations, one model, GenCeption alone."""
-    params["run"]["datasets"] = params["run"]["genception"] = ["my_images"]
-    params["run"]["trac"] = params["run"]["fidelity"] = []
-    params["run"]["models"] = ["regions_medium"]
-    params["run"]["question_sets"] = []
+    run = params["run"]
+    run |= {name: [] for name in benchmark_names() if name in run}
+    run |= {"datasets": ["my_images"], "genception": ["my_images"], "models": ["regions_medium"], "question_sets": []}
     params["genception"]["iterations"] = 2
     params["genception"]["bootstrap"]["resamples"] = 200
 

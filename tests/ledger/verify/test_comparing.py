@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from driftledger.benchmarks.genception.records import SampleScore, ScoreFile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks.genception.records import SampleScore, ScoreFile
 from driftledger.core.types import Outcome
 from driftledger.ledger.verify.values import Difference, compare, compare_rows
 from tests.support.ledgers import score_file

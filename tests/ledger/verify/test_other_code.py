@@ -1,9 +1,9 @@
 """Source code as DVC hashed it, against what is installed here."""
 
 import pytest
+from driftledger.ledger.verify.other_code import other_code
 
 from driftledger.ledger.lock import read_lock
-from driftledger.ledger.verify.other_code import other_code
 from tests.ledger.verify.conftest import Ledger
 
 pytestmark = pytest.mark.slow

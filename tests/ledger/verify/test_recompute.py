@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-
 from driftledger.benchmarks.description_records import FidelityScore, TracScore
 from driftledger.benchmarks.genception.records import ScoreFile
+
 from driftledger.components.card import ComponentCard
 from driftledger.ledger.findings import Report
 from driftledger.ledger.lineage import AnyScore, Behind, Evidence

@@ -1,6 +1,7 @@
 """Whether every file behind a score is, byte for byte, the one that was recorded."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from driftledger.benchmarks.base import Benchmark
@@ -9,19 +10,17 @@ from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_json
-from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage, fingerprint_of
 from driftledger.ledger.lock import LockedFile, LockEntry, locks_here
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.lock_check import (
-    Expected,
-    Where,
+    Entries,
     check_code,
     check_committed,
     check_flow,
     check_names,
     check_settings,
-    expected_stage,
 )
 from driftledger.ledger.verify.locks import KnownEntries, parse_locks
 from driftledger.ledger.verify.output_check import Output, check_outputs
@@ -36,32 +35,32 @@ def check_bytes(root: Path, evidence: Sequence[Evidence], contents: Contents) ->
     other runs stand for themselves: their bytes come from wherever they are.
     """
     check = _Check(root, contents)
-    stages = {each.name: _stages(each) for each in evidence}
-    contents.fetch(_files(entry for some in stages.values() for entry in some.values()))
+    specs = {stage: each.spec for run in evidence for each in run.lineages for stage in each.stages}
+    runs = {run.name: {n: entry for each in run.lineages for n, entry in each.stages.items()} for run in evidence}
+    contents.fetch(_files(entry for stages in runs.values() for entry in stages.values()))
     here: dict[str, LockEntry] = {}
-    for each in evidence:
-        some = stages[each.name]
-        current = {stage: entry for stage, entry in some.items() if check.locks.entries.get(stage) == entry}
+    for name, stages in runs.items():
+        current = {stage: entry for stage, entry in stages.items() if check.locks.entries.get(stage) == entry}
         here |= current
-        if current != some:
-            check.run_elsewhere(each.name, some, _expected(_specs([each])))
-    check.run_here(here, _expected(_specs(evidence)))
+        if current != stages:
+            check.run_elsewhere(Entries(stages, specs, partial(_in_evidence, name)))
+    check.run_here(here, specs)
     result = check.finish()
-    for each in evidence:
-        result.findings.extend(_check_evidence(each, contents))
+    for run in evidence:
+        result.findings.extend(_check_evidence(run, contents))
     return result
 
 
 def check_stages(root: Path, selected: Selected, contents: Contents) -> VerifyResult:
     """The same for the stages of ``dvc.lock`` behind these scores, where a damaged file keeps evidence from being
     read."""
-    stages = {stage.named(keys): spec for spec, keys in selected.scores for stage in spec.stages}
-    check, expected = _Check(root, contents), _expected(stages.items())
-    here = {stage: check.locks.entries[stage] for stage in expected if stage in check.locks.entries}
+    check = _Check(root, contents)
+    specs = {stage.named(keys): spec for spec, keys in selected.scores for stage in spec.stages}
+    here = {stage: check.locks.entries[stage] for stage in specs if stage in check.locks.entries}
     contents.fetch(_files(here.values()))
-    check.run_here(here, expected)
+    check.run_here(here, specs)
     result = check.finish()
-    lost = [stage for stage in expected if stage not in here and not check.locks.findings]
+    lost = [stage for stage in specs if stage not in here and not check.locks.findings]
     result.findings.extend(
         Finding("missing", LOCK, f"neither it nor the lock of any pipeline has a stage {stage}; run 'git status'")
         for stage in lost
@@ -80,51 +79,40 @@ class _Check:
         self._here = {out for entry in self.locks.entries.values() for out in entry.outs}
         self._result = VerifyResult(list(self.locks.findings))
 
-    def run_here(self, stages: Stages, expected: Mapping[str, Expected]) -> None:
+    def run_here(self, stages: Stages, specs: Mapping[str, Benchmark]) -> None:
         """Check entries that are those of ``dvc.lock`` here."""
-        where = self.locks.where
-        self._add(stages, expected, where, are_whole=not self.locks.findings)
-        self._result += check_code(stages, expected, where, self._known)
-        self._result.findings.extend(check_settings(self._root, stages, where, self._known))
-        self._result.skipped.extend(check_committed(stages, self.locks.files, self._known))
+        entries = Entries(stages, specs, self.locks.where, are_whole=not self.locks.findings)
+        self._add(entries)
+        self._result.findings.extend(check_settings(self._root, entries, self._known))
+        self._note(check_code(self._root, entries, self._known))
+        self._note(check_committed(entries, self.locks.files, self._known))
 
-    def run_elsewhere(self, name: str, stages: Stages, expected: Mapping[str, Expected]) -> None:
-        """Check the entries that a run called ``name`` carries, not all of which ``dvc.lock`` here has."""
-
-        def where(stage: str) -> str:
-            return for_line(f"evidence of {name}: {stage}")
-
-        self._add(stages, expected, where)
-        others = {stage: entry for stage, entry in stages.items() if self.locks.entries.get(stage) != entry}
-        self._result += check_code(others, expected, where, known=None)
+    def run_elsewhere(self, entries: Entries) -> None:
+        """Check the entries that a run carries, not all of which ``dvc.lock`` here has."""
+        self._add(entries)
+        self._note(check_code(self._root, entries, known=None))
 
     def finish(self) -> VerifyResult:
         """Look at the outputs."""
         return self._result + check_outputs(self._root, self._outputs, self._contents, self._known)
 
-    def _add(self, stages: Stages, expected: Mapping[str, Expected], where: Where, *, are_whole: bool = True) -> None:
-        self._result.checked["lock entries"] += len(stages)
-        flow = check_flow(stages, expected, where, self._contents, self._known, are_whole=are_whole)
-        self._result.findings += [*check_names(stages, expected, where), *flow.findings]
+    def _add(self, entries: Entries) -> None:
+        self._result.checked["lock entries"] += len(entries.stages)
+        flow = check_flow(entries, self._contents, self._known)
+        self._result.findings += [*check_names(entries), *flow.findings]
         self._outputs += [
-            Output(flow.right.get(out.path, out), entry.cmd, out in self._here, where(stage))
-            for stage, entry in stages.items()
+            Output(flow.right.get(out.path, out), entry.cmd, out in self._here, entries.where(stage))
+            for stage, entry in entries.stages.items()
             for out in entry.outs
         ]
 
-
-def _specs(evidence: Iterable[Evidence]) -> Iterator[tuple[str, Benchmark]]:
-    """Every stage behind these runs, and the benchmark of the score that it stands behind."""
-    return ((stage, lineage.spec) for each in evidence for lineage in each.lineages for stage in lineage.stages)
-
-
-def _expected(stages: Iterable[tuple[str, Benchmark]]) -> dict[str, Expected]:
-    found = ((name, expected_stage(spec, name)) for name, spec in stages)
-    return {name: stage for name, stage in found if stage is not None}
+    def _note(self, found: Iterable[Finding | Skipped]) -> None:
+        for each in found:
+            (self._result.findings if isinstance(each, Finding) else self._result.skipped).append(each)  # type: ignore[arg-type]
 
 
-def _stages(evidence: Evidence) -> dict[str, LockEntry]:
-    return {name: entry for each in evidence.lineages for name, entry in each.stages.items()}
+def _in_evidence(name: str, stage: str) -> str:
+    return for_line(f"evidence of {name}: {stage}")
 
 
 def _files(entries: Iterable[LockEntry]) -> list[LockedFile]:

@@ -1,14 +1,16 @@
-"""Whether the entries of ``dvc.lock`` hold together: with their names, each other, the settings, the code and Git.
+"""Whether entries of ``dvc.lock`` mean what they should: by their names, by each other, by the settings, and by Git.
 
 What an entry says of data is settled by the bytes. What it says of commands and settings has no bytes of its own, and
 is compared with the checkout and with what else knows of it.
 """
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -17,18 +19,12 @@ from driftledger.benchmarks.code import code_behind
 from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
 from driftledger.core.yaml_text import load_yaml
-from driftledger.ledger.findings import Finding, Skipped, VerifyResult
+from driftledger.ledger.findings import Finding, Skipped
 from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.locks import KnownEntries
 
-Entries = Mapping[str, LockEntry]
-
-Where = Callable[[str], str]
-"""Stage → where its entry stands, e.g. ``dvc.lock: dataset@photos``."""
-
-_FIELDS = ("path", "md5", "size", "nfiles")
-_SHOWN = 80
+_FIELDS = ("md5", "size", "nfiles")
 
 
 class Expected(NamedTuple):
@@ -38,8 +34,8 @@ class Expected(NamedTuple):
     place: str
     """The folder that it writes."""
     stage: Stage
-    reads_files: bool
-    """Whether it reads files of the user's: only what builds the data does."""
+    is_first: bool
+    """Whether it builds the data; only then it may read files that no stage wrote."""
 
 
 def expected_stage(spec: Benchmark, name: str) -> Expected | None:
@@ -54,19 +50,42 @@ def expected_stage(spec: Benchmark, name: str) -> Expected | None:
     return None
 
 
-def check_names(entries: Entries, expected: Mapping[str, Expected], where: Where) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class Entries:
+    """Lock entries that are checked together."""
+
+    stages: Mapping[str, LockEntry]
+    specs: Mapping[str, Benchmark]
+    """Stage → the benchmark of a score that it stands behind."""
+    where: Callable[[str], str]
+    """Stage → where its entry stands, e.g. ``dvc.lock: dataset@photos``."""
+    are_whole: bool = True
+    """Whether every stage is among them whose files another one read."""
+
+    @cached_property
+    def expected(self) -> dict[str, Expected]:
+        """Stage → what it must be, for those whose names say so."""
+        found = {name: expected_stage(self.specs[name], name) for name in self.stages}
+        return {name: stage for name, stage in found.items() if stage is not None}
+
+    def finding(self, stage: str, what: str) -> Finding:
+        """Something about an entry does not hold."""
+        return Finding("bytes", self.where(stage), what)
+
+
+def check_names(entries: Entries) -> Iterator[Finding]:
     """Every stage runs the command that its name stands for, and writes below its own folder."""
-    for name, entry in entries.items():
-        stage = expected.get(name)
-        if stage is None:
-            yield Finding("bytes", where(name), "the benchmark of the score that it stands behind has no such stage")
+    for name, entry in entries.stages.items():
+        expected = entries.expected.get(name)
+        if expected is None:
+            yield entries.finding(name, f"{entries.specs[name].name} has no such stage")
             continue
-        if str(entry.cmd) != stage.command:
-            what = f"it runs another command than {stage.command!r}: {for_line(str(entry.cmd))!r:.200}"
-            yield Finding("bytes", where(name), what)
+        if str(entry.cmd) != expected.command:
+            what = f"it runs another command than {expected.command!r}: {for_line(str(entry.cmd))!r:.200}"
+            yield entries.finding(name, what)
         for out in entry.outs:
-            if out.path != stage.place and not out.path.startswith(f"{stage.place}/"):
-                yield Finding("bytes", where(name), f"it writes {for_line(out.path)!r:.200}, which is not its own")
+            if out.path != expected.place and not out.path.startswith(f"{expected.place}/"):
+                yield entries.finding(name, f"it writes {for_line(out.path)!r:.200}, which is not its own")
 
 
 class Flow(NamedTuple):
@@ -77,85 +96,56 @@ class Flow(NamedTuple):
     """Path → which of several contradicting entries the bytes, or most others, bear out."""
 
 
-class _Claim(NamedTuple):
-    stage: str
-    section: Literal["deps", "outs"]
-    file: LockedFile
-
-
-def check_flow(
-    entries: Entries,
-    expected: Mapping[str, Expected],
-    where: Where,
-    contents: Contents,
-    known: KnownEntries,
-    *,
-    are_whole: bool = True,
-) -> Flow:
-    """Every stage read what another wrote, down to size and number of files; or files of the user's that are here.
-
-    Args:
-        are_whole: whether all entries are here; else what a stage read may have been written by one that is not.
-    """
-    claims: dict[str, list[_Claim]] = defaultdict(list)
-    for stage, entry in entries.items():
-        for section, files in (("outs", entry.outs), ("deps", entry.deps)):
+def check_flow(entries: Entries, contents: Contents, known: KnownEntries) -> Flow:
+    """Every stage read what another wrote, down to size and number of files; the first ones, files that are here."""
+    claims: dict[str, list[tuple[str, str, LockedFile]]] = defaultdict(list)
+    for stage, entry in entries.stages.items():
+        for did, files in (("wrote", entry.outs), ("read", entry.deps)):
             for file in files:
-                claims[file.path].append(_Claim(stage, section, file))  # type: ignore[arg-type]  # one of both
-    flow, places = Flow([], {}), {stage.place for stage in expected.values()}
+                claims[file.path].append((stage, did, file))
+    flow, places = Flow([], {}), {expected.place for expected in entries.expected.values()}
     for path, said in claims.items():
-        if any(claim.section == "outs" for claim in said):
-            if len({claim.file for claim in said}) > 1:
-                _settle(said, flow, where, entries, contents, known)
+        if any(did == "wrote" for _, did, _ in said):
+            if len({file for _, _, file in said}) > 1:
+                flow.right[path] = right = _borne_out([(did, file) for _, did, file in said], contents)
+                flow.findings.extend(_unlike(entries, said, right))
             continue
-        for claim in said:
-            reads_files = claim.stage not in expected or expected[claim.stage].reads_files
-            if not reads_files and are_whole and path not in places:
+        for stage, _, file in said:
+            expected = entries.expected.get(stage)
+            if entries.are_whole and expected and not expected.is_first and path not in places:
                 what = f"it read {for_line(path)!r:.200}, which no stage behind it wrote"
-                flow.findings.append(Finding("bytes", where(claim.stage), what))
-            elif claim.file != contents.locked_here(path) and not known.have_file(
-                entries[claim.stage].cmd, "deps", claim.file
-            ):
-                what = f"it read {for_line(path)}, md5 {claim.file.md5}, which is neither here nor known of any run"
-                flow.findings.append(Finding("bytes", where(claim.stage), what))
+                flow.findings.append(entries.finding(stage, what))
+            elif file != contents.locked_here(path) and not known.have_file(entries.stages[stage].cmd, "deps", file):
+                what = f"it read {for_line(path)}, md5 {file.md5}, which is neither here nor known of any run"
+                flow.findings.append(entries.finding(stage, what))
     return flow
 
 
-def _settle(
-    said: list[_Claim], flow: Flow, where: Where, entries: Entries, contents: Contents, known: KnownEntries
-) -> None:
-    def borne_out(claim: _Claim) -> tuple[bool, bool, int, bool]:
-        same = [each for each in said if each.file == claim.file]
-        remembered = any(known.have_file(entries[each.stage].cmd, each.section, each.file) for each in same)
-        written = any(each.section == "outs" for each in same)
-        return contents.fits(claim.file), remembered, len(same), written
+def _borne_out(said: list[tuple[str, LockedFile]], contents: Contents) -> LockedFile:
+    times, written = Counter(file for _, file in said), {file for did, file in said if did == "wrote"}
+    return max(times, key=lambda file: (contents.fits(file), times[file], file in written))
 
-    right = max(said, key=borne_out)
-    flow.right[right.file.path] = right.file
-    for claim in said:
-        field = next((name for name in _FIELDS if getattr(claim.file, name) != getattr(right.file, name)), None)
+
+def _unlike(entries: Entries, said: list[tuple[str, str, LockedFile]], right: LockedFile) -> Iterator[Finding]:
+    according = next(stage for stage, _, file in said if file == right)
+    for stage, did, file in said:
+        field = next((name for name in _FIELDS if getattr(file, name) != getattr(right, name)), None)
         if field is not None:
-            did = "read" if claim.section == "deps" else "wrote"
-            what = (
-                f"it {did} {for_line(right.file.path)} with {field} {getattr(claim.file, field)}, and with "
-                f"{getattr(right.file, field)} according to {right.stage}"
-            )
-            flow.findings.append(Finding("bytes", where(claim.stage), what))
+            what = f"it {did} {for_line(file.path)} with {field} {getattr(file, field)}, and with"
+            yield entries.finding(stage, f"{what} {getattr(right, field)} according to {according}")
 
 
-def check_settings(root: Path, entries: Entries, where: Where, known: KnownEntries) -> Iterator[Finding]:
+def check_settings(root: Path, entries: Entries, known: KnownEntries) -> Iterator[Finding]:
     """Every setting is the one here, or one that a run is known to have had."""
-    files = {file: _settings(root / file) for file in sorted({f for entry in entries.values() for f in entry.params})}
-    for stage, entry in entries.items():
+    files = {file: _settings(root / file) for file in {f for entry in entries.stages.values() for f in entry.params}}
+    for stage, entry in entries.stages.items():
         for file, key, value in [(file, *each) for file, some in entry.params.items() for each in some.items()]:
             if key in entry.code or plain(_dug(files[file], key)) == plain(value):
                 continue
             if not known.have_param(entry.cmd, file, key, value):
-                what = (
-                    f"it ran with {for_line(key)} = {for_line(str(value))!r:.{_SHOWN}}, which is neither what "
-                    f"{for_line(file)!r:.{_SHOWN}} says nor known of any run; run 'git diff', or 'dvc repro'"
-                )
-                yield Finding("bytes", where(stage), what)
+                what = f"it ran with {for_line(key)} = {for_line(str(value))!r:.80}, which is neither what"
+                more = f"{for_line(file)!r:.80} says nor known of any run; run 'git diff', or 'dvc repro'"
+                yield entries.finding(stage, f"{what} {more}")
 
 
 def _settings(path: Path) -> Any:
@@ -173,45 +163,40 @@ def _dug(settings: Any, key: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Numbers as text: ``1e-05`` is one to DVC's YAML and text to PyYAML's."""
+    """A setting with numbers as text: ``1e-05`` is one to DVC's YAML and text to PyYAML's."""
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
-    return [plain(each) for each in value] if isinstance(value, list) else str(value)
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else str(value)
 
 
-def check_code(
-    entries: Entries, expected: Mapping[str, Expected], where: Where, known: KnownEntries | None
-) -> VerifyResult:
-    """The code of every stage is the one here, or one that a run is known to have used: then results are not to be had
-    again for certain.
+def check_code(root: Path, entries: Entries, known: KnownEntries | None) -> Iterator[Finding | Skipped]:
+    """The code of every stage is the one here; else nobody knows whether it would give the same again.
 
     Args:
-        known: None where the entries are not those of ``dvc.lock`` here, so that nothing here need know them.
+        known: of entries of ``dvc.lock`` here, what must know of a run with that code; None for those of other runs.
     """
-    result, older = VerifyResult(), list[str]()
-    for name, entry in entries.items():
+    older, noted = list[str](), _settings(root / RESOLVED)
+    for name, entry in entries.stages.items():
+        expected = entries.expected.get(name)
         for key, digest in entry.code.items():
-            result.checked["code digests"] += 1
-            if name in expected and digest == _code_here(name, expected[name], entry):
+            if digest == (_dug(noted, key) if expected is None else _code_here(name, expected, entry)):
                 continue
             if known is None or known.nothing or known.have_param(entry.cmd, RESOLVED, key, digest):
                 older.append(name)
             else:
                 what = (
-                    f"it ran with {for_line(key)} = {for_line(digest):.12}…, which is neither here nor known of any run"
+                    f"it ran with {for_line(key)} = {for_line(digest):.20}, which is neither here nor known of any run"
                 )
-                result.findings.append(Finding("bytes", where(name), what))
+                yield entries.finding(name, what)
     if older:
         more = f" and {len(older) - 1} more ran" if len(older) > 1 else " ran"
-        why = f"the code here is not the recorded one, with which {older[0]}{more}"
-        result.skipped.append(Skipped("code", why))
-    return result
+        yield Skipped("code", f"the code here is not the recorded one, with which {older[0]}{more}")
 
 
 def _code_here(name: str, expected: Expected, entry: LockEntry) -> str | None:
     """The digest of the code here behind a stage; None where nobody can say what it builds."""
     stage = expected.stage
-    if not expected.reads_files:
+    if not expected.is_first:
         return code_behind(stage)
     said = entry.params.get(RESOLVED, {}).get(f"settings.{stage.name}s.{name.partition('@')[2]}")
     try:
@@ -221,9 +206,9 @@ def _code_here(name: str, expected: Expected, entry: LockEntry) -> str | None:
 
 
 def check_committed(entries: Entries, files: Mapping[str, str], known: KnownEntries) -> Iterator[Skipped]:
-    """Which locks have entries that Git's last commit does not have: nothing but this checkout vouches for them."""
+    """Which locks have entries that Git's last commit does not have, so that nothing but this checkout has them."""
     differing: dict[str, list[str]] = defaultdict(list)
-    for stage, entry in entries.items():
+    for stage, entry in entries.stages.items():
         if known.committed.get(stage) != entry:
             differing[files[stage]].append(stage)
     for file, stages in differing.items():

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from driftledger.benchmarks.base import Input, Stage
+import numpy as np
+from PIL import Image
+
+from driftledger.benchmarks.base import NEEDED_FOR, Benchmark, Input, Metric, Stage
 from driftledger.benchmarks.code import code_behind
 from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.benchmarks.registry import runner
@@ -16,14 +19,14 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
+from driftledger.core.types import Float32, Reading
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components, Unavailable
 from driftledger.ledger.verify.folders import Recorded, recorded
-from driftledger.ledger.verify.values import Compared, compare, compare_rows
-from driftledger.ledger.verify.without import ReadingStandIn, StandIn, depends_on
+from driftledger.ledger.verify.values import Compared, Place, compare, compare_rows
 from driftledger.project.project import Project
 
 _TROUBLE = (DriftledgerError, ValueError, LookupError, OSError)
@@ -142,9 +145,9 @@ class _Check:
                 missing.add(Input.ENCODER)
                 found = ReadingStandIn() if role == "text_encoder" else StandIn()
             encoder = found  # type: ignore[assignment]  # of the section of encoders
-        files = {}
+        files, noted = {}, self._entry(self._spec.scores).params.get(RESOLVED, {})
         for setting in self._spec.beside:
-            recorded_digest = str(self._entry(self._spec.scores).params.get(RESOLVED, {}).get(setting, "none"))
+            recorded_digest = str(noted.get(f"beside.{self._spec.name}.{setting}", "none"))
             if recorded_digest == "none":
                 continue
             file = self._file(setting, recorded_digest)
@@ -169,7 +172,8 @@ class _Check:
 
     def _entry(self, stage: Stage) -> LockEntry:
         """The entry of a stage behind the score."""
-        return next(entry for name, entry in self._lineage.stages.items() if name.startswith(f"{stage.name}@"))
+        [entry] = [each for name, each in self._lineage.stages.items() if name.partition("@")[0] == stage.name]
+        return entry
 
     def _add(self, path: str, compared: Compared, stage: Stage) -> None:
         self._found.checked["numbers"] += compared.numbers
@@ -186,3 +190,48 @@ class _Check:
     def _skip(self, where: str, why: str) -> None:
         if (skipped := Skipped(where, why)) not in self._found.skipped:
             self._found.skipped.append(skipped)
+
+
+class StandIn(Encoder):
+    """In the place of an encoder that is not at hand: everything looks the same."""
+
+    provider: ClassVar[str] = "stand_in"
+    version: ClassVar[str] = "1"
+    frechet_name: ClassVar[str] = "frechet_stand_in"
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        return np.ones((len(images), 1), dtype=np.float32)
+
+
+class ReadingStandIn(StandIn):
+    """In the place of a text encoder."""
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        return np.ones((len(texts), 1), dtype=np.float32)
+
+    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
+        return [Reading(0, 0) for _ in texts]
+
+
+def depends_on(spec: Benchmark, missing: frozenset[Input]) -> Callable[[Place], bool]:
+    """Whether a value of a score, or of a row beside it, depends on something that is missing; what no table of the
+    benchmark tells of may."""
+
+    def needed(metrics: Sequence[Metric | None]) -> bool:
+        return not metrics or any(metric is None or metric.needs & missing for metric in metrics)
+
+    def depends(place: Place) -> bool:
+        match place:
+            case ("metrics", key) | ("groups", _, _, key):
+                return needed([spec.metric(key)])
+            case ("curves", name, *_):
+                return needed([spec.of_curve(name)])
+            case ("values", key, *_):
+                return needed([metric for metric in spec.metrics if metric.row == key])
+            case ("components", role, *_):
+                return NEEDED_FOR.get(role, missing) <= missing
+            case ("details" | "flags" | "absent" | "extra", *_):
+                return True
+        return False
+
+    return depends if missing else lambda place: False
