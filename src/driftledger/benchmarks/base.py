@@ -253,7 +253,8 @@ class Benchmark(ABC):
     pictures: ClassVar[tuple[str, ...]] = ()
     """Names of the pictures that :meth:`picture` draws into ``reports/``."""
     tracked_groups: ClassVar[tuple[str, ...]] = ()
-    """Kinds of groups whose headlines MLflow shows; the others stand in score files and tables."""
+    """Kinds of groups of which MLflow shows the headlines and what no whole score has; the others stand in score files
+    and tables."""
     beside: ClassVar[tuple[str, ...]] = ()
     """Settings that name files of the user's which go into the score beside the records: ``ratings``."""
 

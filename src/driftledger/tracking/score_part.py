@@ -68,7 +68,7 @@ class ScorePart(NamedTuple):
         for kind in spec.tracked_groups:
             for name, values in score.groups.get(kind, {}).items():
                 for key, value in values.items():
-                    if key in shown or (base_key(key) == key and spec.metric(key) is None):
+                    if key in shown or (base_key(key) == key and key not in score.metrics):
                         yield f"{kind}/{key_of(name)}/{key}", value, 0
 
     @property

@@ -65,9 +65,11 @@ class Grades(Model):
     provider: ClassVar[str] = "grades"
     version: ClassVar[str] = "1"
     shift: int = 0
+    served_model: str | None = None
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [Reply(self._grade(str(conversation.turns[-1].parts[0]))) for conversation in conversations]
+        prompts = [str(conversation.turns[-1].parts[0]) for conversation in conversations]
+        return [Reply(self._grade(prompt), served_model=self.served_model) for prompt in prompts]
 
     def _grade(self, prompt: str) -> str:
         _, truth, prediction, _ = prompt.splitlines()[-1].split("|")

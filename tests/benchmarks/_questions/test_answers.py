@@ -60,6 +60,23 @@ def test_a_folder_of_answers_says_how_they_were_asked_for(each: Exam) -> None:
     assert card.protocol["seed"] == 3
 
 
+@pytest.mark.parametrize(
+    ("outcome", "text", "readable"),
+    [
+        (Outcome.OK, "A", True),
+        (Outcome.OK, "", True),
+        (Outcome.TRUNCATED, "A", True),
+        (Outcome.REFUSED, "I refuse, but A.", True),
+        (Outcome.REFUSED, "", False),
+        (Outcome.REFUSED, None, False),
+        (Outcome.FILTERED, "A", False),
+        (Outcome.FAILED, "A", False),
+    ],
+)
+def test_what_there_is_to_read(outcome: Outcome, text: str | None, readable: bool) -> None:
+    assert AnswerRecord(question="q", variant=0, outcome=outcome, text=text).readable is readable
+
+
 def test_a_failed_call_is_told_with_its_reason(tmp_path: Path) -> None:
     failed = AnswerRecord(question="q7", variant=0, outcome=Outcome.FAILED, error="it is late")
     fine = AnswerRecord(question="q8", variant=0, outcome=Outcome.OK, text="Yes.")

@@ -172,7 +172,10 @@ def test_a_score_says_what_it_was_computed_from(tmp_path: Path) -> None:
     assert found.inputs.data_digest == "d" * 64
     assert {role: card.name for role, card in found.components.items()} == {"model": "seer"}
     assert found.served == {"model": {"seer-2": 30}}
-    assert spec.headlines(found) == {"score": found.metrics["score"]}
+    names = ["score", "answer_rate", "answer_accuracy", "known_knowns", "known_unknowns"]
+    assert spec.headlines(found) == {name: found.metrics[name] for name in names}
+    assert [metric.key for metric in spec.metrics if metric.headline and metric.row] == ["score"]
+    assert spec.headline(found) == ("score", found.metrics["score"])
     assert read_json(exam.folder("mm_sap") / "score.json", Score) == found
 
 

@@ -111,6 +111,40 @@ def test_rows_hold_every_grading_in_tenths(tmp_path: Path) -> None:
     assert benchmark("mm_vet").headlines(scored.score) == {"total": 75}
 
 
+def test_a_capability_of_which_no_grade_could_be_read_is_absent_and_says_why(tmp_path: Path) -> None:
+    exam = taken(tmp_path, Grades()).collect()
+    file = exam.folder("grade") / RECORDS
+    unread = {"tenths": None, "outcome": Outcome.UNPARSED, "how": "no grade"}
+    records = [
+        record.model_copy(update=unread if record.question == "q0" else {}) for record in read_jsonl(file, JudgedRecord)
+    ]
+    write_jsonl(file, records)
+    scored = exam.score()
+    assert scored.score.metrics["total"] == 100
+    assert scored.score.groups["capability"]["rec"] == {}
+    assert scored.score.absent["rec: grade"] == "no grade could be read"
+    assert (scored.score.scored, scored.score.total) == (2, 4)
+    assert (scored.rows[0].outcome, scored.rows[0].values) == (Outcome.UNPARSED, {"total": [None, None]})
+
+
+def test_the_order_of_the_records_changes_nothing(tmp_path: Path) -> None:
+    exam = taken(tmp_path, Grades()).collect()
+    file = exam.folder("grade") / RECORDS
+    first, *rest = read_jsonl(file, JudgedRecord)
+    write_jsonl(file, [first.model_copy(update={"tenths": 9}), *rest])
+    before = exam.score()
+    write_jsonl(file, [*reversed(rest), first.model_copy(update={"tenths": 9})])
+    after = exam.score()
+    assert after.rows == before.rows
+    assert before.rows[0].values["total"] == [0.9, 0.5]
+    assert after.score.metrics == before.score.metrics
+
+
+def test_versions_that_the_judges_service_names_are_counted(tmp_path: Path) -> None:
+    found = score(tmp_path, Grades(served_model="umpire-2"))
+    assert found.served == {"judge": {"umpire-2": 4}}
+
+
 def test_every_number_of_a_score_is_in_the_table_of_metrics(tmp_path: Path) -> None:
     found, spec = score(tmp_path, Grades()), benchmark("mm_vet")
     assert [name for name, _ in found.numbers() if spec.metric(name.rpartition("/")[2]) is None] == []

@@ -165,7 +165,7 @@ def test_a_rebuild_leaves_nothing_of_the_old_set(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "mine" / "images").iterdir()] == ["0.png"]
 
 
-def test_the_digest_hangs_on_what_a_score_can_hang_on_and_on_nothing_else(tmp_path: Path) -> None:
+def test_the_digest_depends_on_what_a_score_can_depend_on_and_on_nothing_else(tmp_path: Path) -> None:
     one = source(SAP)
     others = [
         replace(one, id="b"),

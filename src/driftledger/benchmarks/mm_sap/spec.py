@@ -58,6 +58,7 @@ class MMSAP(QuestionBenchmark):
             f"self_awareness.score; {_PAPER}, equation 6",
             READ,
             unit="%",
+            headline=True,
             higher_is_better=None,
         ),
         Metric(
@@ -67,6 +68,7 @@ class MMSAP(QuestionBenchmark):
             f"self_awareness.score; {_PAPER}, equation 5",
             READ,
             unit="%",
+            headline=True,
         ),
         Metric(
             "known_knowns",
@@ -75,6 +77,7 @@ class MMSAP(QuestionBenchmark):
             f"self_awareness.score; {_PAPER}, equation 3",
             READ,
             unit="%",
+            headline=True,
         ),
         Metric(
             "known_unknowns",
@@ -83,6 +86,7 @@ class MMSAP(QuestionBenchmark):
             f"self_awareness.score; {_PAPER}, equation 4",
             READ,
             unit="%",
+            headline=True,
         ),
         Metric(
             "score_with_free_refusals",

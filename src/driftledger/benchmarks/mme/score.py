@@ -26,7 +26,8 @@ def score(given: ToScore) -> Scored:
 def _measure(graded: Graded[YesNoRecord]) -> Measured:
     """The measures per category, their sum and their mean, and accuracies over all questions.
 
-    To decline is a wrong answer here, where everything can be known from the image. What could not be read is none.
+    To decline is a wrong answer here, where everything can be known from the image. What could not be read is not
+    counted.
     """
     questions, grades = graded.questions, graded.grades
     found = {name: each[0] for name, each in graded.by_question.items()}

@@ -20,9 +20,7 @@ Protocol = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 class SourceQuestion:
     """One question at its source. ``read`` gives the image file's bytes; ``name`` says in errors which one it is.
 
-    MM-SAP: ``options`` (five, one of which is ``refusal``), ``answer`` (one of the options; None in ``beyond``),
-    ``subset`` (basic, know, beyond) and ``subtask``. MM-Vet: ``answer`` with ``<AND>`` and ``<OR>``, ``capabilities``.
-    MME: ``answer`` (yes or no) and ``category``; two questions share an image.
+    Which of the other fields a question has, its benchmark says: :class:`~.rules.QuestionRules`.
     """
 
     id: str
@@ -32,8 +30,11 @@ class SourceQuestion:
     read: Callable[[], bytes]
     question: str
     options: tuple[str, ...] = ()
+    """What is chosen among."""
     answer: str | None = None
+    """What is right: one of the options, a ground truth with ``<AND>`` and ``<OR>``, yes or no."""
     refusal: str | None = None
+    """The option that refuses."""
     subset: str | None = None
     subtask: str | None = None
     capabilities: tuple[str, ...] = ()

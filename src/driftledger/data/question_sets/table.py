@@ -19,8 +19,8 @@ from driftledger.data.question_sets.table_file import read_table
 class Table(ColumnQuestions):
     """Questions from one file. Which kind it is, its suffix says: .json, .jsonl, .ndjson, .csv, .tsv or .parquet.
 
-    JSON holds a list of objects, or, as MM-Vet has it, an object of objects, whose keys become the column ``id``. CSV
-    begins with the names of its columns, separated by comma, semicolon or tab. All text is UTF-8.
+    JSON holds a list of objects, or an object of objects, whose keys become the column ``id``. CSV begins with the
+    names of its columns, separated by comma, semicolon or tab. All text is UTF-8.
     """
 
     provider: ClassVar[str] = "table"

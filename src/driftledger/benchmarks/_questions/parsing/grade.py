@@ -45,7 +45,7 @@ class Grade(NamedTuple):
 
 class _Parsed(NamedTuple):
     tenths: int | None
-    how: str  # by what, or why it is none
+    how: str  # by what, or why there is none
     end: int
 
 

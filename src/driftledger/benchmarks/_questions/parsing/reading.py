@@ -39,7 +39,7 @@ _ASKED = re.compile(r"[)\]\"']{0,2} ?\?")
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """What stands from ``start`` up to ``end``: an option, or None, and ``how``: by what, or why it is none."""
+    """What stands from ``start`` up to ``end``: an option, or None, and ``how``: by what, or why there is none."""
 
     option: int | None
     how: str
