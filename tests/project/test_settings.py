@@ -140,13 +140,13 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "set that is not built": (put("run.mme", ["mme_questions"]), "run: mme goes over", "not in question_sets"),
     "set of another benchmark": (
         put("run.mme", ["scenes_mm_sap"]),
-        "run.mme: 'scenes_mm_sap' holds questions for mm_sap",
+        "run.mme goes over 'scenes_mm_sap', whose questions are for mm_sap",
         "name it in run.mm_sap",
     ),
     "set of no benchmark": (
-        put("question_sets.scenes_mme.protocol", "mne"),
-        "question_sets.scenes_mme",
-        "'mne'",
+        put("question_sets.scenes_mme", {"provider": "table", "protocol": "mne", "path": "x.jsonl"}),
+        "question_sets.scenes_mme: protocol 'mne' is unknown",
+        "did you mean 'mme'?",
     ),
     "benchmark without a section": (
         lambda params: params.pop("trac"),

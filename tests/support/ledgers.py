@@ -150,13 +150,12 @@ def _entry(
     outs = [folders[stage.name]] if stage.name in folders else _score_files(root, stage.at(score.keys))
     code = hashlib.sha256(stage.code.encode()).hexdigest()
     if stage is spec.data:
-        resolved: dict[str, Any] = {f"code.{stage.name}": code}
-        params = {f"{stage.name}s.{names[0]}": {"provider": "image_folder"}}
-        return {
-            "cmd": f"driftledger {stage.name} {names[0]}",
-            "params": {"params.yaml": params, "data/resolved.json": resolved},
-            "outs": outs,
+        [name] = names
+        resolved: dict[str, Any] = {
+            f"code.{stage.name}.{name}": code,
+            f"settings.{stage.name}s.{name}": {"provider": "image_folder"},
         }
+        return {"cmd": f"driftledger {stage.name} {name}", "params": {"data/resolved.json": resolved}, "outs": outs}
     resolved = {f"code.{spec.name}.{stage.name}": code}
     earlier = spec.stages[: spec.stages.index(stage)]
     params = {"run.seed": 7}

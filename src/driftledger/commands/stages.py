@@ -68,11 +68,11 @@ def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Seq
 def _collect(project: Project, spec: Benchmark, stage: Stage, keys: Mapping[str, str]) -> None:
     from driftledger.benchmarks.writing import write_collected
 
-    target = project.root / stage.at(keys)
+    target, min_coverage = project.root / stage.at(keys), project.settings.section(spec.name).min_coverage
     collecting = runner(spec.name).collecting(project, stage.name, keys)
     with project.only_one(target), project.store() as store:
         collected = ask(collecting, store)
-        refuse_failures(collecting.failures(collected), spec.name, project.settings.section(spec.name).min_coverage)
+        refuse_failures(collecting.failures(collected), spec.name, min_coverage)
         write_collected(target, collecting, collected)
 
 

@@ -42,6 +42,10 @@ class Paths(NamedTuple):
         return self.root / "data" / "questions" / question_set
 
     @property
+    def reports(self) -> Path:
+        return self.root / "reports"
+
+    @property
     def leaderboard(self) -> Path:
         """Without suffix: written as ``.csv`` and ``.md``."""
         return self.root / "reports" / "leaderboard"

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError, create_model, model
 
 from driftledger.benchmarks.base import DATASET, Benchmark
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.registry import benchmark, benchmark_names
+from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
 from driftledger.benchmarks.settings import EntryOf, Name, Section
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_of
@@ -222,6 +222,25 @@ class Settings(Strict):
                 raise ValueError(unknown_name(f"{where}:", name, self.entries(section)))
 
     @model_validator(mode="after")
+    def _questions_keep_the_rules(self) -> "Settings":
+        protocols = {}
+        for name in self.run.question_sets:
+            provider = self.question_set(name)
+            try:
+                question_rules(provider)
+            except ConfigError as error:
+                raise ValueError(f"question_sets.{name}: {error}") from None
+            protocols[name] = provider.protocol
+        for spec in self.benchmarks:
+            for name in self.run.over(spec.name):
+                if protocols.get(name, spec.name) != spec.name:
+                    raise ValueError(
+                        f"run.{spec.name} goes over {name!r}, whose questions are for {protocols[name]}; name it in "
+                        f"run.{protocols[name]}"
+                    )
+        return self
+
+    @model_validator(mode="after")
     def _benchmarks_can_go(self) -> "Settings":
         for spec in self.benchmarks:
             spec.check(self)
@@ -339,21 +358,8 @@ def parse_settings(raw: Any, where: str) -> Settings:
     for section in PROVIDERS:
         for name in getattr(settings.run, section):
             settings._build(section, name)
-    _check_protocols(settings, where)
     _check_towers(settings, where)
     return settings
-
-
-def _check_protocols(settings: Settings, where: str) -> None:
-    for spec in settings.benchmarks:
-        if spec.data is DATASET:
-            continue
-        for name in settings.run.over(spec.name):
-            protocol = settings.question_set(name).protocol
-            if protocol != spec.name:
-                raise ConfigError(
-                    f"{where}: run.{spec.name}: {name!r} holds questions for {protocol}; name it in run.{protocol}"
-                )
 
 
 def _check_towers(settings: Settings, where: str) -> None:

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks.base import QUESTION_SET, SCORES, Artifacts, Benchmark, Input, Rule, Stage
-from driftledger.core.errors import ConfigError
 from driftledger.data.question_sets.rules import QuestionRules
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
-    from driftledger.project.settings import Settings
 
 KEYS = ("question_set", "model")
 
@@ -25,19 +23,6 @@ class QuestionBenchmark(Benchmark):
 
     data: ClassVar[Stage] = QUESTION_SET
     questions: ClassVar[QuestionRules]
-
-    def check(self, settings: "Settings") -> None:
-        for name in settings.run.over(self.name):
-            provider = settings.question_set(name)
-            if provider.protocol != self.name:
-                raise ValueError(
-                    f"run.{self.name} goes over {name!r}, whose questions are for {provider.protocol}; name it in "
-                    f"run.{provider.protocol}"
-                )
-            try:
-                provider.check(self.questions)
-            except ConfigError as error:
-                raise ValueError(f"question_sets.{name}: {error}") from None
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         from driftledger.benchmarks._questions.artifacts import artifacts

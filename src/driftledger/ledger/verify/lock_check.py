@@ -13,11 +13,12 @@ from typing import Any, Literal, NamedTuple
 import yaml
 
 from driftledger.benchmarks.base import Benchmark, Stage
-from driftledger.core.code_digest import code_digest
+from driftledger.benchmarks.code import code_behind
+from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
 from driftledger.core.yaml_text import load_yaml
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
-from driftledger.ledger.lock import LockedFile, LockEntry
+from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.locks import KnownEntries
 
@@ -191,9 +192,9 @@ def check_code(
     for name, entry in entries.items():
         for key, digest in entry.code.items():
             result.checked["code digests"] += 1
-            if name in expected and digest == code_digest(expected[name].stage.code):
+            if name in expected and digest == _code_here(name, expected[name], entry):
                 continue
-            if known is None or known.nothing or known.have_param(entry.cmd, "data/resolved.json", key, digest):
+            if known is None or known.nothing or known.have_param(entry.cmd, RESOLVED, key, digest):
                 older.append(name)
             else:
                 what = (
@@ -205,6 +206,18 @@ def check_code(
         why = f"the code here is not the recorded one, with which {older[0]}{more}"
         result.skipped.append(Skipped("code", why))
     return result
+
+
+def _code_here(name: str, expected: Expected, entry: LockEntry) -> str | None:
+    """The digest of the code here behind a stage; None where nobody can say what it builds."""
+    stage = expected.stage
+    if not expected.reads_files:
+        return code_behind(stage)
+    said = entry.params.get(RESOLVED, {}).get(f"settings.{stage.name}s.{name.partition('@')[2]}")
+    try:
+        return code_behind(stage, said)
+    except (ConfigError, ValueError, TypeError, KeyError):  # which the entry is to say, and may not
+        return None
 
 
 def check_committed(entries: Entries, files: Mapping[str, str], known: KnownEntries) -> Iterator[Skipped]:

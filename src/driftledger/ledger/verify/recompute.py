@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Input, Stage
+from driftledger.benchmarks.code import code_behind
 from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.score import Row
@@ -12,7 +13,6 @@ from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Encoder
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.canonical import sha256_file
-from driftledger.core.code_digest import code_digest
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
@@ -187,7 +187,7 @@ class _Check:
         self._found.checked["numbers"] += compared.numbers
         if compared.differences:
             recorded_code = self._entry(stage).code.values()
-            other = recorded_code and code_digest(stage.code) not in recorded_code
+            other = recorded_code and code_behind(stage) not in recorded_code
             code = f" (the code of {stage.name} here is not the recorded one)" if other else ""
             for each in compared.differences:
                 self._find(f"{path}: {each.where}", each.what + code)
