@@ -45,12 +45,14 @@ class LockEntry(BaseModel):
         return {key: str(value) for key, value in self.params.get(RESOLVED, {}).items() if key.startswith(CODE)}
 
     def without_code(self) -> dict[str, Any]:
-        """The entry's bytes and settings, JSON-ready, less the digests of code."""
+        """The entry's bytes and settings, JSON-ready, less the digests of code, and less the source files that stages
+        of version 0.1 depended on: the first lines of a ledger are of such entries."""
+        deps = [dep for dep in self.deps if not dep.path.startswith("src/")]
         params = {
             file: {key: value for key, value in some.items() if file != RESOLVED or not key.startswith(CODE)}
             for file, some in self.params.items()
         }
-        return self.model_copy(update={"params": params}).model_dump(mode="json")
+        return self.model_copy(update={"deps": deps, "params": params}).model_dump(mode="json")
 
     def out(self, path: str) -> LockedFile:
         """The output at ``path``, relative to the top folder.

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from driftledger.benchmarks.base import Benchmark, Input, Rule
 from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
-from driftledger.ledger.changes import component_changes, shown_apart
+from driftledger.ledger.changes import Change, component_changes, shown_apart
 from driftledger.ledger.lineage import Lineage
 
 MOST_COVERAGE = 0.05
@@ -93,11 +93,14 @@ def differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> list[Differin
 
 
 def what_changed(a: Lineage, b: Lineage) -> Iterator[str]:
-    """Of components that are called the same and are not: which settings differ."""
+    """What differs below one name: settings and versions of components, and the code of one version."""
     ours, theirs = a.score.components, b.score.components
     for role in ours.keys() & theirs.keys():
         one, two = ours[role], theirs[role]
-        if one.name == two.name and one.fingerprint != two.fingerprint:
+        if one.fingerprint == two.fingerprint and one.code != two.code:
+            code = Change(key="code", old=one.code, new=two.code)
+            yield f"{role} {one.name}, {code}, both of version {one.version}"
+        elif one.name == two.name and one.fingerprint != two.fingerprint:
             yield from (f"{role} {one.name}, {change}" for change in component_changes(one, two))
 
 

@@ -125,10 +125,24 @@ def _difference(component: Component, card: ComponentCard) -> str:
     changed = sorted(key for key in here.keys() | recorded.keys() if here.get(key) != recorded.get(key))
     if not changed:
         return f"its record does not fit its own fingerprint {card.fingerprint[:12]}"
+    if "code" in changed:
+        return _other_code(component, card)
     if changed[0].startswith("weights") and isinstance(component, CheckpointComponent):
         return f"its weights at {component.path} are not those of fingerprint {card.fingerprint[:12]}"
     key = changed[0]
     return f"its {key} is {here.get(key)!r:.80} here, and was {recorded.get(key)!r:.80}"
+
+
+def other_code(component: Component, card: ComponentCard) -> str | None:
+    """What to say of a component at hand whose code is not the recorded one, under one version; None where it is."""
+    if card.code_digest in (None, component.code_digest):
+        return None
+    return f"{component.kind} {for_line(card.name)}: {_other_code(component, card)}"
+
+
+def _other_code(component: Component, card: ComponentCard) -> str:
+    digests = f"digest {component.code_digest[:12]} here, {for_line(str(card.code_digest)):.12} recorded"
+    return f"its code here is not the recorded one ({digests}), under one version {component.version}"
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:

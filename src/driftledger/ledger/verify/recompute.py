@@ -24,7 +24,7 @@ from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.components import Components, Unavailable
+from driftledger.ledger.verify.components import Components, Unavailable, other_code
 from driftledger.ledger.verify.folders import Recorded, recorded
 from driftledger.ledger.verify.values import Compared, Place, compare, compare_rows
 from driftledger.project.project import Project
@@ -121,7 +121,11 @@ class _Check:
                 beside=files,
             )
         )
-        exact, leave_out = not isinstance(encoder, CheckpointComponent), depends_on(spec, missing)
+        exact, depends = not isinstance(encoder, CheckpointComponent), depends_on(spec, missing)
+
+        def leave_out(place: Place) -> bool:
+            return depends(place) or place == ("components", self._role, "code")  # of which _beside has told
+
         self._add(self._path, compare(score, made.score, exact=exact, leave_out=leave_out), spec.scores)
         self._found.checked["scores"] += 1
         rows_file = self._lineage.rows_file
@@ -133,17 +137,25 @@ class _Check:
         rows = compare_rows(stored, made.rows, lambda row: row.unit, exact=exact, leave_out=leave_out)
         self._add(rows_file.path, rows, spec.scores)
 
+    @property
+    def _role(self) -> str | None:
+        """Of the component that scores are computed with."""
+        return next((role for role in ("encoder", "text_encoder") if role in self._spec.scores.keys), None)
+
     def _beside(self) -> _Beside:
         """The encoder and the user's files of the record, or what takes their place where they are not at hand."""
         encoder: Encoder | None = None
         missing = set[Input]()
-        role = next((role for role in ("encoder", "text_encoder") if role in self._spec.scores.keys), None)
+        role = self._role
         if role is not None:
-            found = self._components.get(self._lineage.score.components[role], role)
+            card = self._lineage.score.components[role]
+            found = self._components.get(card, role)
             if isinstance(found, Unavailable):
                 self._skip(self._path, f"{found.why}; only what needs no encoder is compared")
                 missing.add(Input.ENCODER)
                 found = ReadingStandIn() if role == "text_encoder" else StandIn()
+            elif why := other_code(found, card):
+                self._skip(self._path, why)
             encoder = found  # type: ignore[assignment]  # of the section of encoders
         files, noted = {}, self._entry(self._spec.scores).params.get(RESOLVED, {})
         for setting in self._spec.beside:

@@ -28,7 +28,7 @@ from driftledger.core.types import Generated, Outcome, Reply
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.components import Components, Unavailable
+from driftledger.ledger.verify.components import Components, Unavailable, other_code
 from driftledger.ledger.verify.folders import Recorded, recorded
 from driftledger.project.project import Project
 
@@ -96,6 +96,8 @@ def _callable(caller: Caller, lineage: Lineage, components: Components, result: 
         said = f"; it said it was {', '.join(map(for_line, served))}" if served else ""
         result.skipped.append(Skipped(caller.folder, component.why + said))
         return
+    if why := other_code(component, caller.card):
+        result.skipped.append(Skipped(caller.folder, why))
     if caller.needs is None:
         yield from caller.calls(component)
         return
