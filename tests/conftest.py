@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from PIL import Image, ImageDraw
 
 from driftledger.core.paths import LOCKS
@@ -22,7 +22,7 @@ TRACKED = (*PIPELINES, "params.yaml", "MLproject", "python_env.yaml", ".dvcignor
 
 
 def pytest_configure() -> None:
-    settings.register_profile("untimed", deadline=None)
+    settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("untimed")
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: with more, they wait for each other
     os.environ.update(
@@ -94,7 +94,7 @@ class Checkout:
 
     def run(self, *command: str, check: bool = True, **more: str) -> "subprocess.CompletedProcess[str]":
         done = subprocess.run(
-            command, cwd=self.root, env=self.env | more, capture_output=True, text=True, check=False, timeout=300
+            command, cwd=self.root, env=self.env | more, capture_output=True, text=True, check=False, timeout=1800
         )
         assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
         return done

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,9 @@ from tenacity import wait_none
 from driftledger.collect import scheduler as run_module
 from driftledger.collect.call_result import Context
 from driftledger.collect.call_store import CallStore
+from driftledger.collect.disk import Disk
 from driftledger.collect.scheduler import run_protocols
+from driftledger.collect.services import Services
 from driftledger.collect.steps import Ask, Draw, Steps
 from driftledger.collect.walk import stored_in, walk
 from driftledger.components.base import Generator, Model
@@ -24,6 +26,9 @@ from driftledger.core.types import Conversation, ImageFile
 from tests.conftest import draw
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 from tests.support.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel
+
+PATIENCE = 60.0
+"""Seconds after which what should have happened is taken not to happen; what is right waits for none of them."""
 
 
 @pytest.fixture(autouse=True)
@@ -99,17 +104,29 @@ def test_batches_of_a_local_model_stay_the_same_beside_a_service(images: list[Im
 
 
 def test_a_sample_moves_on_while_others_still_wait(images: list[ImageFile], tmp_path: Path) -> None:
-    """With as many slots as samples, T steps take T times as long as one, whatever the slowest sample of a step."""
+    """With as many slots as samples, nobody waits for the slowest sample of a step: here it is asked first, and
+    answered once all others are at the end of their chains."""
+    asked: list[int] = []
+    last_step, all_others = Counter[int](), asyncio.Event()
 
     class Uneven(FarModel):
         async def _reply(self, conversation):  # type: ignore[no-untyped-def]
             width = conversation.last_image.open().size[0]
-            await asyncio.sleep(0.3 if width % 10 == (width // 10) % 3 else 0.0)
-            return await super()._reply(conversation)
+            asked.append(width)
+            if width == 20:
+                await asyncio.wait_for(all_others.wait(), PATIENCE)
+            reply = await super()._reply(conversation)
+            last_step[width % 10] += 1
+            if last_step[2] == 7:
+                all_others.set()
+            return reply
 
-    started = time.perf_counter()
-    run(Uneven(limits=Limits(concurrency=8)), FarGenerator(limits=Limits(concurrency=8)), images, tmp_path / "store")
-    assert time.perf_counter() - started < 0.75  # in lockstep it is 0.9 and more
+    chains = run(
+        Uneven(limits=Limits(concurrency=8)), FarGenerator(limits=Limits(concurrency=8)), images, tmp_path / "store"
+    )
+    assert chains == EXPECTED
+    assert asked[0] == 20
+    assert asked[-2:] == [21, 22]
 
 
 def test_a_call_that_two_samples_need_is_made_once(images: list[ImageFile], tmp_path: Path) -> None:
@@ -135,11 +152,21 @@ def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
 
 
 def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images: list[ImageFile], tmp_path: Path) -> None:
-    model = FarModel(seconds=0.05, breaks_at=90, limits=Limits(concurrency=8))
+    under_way, broken = Counter[int](), asyncio.Event()
+
+    class Breaking(FarModel):
+        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+            under_way["calls"] += 1
+            if under_way["calls"] == 8:
+                broken.set()
+            await asyncio.wait_for(broken.wait(), PATIENCE)
+            return await super()._reply(conversation)
+
+    model = Breaking(breaks_at=90, limits=Limits(concurrency=8))
     with pytest.raises(ServiceError, match="set FAR_KEY"):
         run(model, SizeGenerator(), images, tmp_path / "store")
     assert sum(ASKED.values()) == 7
-    mended = FarModel(seconds=0.05, breaks_at=90, limits=Limits(concurrency=1))
+    mended = FarModel(breaks_at=90, limits=Limits(concurrency=1))
     assert mended.fingerprint == model.fingerprint
     with CallStore(tmp_path / "store") as store:
         stored = [walk(chain(model, SizeGenerator(), image, 0), stored_in(store)).known for image in images]
@@ -157,30 +184,55 @@ def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(images: list[Image
 
 
 def test_a_full_disk_stops_new_calls(images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused, refuse = asyncio.Event(), Services.refuse
+
     def full(self: CallStore, finished: object) -> list[object]:
         raise StoreError("a finished call cannot be stored; make room")
 
+    def and_say_so(self: Services, reason: BaseException) -> None:
+        refuse(self, reason)
+        refused.set()
+
+    class Slow(FarModel):
+        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+            if sum(ASKED.values()) >= 2:
+                await asyncio.wait_for(refused.wait(), PATIENCE)
+            return await super()._reply(conversation)
+
     monkeypatch.setattr(CallStore, "put", full)
+    monkeypatch.setattr(Services, "refuse", and_say_so)
     with pytest.raises(StoreError, match="make room"):
-        run(FarModel(limits=Limits(concurrency=2), seconds=0.01), FarGenerator(), images, tmp_path / "store")
-    assert sum(ASKED.values()) <= 4
+        run(Slow(limits=Limits(concurrency=2)), FarGenerator(), images, tmp_path / "store")
+    assert 2 <= sum(ASKED.values()) <= 4
 
 
 def test_an_interrupt_lets_calls_under_way_arrive(
     images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = FarModel(seconds=0.2, limits=Limits(concurrency=3))
-    real = run_module.asyncio.run
+    under_way, three, interrupted = Counter[str](), asyncio.Event(), asyncio.Event()
 
-    def interrupted(coroutine):  # type: ignore[no-untyped-def]
-        async def cancelled_soon() -> None:
+    class Slow(FarModel):
+        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+            under_way["calls"] += 1
+            if under_way["calls"] == 3:
+                three.set()
+            await asyncio.wait_for(interrupted.wait(), PATIENCE)
+            return await super()._reply(conversation)
+
+    model, real = Slow(limits=Limits(concurrency=3)), run_module.asyncio.run
+
+    def interrupted_at_three(coroutine):  # type: ignore[no-untyped-def]
+        async def cancelled() -> None:
             task = asyncio.ensure_future(coroutine)
-            asyncio.get_running_loop().call_later(0.1, task.cancel)
+            await asyncio.wait_for(three.wait(), PATIENCE)
+            task.cancel()
+            await asyncio.sleep(0)  # in which the run hears of it
+            interrupted.set()
             await task
 
-        return real(cancelled_soon())
+        return real(cancelled())
 
-    monkeypatch.setattr(run_module.asyncio, "run", interrupted)
+    monkeypatch.setattr(run_module.asyncio, "run", interrupted_at_three)
     with pytest.raises(asyncio.CancelledError):
         run(model, SizeGenerator(), images, tmp_path / "store")
     assert sum(ASKED.values()) == 3
@@ -192,19 +244,29 @@ def test_an_interrupt_lets_calls_under_way_arrive(
 def test_results_that_arrive_together_are_written_together(
     images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whatever of the first eight has not come with the first is there while that is written."""
     sizes: list[int] = []
-    put = CallStore.put
+    eight, put, arrive = threading.Event(), CallStore.put, Disk.put
+
+    async def watched(self: Disk, finished):  # type: ignore[no-untyped-def]
+        arriving = asyncio.ensure_future(arrive(self, finished))
+        while not (eight.is_set() or arriving.done()):
+            if sum(sizes) + len(self._due) == 8:
+                eight.set()
+            await asyncio.sleep(0.001)
+        return await arriving
 
     def slow(self: CallStore, finished):  # type: ignore[no-untyped-def]
         batch = list(finished)
         sizes.append(len(batch))
-        time.sleep(0.02)
+        assert eight.wait(PATIENCE)
         return put(self, batch)
 
     monkeypatch.setattr(CallStore, "put", slow)
-    assert run(FarModel(), FarGenerator(), images, tmp_path / "store") == EXPECTED
+    monkeypatch.setattr(Disk, "put", watched)
+    assert run(FarModel(), SizeGenerator(), images, tmp_path / "store") == EXPECTED
     assert sum(sizes) == 48
-    assert max(sizes) >= 4
+    assert 8 in (sizes[0], sum(sizes[:2]))
 
 
 def test_a_walk_makes_no_call(images: list[ImageFile], tmp_path: Path) -> None:

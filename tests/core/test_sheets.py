@@ -58,9 +58,9 @@ def test_a_mark_that_a_person_or_for_csv_has_set_is_taken_off() -> None:
 
 @pytest.mark.parametrize("text", ["1" * 50_000 + " x", "'" * 50_000 + "x", "a1" * 25_000])
 def test_a_long_text_takes_no_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert from_cell(to_cell(text)) == text
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_control_characters_and_surrogates_are_no_part_of_a_text() -> None:

@@ -73,9 +73,9 @@ def test_a_label_by_itself_is_no_name_for_leaks():
     ids=["accents", "ligatures", "first words", "names", "one word", "apostrophes", "no characters"],
 )
 def test_hostile_text_takes_no_time(text):
-    started = time.perf_counter()
+    started = time.process_time()
     leaks([text], ["fox"], {"fox": ["red fox"], "dog": ["fox " * 20 + "dog"], "cat": ["ssss"]})
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_a_thousand_classes_are_told_apart():

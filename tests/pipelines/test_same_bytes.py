@@ -43,7 +43,7 @@ def outputs_of_default_run(folder: Path, machine: dict[str, str]) -> dict[str, b
         params["question_sets"][name]["count"] = SCENES
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
     env = environment(machine) | {"PYTHONPATH": str(REPOSITORY)}
-    subprocess.run([sys.executable, "-c", DEFAULT_RUN], cwd=folder, env=env, check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", DEFAULT_RUN], cwd=folder, env=env, check=True, timeout=1800)
     files = [file for top in ("data", "reports") for file in sorted((folder / top).rglob("*")) if file.is_file()]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 

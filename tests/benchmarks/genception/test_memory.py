@@ -38,7 +38,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 def peak_mib(folder: Path, samples: int) -> int:
     folder.mkdir()
     command = [sys.executable, "-c", COLLECT, str(folder), str(samples)]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=1800)
     return int(done.stdout)
 
 

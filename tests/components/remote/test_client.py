@@ -12,6 +12,7 @@ from driftledger.components.remote.limits import Limits, Prices
 from driftledger.components.remote.retry import TransientError
 from driftledger.core.errors import BudgetError, ServiceError
 from driftledger.core.types import Reply, Usage
+from tests.support.virtual_time import STARTED, run
 
 EXPECTED = Usage(input_tokens=1000, output_tokens=1000)
 PRICES = Prices(input=1.0, output=2.0)
@@ -48,7 +49,7 @@ def call(limits: Limits, *events: Reply | Exception | float) -> Answered[Reply]:
     async def once() -> Answered[Reply]:
         return await line(limits).call(scripted(*events), EXPECTED)
 
-    return asyncio.run(once())
+    return run(once())
 
 
 FINE = Reply("fine", usage=Usage(200, 100))
@@ -75,9 +76,11 @@ def test_an_attempt_that_takes_too_long_is_tried_again_and_counted_as_paid() -> 
 
 
 def test_what_the_service_asks_to_wait_is_waited_but_not_past_the_deadline() -> None:
-    started = time.monotonic()
-    assert call(Limits(), TransientError("429", retry_after=0.2), FINE).answer == FINE
-    assert 0.2 <= time.monotonic() - started < 1.0
+    async def seconds_for(*events: Reply | Exception | float) -> float:
+        assert (await line(Limits()).call(scripted(*events), EXPECTED)).answer == FINE
+        return time.monotonic() - STARTED
+
+    assert 20 <= run(seconds_for(TransientError("429", retry_after=20), FINE)) <= 20 * 1.1
     answered = call(Limits(deadline=1.0), 0.6, TransientError("429", retry_after=0.9), FINE)
     assert answered.error == "429 (1 attempts)"
 
@@ -88,16 +91,18 @@ def test_a_service_that_asks_to_wait_for_hours_ends_the_run() -> None:
 
 
 def test_a_break_that_one_call_is_asked_for_is_a_break_for_all() -> None:
-    async def two() -> float:
+    async def two() -> tuple[float, float]:
         one = line(Limits())
-        first = asyncio.create_task(one.call(scripted(TransientError("429", retry_after=0.3), FINE), EXPECTED))
-        await asyncio.sleep(0.05)
-        started = time.monotonic()
+        first = asyncio.create_task(one.call(scripted(TransientError("429", retry_after=3), FINE), EXPECTED))
+        await asyncio.sleep(1)
         await one.call(scripted(FINE), EXPECTED)
+        second_over = time.monotonic() - STARTED
         await first
-        return time.monotonic() - started
+        return second_over, time.monotonic() - STARTED
 
-    assert asyncio.run(two()) >= 0.2
+    second_over, first_over = run(two())
+    assert second_over == pytest.approx(3)
+    assert 3 <= first_over <= 3.3
 
 
 def test_another_error_is_not_retried() -> None:
@@ -117,7 +122,7 @@ def test_once_a_service_refuses_for_good_nobody_asks_again() -> None:
         one = line(Limits(concurrency=2))
         return list(await asyncio.gather(*(one.call(refused, EXPECTED) for _ in range(20)), return_exceptions=True))
 
-    results = asyncio.run(many())
+    results = run(many())
     assert all(isinstance(result, ServiceError) for result in results)
     assert len(asked) <= 2
 
@@ -131,7 +136,7 @@ def test_max_calls_counts_attempts_of_earlier_runs_too() -> None:
             await one.call(scripted(FINE), EXPECTED)
         return 1
 
-    assert asyncio.run(spend())
+    assert run(spend())
 
 
 def test_max_cost_is_never_passed_and_calls_wait_for_cheaper_ones_under_way() -> None:
@@ -149,7 +154,7 @@ def test_max_cost_is_never_passed_and_calls_wait_for_cheaper_ones_under_way() ->
         assert "limits.max_cost = 0.006" in str(refused[0])
         return len(results) - len(refused), meter.cost
 
-    answered, cost = asyncio.run(spend())
+    answered, cost = run(spend())
     assert 7 <= answered < 16
     assert 0.003 < cost <= 0.006
 
@@ -169,5 +174,5 @@ def test_no_more_calls_at_once_than_allowed() -> None:
         one = line(Limits(concurrency=3))
         await asyncio.gather(*(one.call(attempt, EXPECTED) for _ in range(20)))
 
-    asyncio.run(many())
+    run(many())
     assert most == 3

@@ -105,9 +105,9 @@ def test_nothing_recognised_is_an_empty_grey_canvas(text):
     ids=range(12),
 )  # fmt: skip
 def test_hostile_text_is_painted_within_bounds(text):
-    started = time.perf_counter()
+    started = time.process_time()
     image = paint(text, size=1024)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert max(image.shape[:2]) == 1024
     assert len(read(text).shapes) <= MOST_SHAPES
 

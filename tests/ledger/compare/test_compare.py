@@ -355,7 +355,7 @@ def test_questions_whose_images_are_not_at_hand(tmp_path):
 def test_values_of_an_older_version_come_from_git(tmp_path):
     def git(*arguments):
         subprocess.run(
-            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=tmp_path, check=True, timeout=60
+            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=tmp_path, check=True, timeout=600
         )
 
     git("init", "--quiet")

@@ -52,7 +52,7 @@ class History:
 
     def git(self, *arguments: str) -> str:
         command = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
-        done = subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True, timeout=600)
         return done.stdout.strip()
 
     def commit(self, subject: str) -> str:
@@ -392,7 +392,7 @@ def test_nothing_is_checked_out_or_written(history):
 def test_a_project_in_a_folder_of_a_repository(tmp_path):
     history = History(tmp_path / "outer" / "project")
     shutil.rmtree(history.root / ".git")
-    subprocess.run(["git", "init", "--quiet", str(tmp_path / "outer")], check=True, timeout=60)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path / "outer")], check=True, timeout=600)
     history.commit("one")
     history.state(metrics={"gc_at_2": 0.8})
     assert [each.became for each in diff(history.root, "HEAD").scores] == ["changed"]

@@ -185,7 +185,7 @@ def test_processes_at_once_give_one_line_each(tmp_path: Path, runs: list[Evidenc
         assert each.stdin
         each.stdin.write("\n")
         each.stdin.flush()
-    assert sum(int(each.communicate(timeout=60)[0]) for each in several) == len(runs)
+    assert sum(int(each.communicate(timeout=600)[0]) for each in several) == len(runs)
     data = (tmp_path / "ledger.jsonl").read_bytes()
     assert [line.name for line in read_chain(data).lines.values()] == [run.name for run in runs]
     assert checked(tmp_path, data, runs).holds

@@ -39,7 +39,7 @@ def client(server: OpenAIServer, **settings: Any) -> Any:
     """The client of the ``openai`` package; one attempt for each request unless ``settings`` say otherwise."""
     from openai import OpenAI
 
-    chosen: dict[str, Any] = {"base_url": server.base_url, "api_key": "key", "max_retries": 0, "timeout": 10} | settings
+    chosen: dict[str, Any] = {"base_url": server.base_url, "api_key": "key", "max_retries": 0, "timeout": 60} | settings
     return OpenAI(**chosen)
 
 
@@ -71,7 +71,7 @@ def address(server: OpenAIServer) -> tuple[str, int]:
 
 
 def connect(server: OpenAIServer) -> socket.socket:
-    return socket.create_connection(address(server), timeout=10)
+    return socket.create_connection(address(server), timeout=60)
 
 
 def receive(opened: socket.socket) -> bytes:
@@ -83,7 +83,7 @@ def receive(opened: socket.socket) -> bytes:
 
 
 def wait_until(reached: Callable[[], bool]) -> None:
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while not reached():
         assert time.monotonic() < until
         time.sleep(0.005)

@@ -23,7 +23,8 @@ from .requests import CHAT, IMAGES, Incoming, RequestError, check_chat, check_im
 class OpenAIServer:
     """Serves chat completions, image generations and models on 127.0.0.1, from a thread of its own.
 
-    ``latency`` is counted from a request's arrival, in seconds or by a function of the request. ``reply`` makes the
+    ``latency`` is counted from a request's arrival, in seconds or by a function of the request; no request is answered
+    before ``together`` of them have been under way at once. ``reply`` makes the
     answer to a chat request; like all functions handed in, it runs in the server's thread, and what it raises is raised
     again when the server stops. ``served_models`` are the versions behind every model name: each one gives
     ``switch_after`` answers, the last one all others. Without ``image_urls``, images are base64 unless a request asks
@@ -34,6 +35,7 @@ class OpenAIServer:
         self,
         *,
         latency: float | Callable[[Incoming], float] = 0.0,
+        together: int = 1,
         faults: Faults | None = None,
         reply: Callable[[dict[str, Any]], ChatAnswer] = describe,
         api_key: str | None = None,
@@ -44,6 +46,7 @@ class OpenAIServer:
         image_size: tuple[int, int] = (256, 256),
     ) -> None:
         self._latency = latency if callable(latency) else lambda _: latency
+        self._together = together
         self._settings = faults or Faults()
         self._plan = Plan(self._settings)
         self._describe = reply
@@ -59,6 +62,7 @@ class OpenAIServer:
         self._faults: Counter[str] = Counter()
         self._seen: Counter[bytes] = Counter()
         self._begun = self._in_flight = 0
+        self._enough = asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
         self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
         self._thread = threading.Thread(target=self._run, name="openai-server", daemon=True)
@@ -131,6 +135,8 @@ class OpenAIServer:
             while raw := await wire.read(reader):
                 self._in_flight += 1
                 self.most_at_once = max(self.most_at_once, self._in_flight)
+                if self._in_flight == self._together:
+                    self._enough.set()
                 try:
                     if not await self._respond(raw, reader, writer):
                         break
@@ -144,6 +150,7 @@ class OpenAIServer:
     async def _respond(self, raw: wire.Raw, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         request = self._admit(raw)
         reply, counts = await self._decide(request)
+        await self._enough.wait()
         if await wire.left(reader, request.at + self._latency(request) - time.monotonic()):
             self.abandoned += 1
             return False
