@@ -1,6 +1,7 @@
 """``python -m lab.trio``: the stages ``train_trio`` and ``measure_trio`` of ``trio/dvc.yaml``.
 
-Editing a file of this folder makes the training stale, which takes over an hour; what measures is in ``lab/validity``.
+Another file of this folder that is edited makes the training stale, which takes over an hour; what measures is in
+``lab/validity``.
 """
 
 from typing import Annotated
