@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from driftledger.core.errors import LedgerError
-from driftledger.tracking import connection, dump, store
+from driftledger.tracking import connection, store
 
+from . import dump
 from .contents import EXPERIMENT, two_runs
 from .stores import Store
 
