@@ -1,4 +1,4 @@
-"""A benchmark that somebody else adds is one folder, one entry point and one pipeline: everything else works with it."""
+"""A benchmark that somebody else adds is a folder, an entry point and a pipeline: everything else works with it."""
 
 import json
 import os

@@ -49,7 +49,7 @@ def _distinctiveness(scores: Sequence[Score]) -> Table:
         "whose class the nearest descriptions are of, in %, as in the paper's Figure 3 and Table 5",
         ["", "top-1 (interval)", "rank", "class mean", "best vote (its k)", "chance"],
         [row(place, score) for place, score in enumerate(scores)],
-        [f"Where nothing else is said, the values are of {headline}."] if several else [],
+        [f"Unless a row says otherwise, the values are of {headline}."] if several else [],
     )
 
 
