@@ -74,10 +74,8 @@ def retrieve(
     if not support or not queries:
         raise CoverageError(f"no description of the {'test' if support else 'support'} set is left to compare")
     reader = encoder.fitted([item.description for item in support])
-    support_texts, query_texts = (
-        encode_texts(reader, [item.description for item in texts]) for texts in (support, queries)
-    )
-    voted = votes(support_texts, labels, query_texts, max(labels.count(label) for label in there))
+    known, asked = (encode_texts(reader, [item.description for item in items]) for items in (support, queries))
+    voted = votes(known, labels, asked, max(labels.count(label) for label in there))
     seen = np.array([bool(row.any()) for row in asked])
     means = class_mean(known, labels, asked)
     truth = np.array([voted.classes.index(query.label) for query in queries])
