@@ -185,7 +185,10 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> Pair:
         if isinstance(rows, str):
             found_out: dict[str, Any] = {"verdict": NOT_RANKED + (barred[0] if barred else rows)}
         else:
-            found_out = measured(rows[0].get(key), rows[1].get(key), barred, drawing)
+            ours, theirs = (
+                row.get(key) if key in each.score.metrics else None for row, each in zip(rows, (a, b), strict=True)
+            )
+            found_out = measured(ours, theirs, barred, drawing)
         metrics.append(Compared(**values, **found_out))
     return Pair(
         benchmark=a.score.benchmark,
