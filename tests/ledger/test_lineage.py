@@ -1,4 +1,4 @@
-"""What is behind a score: by ``dvc.lock`` and the files it speaks of."""
+"""What is behind a score: by ``dvc.lock`` and the files it names."""
 
 from collections.abc import Callable
 from pathlib import Path
