@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from driftledger.core.errors import LedgerError
-from driftledger.tracking import connection, dump, store
+from driftledger.tracking import connection, store
 from tests.support.unprivileged import unprivileged
 
+from . import dump
 from .contents import EXPERIMENT, two_runs
 from .stores import Store
 
