@@ -2,6 +2,7 @@
 
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -145,7 +146,7 @@ def test_the_audit_leads_from_a_score_over_redrawings_to_the_generator(tmp_path:
 def test_hostile_text_makes_no_line_of_its_own(tmp_path: Path) -> None:
     for folder, said in (("plain", "x"), ("hostile", HOSTILE)):
         seer = component("seer", identity={"served_model": said})
-        told = {"flags": [said], "absent": {"vote": said}, "served": {"model": {said: 2}}}
+        told: dict[str, Any] = {"flags": [said], "absent": {"vote": said}, "served": {"model": {said: 2}}}
         write_ledger(tmp_path / folder)
         add_trac(tmp_path / folder, varied(trac_score("shown", **told), prompt=said, model=seer))
         add_fidelity(tmp_path / folder, varied(fidelity_score(**told), describe_prompt=said))
