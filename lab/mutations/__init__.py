@@ -22,8 +22,8 @@ of them as fit in ``--budget`` seconds of what they took before, of at most ``--
 
 **What counts.** Before anything is changed, the tests are run with a line without meaning in every file in question: a
 test that fails then is left out, since it would fail under any fault. After that a mutation is *killed* if a test
-fails, *timed out* if the tests take five times as long as before and longer than ``--limit``, or else has *survived*.
-Timed out counts as noticed.
+fails, *timed out* if the tests take five times as much of the processor as they took time before, and more than
+``--limit`` seconds, or else has *survived*. Timed out counts as noticed.
 
 **Again.** Each outcome is a line of ``results.jsonl`` in ``--out`` as soon as it is known. Started again, what was
 killed in a file that is still the same is not tried again, and neither is what survived the same tests.

@@ -23,7 +23,7 @@ def mutations(
     jobs: Annotated[int, typer.Option(min=1, help="Tried at once, each in a clone of its own.")] = 1,
     reach: Annotated[int, typer.Option(min=1, help="Test files per mutation, at most.")] = 16,
     budget: Annotated[float, typer.Option(min=0, help="Seconds of tests per mutation, as fast as they were.")] = 60,
-    limit: Annotated[float, typer.Option(min=1, help="Seconds before tests time out, at least.")] = 60,
+    limit: Annotated[float, typer.Option(min=1, help="Seconds of the processor before tests time out, at least.")] = 60,
     marks: Annotated[str, typer.Option(help="Which tests, as for pytest -m.")] = "not slow and not neural",
     out: Annotated[Path, typer.Option(help="Where results and reports go.")] = OUT,
 ) -> None:

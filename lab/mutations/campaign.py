@@ -25,9 +25,9 @@ ROOMS = ("metrics", "benchmarks", "tracking", "ledger/verify", "collect")
 """Below the package: where a fault would be a wrong number."""
 _NO_MEANING = "\n_WITHOUT_MEANING = None\n"
 _TIMES = 5
-"""As long as before may the tests take, since a machine is not always as busy."""
+"""As much of the processor may the tests take as they took time before."""
 _STARTING = 10.0
-"""Seconds that pytest takes for itself, at most, on a busy machine."""
+"""Seconds that pytest takes for itself, at most."""
 _BASELINE_LIMIT = 4 * 3600.0
 
 
@@ -42,7 +42,7 @@ class Options:
     budget: float
     """Seconds of tests, by what they took without any fault."""
     limit: float
-    """Seconds below which tests do not time out."""
+    """Seconds of the processor below which tests do not time out."""
     marks: str
     out: Path
 

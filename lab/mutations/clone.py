@@ -1,6 +1,7 @@
 """A clone of the checkout, uncommitted changes included, in which tests are run with a fault in one file."""
 
 import compileall
+import math
 import os
 import re
 import resource
@@ -20,6 +21,8 @@ from driftledger.core.canonical import sha256_file, sha256_of
 
 _MEMORY = 8 << 30
 """Bytes that a process of the tests may take: a fault can fill a machine."""
+_SHARED = 8
+"""A second of the processor may take so many, since others use the machine too."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 _NOTHING_RUN = 5
 """The exit code of pytest where no test is left."""
@@ -83,7 +86,7 @@ class Clone:
             shutil.rmtree(self.root / ".hypothesis", ignore_errors=True)
 
     def ask(self, tests: Sequence[str], marks: str, without: Collection[str], limit: float) -> Ran:
-        """Run tests until one fails, or the time is over."""
+        """Run tests until one fails, or ``limit`` seconds of the processor are over."""
         left_out = [part for name in sorted(without) for part in ("--deselect", name)]
         started = time.monotonic()
         code, said = self._pytest(["-x", "-m", marks, *left_out, *tests], limit)
@@ -137,8 +140,9 @@ class Clone:
             self._running = process
             if hasattr(resource, "prlimit"):
                 resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+                resource.prlimit(process.pid, resource.RLIMIT_CPU, (math.ceil(limit), math.ceil(limit) + 1))
             try:
-                code: int | None = process.wait(limit)
+                code: int | None = process.wait(limit * _SHARED)
             except subprocess.TimeoutExpired:
                 code = None
             finally:
@@ -146,7 +150,7 @@ class Clone:
                 self._running = None
         if self._stopped:
             raise InterruptedError("the tests were stopped")
-        return code, output.read_text(errors="replace")
+        return None if code == -signal.SIGXCPU else code, output.read_text(errors="replace")
 
     def _environment(self) -> dict[str, str]:
         home = self._folder / "home"

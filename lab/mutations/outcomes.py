@@ -124,4 +124,4 @@ def _rows(counts: Mapping[str, Count]) -> list[str]:
 
 
 def _row(name: str, *cells: object) -> str:
-    return f"{name:24}" + "".join(f"{cell!s:>11}" for cell in cells)
+    return f"{name:32}" + "".join(f"{cell!s:>11}" for cell in cells)

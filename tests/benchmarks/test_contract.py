@@ -90,19 +90,19 @@ STAGE_CHANGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda stages: stages["tell"]["deps"].append("src/driftledger/metrics"),
         "stage tell: it depends on the path src/driftledger/metrics and not on a digest of the code",
     ),
-    "seed": (without("params", "run.seed"), "stage tell: run.seed is none of its params"),
-    "setting": (without("params", "words.prompt"), "stage tell: words.prompt is none of its params"),
+    "seed": (without("params", "run.seed"), "stage tell: run.seed is not one of its params"),
+    "setting": (without("params", "words.prompt"), "stage tell: words.prompt is not one of its params"),
     "code": (
         lambda stages: stages["tell"]["params"][-1]["data/resolved.json"].remove("code.words.tell"),
-        "stage tell: code.words.tell of data/resolved.json is none of its params",
+        "stage tell: code.words.tell of data/resolved.json is not one of its params",
     ),
     "component": (
         lambda stages: stages["tell"]["params"][-1]["data/resolved.json"].remove("models.${item.model}"),
-        "stage tell: models.${item.model} of data/resolved.json is none of its params",
+        "stage tell: models.${item.model} of data/resolved.json is not one of its params",
     ),
     "words": (
         lambda stages: stages["tell"]["params"][-1]["data/resolved.json"].remove("settings.models.${item.model}"),
-        "stage tell: settings.models.${item.model} of data/resolved.json is none of its params",
+        "stage tell: settings.models.${item.model} of data/resolved.json is not one of its params",
     ),
     "outputs": (
         lambda stages: stages["words"]["outs"].pop(),

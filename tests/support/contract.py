@@ -194,10 +194,10 @@ def _stage(spec: Benchmark, stage: Stage, before: Sequence[Stage], there: Mappin
     params = [each for each in there.get("params", []) if isinstance(each, str)]
     for param in ("run.seed", *(f"{spec.name}.{setting}" for setting in stage.settings)):
         if param not in params:
-            yield f"{param} is none of its params"
+            yield f"{param} is not one of its params"
     for param in _expected(spec, stage, before):
         if param not in _noted(there):
-            yield f"{param} of data/resolved.json is none of its params"
+            yield f"{param} of data/resolved.json is not one of its params"
     outs = [stage.at(items)] if stage is not spec.scores else [f"{stage.at(items)}/{name}" for name in FILES]
     metrics = [] if stage is not spec.scores else [f"{stage.at(items)}/metrics.json"]
     for kind, wanted in (("outs", outs), ("metrics", metrics)):

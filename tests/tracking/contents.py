@@ -29,9 +29,9 @@ def run(fingerprint: str, **changes: Any) -> RunContent:
         "params": {"genception.iterations": "3", "prompt": "Describe <b>everything</b>"},
         "tags": {"git.commit": "c0ffee", "git.dirty": "false"},
         "metrics": (
-            *(Metric("genception/photos/gc", 0.5 + step / 7, step, "photos") for step in (1, 2, 3)),
-            Metric("genception/photos/gc_at_3", 0.9, dataset="photos"),
-            Metric("calls/seconds", 1.25),
+            *(LoggedMetric("genception/photos/gc", 0.5 + step / 7, step, "photos") for step in (1, 2, 3)),
+            LoggedMetric("genception/photos/gc_at_3", 0.9, dataset="photos"),
+            LoggedMetric("calls/seconds", 1.25),
         ),
         "datasets": (PHOTOS,),
         "components": (generator(),),

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from driftledger.core.errors import LedgerError
-from driftledger.tracking import connection, dump, store
+from driftledger.tracking import connection, store
 from driftledger.tracking.content import FINGERPRINT, RunContent
 from driftledger.tracking.store import Pushed
 
+from . import dump
 from .contents import EXPERIMENT
 from .steps import KILLED
 

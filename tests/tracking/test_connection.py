@@ -1,7 +1,6 @@
 """A store that cannot be used is one sentence: where, why and what to do, without credentials, within seconds."""
 
 import logging
-import os
 import socket
 import sqlite3
 import subprocess
@@ -14,8 +13,10 @@ from typing import Any
 import pytest
 
 from driftledger.core.errors import LedgerError
-from driftledger.tracking import connection, dump, store
+from driftledger.tracking import connection, store
+from tests.support.unprivileged import unprivileged
 
+from . import dump
 from .contents import EXPERIMENT, two_runs
 from .stores import Store
 
@@ -115,11 +116,17 @@ def test_a_folder_is_no_database(tmp_path: Path) -> None:
         _push(f"sqlite:///{tmp_path}", tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_database(mlflow_store: Store) -> None:
-    mlflow_store.file.chmod(0o400)
-    with pytest.raises(LedgerError, match="it is read-only"):
-        mlflow_store.push(two_runs())
+@pytest.mark.parametrize(("rights", "said"), [(0o400, "it is read-only"), (0o200, "it may not be read")])
+def test_a_database_without_rights(mlflow_store: Store, rights: int, said: str) -> None:
+    mlflow_store.file.chmod(rights)
+    with pytest.raises(LedgerError, match=said):
+        unprivileged(mlflow_store.push, two_runs())
+
+
+def test_a_read_only_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir(mode=0o500)
+    with pytest.raises(LedgerError, match=r"the folder .*mine is read-only"):
+        unprivileged(_push, f"sqlite:///{tmp_path}/mine/mlflow.db", tmp_path)
 
 
 def test_a_database_that_half_works(mlflow_store: Store, in_child: Callable[..., Any]) -> None:

@@ -66,6 +66,9 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
 }
 """Role → the inputs of a number that it had a part in."""
 
+_PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}
+"""What may stand in a place of a family's key, as a regular expression; in others any name."""
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -109,9 +112,7 @@ class Metric:
     def _pattern(self) -> re.Pattern[str]:
         parts = re.split(r"(\{\w+\})", self.key)
         named = (
-            f"(?P<{part[1:-1]}>{'[0-9]+' if part == '{t}' else '[a-z0-9_]+?'})"
-            if part.startswith("{")
-            else re.escape(part)
+            f"(?P<{part[1:-1]}>{_PLACES.get(part, '[a-z0-9_]+?')})" if part.startswith("{") else re.escape(part)
             for part in parts
         )
         return re.compile("".join(named))
@@ -307,8 +308,11 @@ class Benchmark(ABC):
 
     def facts(self, score: Score) -> dict[str, Any]:
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
-        left_out = {"bootstrap"}
-        return {**score.inputs.protocol, **{k: v for k, v in score.inputs.settings.items() if k not in left_out}}
+        facts = dict(score.inputs.protocol)
+        for name, value in score.inputs.settings.items():
+            if name != "bootstrap":
+                facts[name] = value if facts.get(name, value) == value else [facts[name], value]
+        return facts
 
     def links(
         self, stage: str, records: Sequence[Any], card: CollectedCard, parents: Mapping[str, str]

@@ -31,7 +31,7 @@ OF_VERSION_1 = (
     "was written by driftledger 0.1, whose files this version does not read: run 'dvc repro' to make it anew, or "
     "'git checkout v0.1.0' for the version that reads it"
 )
-"""What is said of every file of schema 1."""
+"""The sentence for every file of schema 1."""
 
 R = TypeVar("R", bound=Record)
 

@@ -70,7 +70,7 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
     """Stage name → entry, of all pipelines.
 
     Raises:
-        LedgerError: there is no ``dvc.lock``, or one is none.
+        LedgerError: there is no ``dvc.lock``, or a file of that name is not one.
     """
     locks = locks_here(root)
     if not locks:

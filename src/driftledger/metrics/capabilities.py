@@ -63,7 +63,7 @@ def by_capability(grades: Grades, capabilities: Sequence[Collection[str]]) -> di
 
     Raises:
         ValueError: ``grades`` is empty, not a matrix or not of integers, or holds a grade not within 0..10, the lengths
-            differ, or a question's capabilities are none, or one string instead of several, or hold a "+".
+            differ, or a question has no capabilities, or one string instead of several, or hold a "+".
 
     >>> by_capability([[10], [4], [7]], [{"ocr", "math"}, {"rec"}, {"rec", "ocr"}])["ocr"].mean
     85.0

@@ -25,7 +25,7 @@ class ScorePart(NamedTuple):
 
     lineage: Lineage
     prefix: str
-    """Of its metrics and artifacts: ``genception/photos``; a second score on the same data stands below its names."""
+    """Of its metrics and artifacts: ``<benchmark>/<on>``; a second score on the same data stands below its names."""
     root: Path
     costed: bool = True
     """Whether what its calls took is told here, and not with another score of the same records."""
@@ -132,7 +132,7 @@ def _plain(value: object) -> str:
 
 
 def rows_csv(file: Path) -> bytes:
-    """Rows as a table: what each is about, its values, and what a reader is told beside them."""
+    """Rows as a table: what each is about, its values, and what a reader is told beside them, by names of its own."""
     rows = read_jsonl(file, Row)
     widths = {key: max(len(row.values.get(key, [])) for row in rows) for row in rows for key in row.values}
     extra = list(dict.fromkeys(key for row in rows for key in row.extra))
@@ -146,4 +146,5 @@ def rows_csv(file: Path) -> bytes:
         told = [row.extra.get(key) for key in extra]
         said = ["" if each is None else each if isinstance(each, str) else json.dumps(each) for each in told]
         table.append([*map(for_csv, (row.unit, row.group, row.outcome)), *values, *map(for_csv, said)])
-    return csv_text([*head, *extra], table).encode()
+    head += [f"{key} (told)" if key in head else key for key in extra]  # the class that a hit of top1 was taken for
+    return csv_text(head, table).encode()

@@ -406,7 +406,7 @@ def test_a_parquet_file_that_is_damaged_inside(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["q.xlsx", "q", "q.json.gz", ".jsonl"])
 def test_a_suffix_that_is_not_read(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"x")
-    assert "is none of .json, .jsonl, .ndjson, .csv, .tsv, .parquet; " in refused(tmp_path / name, ConfigError)
+    assert "is not one of .json, .jsonl, .ndjson, .csv, .tsv, .parquet; " in refused(tmp_path / name, ConfigError)
 
 
 def test_a_text_file_of_unusual_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

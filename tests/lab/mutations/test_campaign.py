@@ -135,8 +135,9 @@ def test_what_is_not_committed_yet_is_tested_too(project: Path, tmp_path: Path) 
     ]
 
 
-def test_tests_that_do_not_end_are_ended(project: Path, tmp_path: Path) -> None:
-    write(project, {"tests/test_long.py": "import time\n\n\ndef test_long():\n    while True: time.sleep(60)\n"})
+@pytest.mark.parametrize("forever", ["pass", "time.sleep(60)"])
+def test_tests_that_do_not_end_are_ended(forever: str, project: Path, tmp_path: Path) -> None:
+    write(project, {"tests/test_long.py": f"import time\n\n\ndef test_long():\n    while True: {forever}\n"})
     ran = Clone(project, tmp_path).ask(["tests/test_long.py"], "", (), 1)
     assert (ran.passed, ran.timed_out, ran.first_failure) == (False, True, "")
 

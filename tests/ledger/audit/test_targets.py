@@ -163,7 +163,7 @@ def test_a_replaced_image_of_the_same_name_is_told_from_the_new_one(audited: Aud
     assert was.use.file == is_now.use.file == "images/disc.png"
     assert was.use.folder_md5 != is_now.use.folder_md5
     assert [score.facts.value for score in (*was.scores, *is_now.scores)] == [0.7, 0.6]
-    assert "in a version that dvc.lock no longer speaks of" in told(audited, str(old))
+    assert "in a version that dvc.lock no longer has" in told(audited, str(old))
 
 
 def test_without_the_working_files_the_cache_is_asked(audited: Audited, tmp_path: Path) -> None:

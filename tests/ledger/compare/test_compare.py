@@ -19,6 +19,7 @@ LOW = {sample: [0.5, 0.25 + number / 64] for number, sample in enumerate(EIGHT)}
 HIGH = {sample: [0.5, 0.75 - number / 64] for number, sample in enumerate(EIGHT)}
 """The differences at t = 2 go from 0.5 down to 0.5 - 14/64, and are 0 at t = 1."""
 
+SEEN = {"ssim": 31.5, "image_similarity": 71.0, "clip_s": 30.0}
 JUDGE = component("other_judge")
 
 
@@ -142,7 +143,7 @@ def test_pairs_of_mme_are_compared_within_categories(tmp_path):
     """An image's two questions give 0, 50 or 200. Of count B has both right, and A one; of color both have one."""
     images = [f"{category}{number}" for category in ("c", "x") for number in range(6)]
     groups = {image: image[0] for image in images}
-    a = dict.fromkeys(images, [50.0])
+    a = {image: [50.0] for image in images}
     b = a | {f"c{number}": [200.0] for number in range(6)} | {"x5": []}  # one that could not be read is not common
     sides = [answered(tmp_path, name, some, "mme", groups=groups) for name, some in (("a", a), ("b", b))]
     score = metrics(compared(tmp_path, *sides))["score"]
@@ -155,19 +156,19 @@ def with_chain(**changes):
 
 
 def with_redraws(**changes):
-    return {"score": varied(fidelity_score(), **changes)}
+    return {"score": varied(fidelity_score(metrics=SEEN), **changes)}
 
 
 def with_descriptions(asked="short", **changes):
     return {"score": varied(trac_score(asked), **changes)}
 
 
+def answers_scored(benchmark):
+    return question_score(benchmark, metrics={"total" if benchmark == "mm_vet" else "score": 50.0})
+
+
 def with_questions(benchmark, **changes):
-    return {
-        "score": varied(
-            question_score(benchmark, metrics={"total" if benchmark == "mm_vet" else "score": 50.0}), **changes
-        )
-    }
+    return {"score": varied(answers_scored(benchmark), **changes)}
 
 
 def without(score, **settings):
@@ -180,7 +181,7 @@ UNFAIR = [
     ("genception", "describe_prompt", with_chain(describe_prompt="Tell it.")),
     ("genception", "max_tokens", with_chain(max_tokens=30)),
     ("genception", "generate_prompt", with_chain(generate_prompt="{description}")),
-    ("genception", "iterations", with_chain(iterations=1)),
+    ("genception", "iterations", with_chain(iterations=3)),
     ("genception", "encoder", with_chain(encoder=component("lens"))),
     ("trac", "dataset", with_descriptions(data_digest="e" * 64)),
     ("trac", "prompt", with_descriptions(prompt="Tell it.")),
@@ -192,7 +193,7 @@ UNFAIR = [
     ("fidelity", "max_tokens", with_redraws(max_tokens=30)),
     ("fidelity", "generate_prompt", with_redraws(generate_prompt="{description}")),
     ("fidelity", "encoder", with_redraws(encoder=component("lens"))),
-    ("fidelity", "ssim_side", {"score": without(fidelity_score(), ssim_side=64)}),
+    ("fidelity", "ssim_side", {"score": without(fidelity_score(metrics=SEEN), ssim_side=64)}),
     *(
         case
         for benchmark in ("mm_sap", "mm_vet", "mme")
@@ -202,23 +203,17 @@ UNFAIR = [
             (benchmark, "parser", with_questions(benchmark, parser="2")),
         )
     ),
-    (
-        "mm_sap",
-        "count_free_refusals",
-        {"score": without(question_score(metrics={"score": 50.0}), count_free_refusals=False)},
-    ),
+    ("mm_sap", "count_free_refusals", {"score": without(answers_scored("mm_sap"), count_free_refusals=False)}),
     ("mm_vet", "judge", with_questions("mm_vet", judge=JUDGE)),
     ("mm_vet", "served_judge", {"served": {"judge": {"gpt-4-0613": 9}}}),
     ("mm_vet", "grade_prompt", with_questions("mm_vet", grade_prompt="Grade it.")),
 ]
-SIMILAR = {sample: {"ssim": 31.5, "image_similarity": 71.0, "clip_s": 30.0} for sample in EIGHT}
+SIMILAR = dict.fromkeys(EIGHT, SEEN)
 BY_IMAGE = {f"{number}-{n}": [1.0] for number in range(8) for n in (1, 2)}
 BUILD = {
     "genception": lambda root, name, changes: chains(root, name, LOW, **changes),
     "trac": lambda root, name, changes: retrieved(root, name, dict.fromkeys(EIGHT, True), **changes),
-    "fidelity": lambda root, name, changes: redrawn(
-        root, name, SIMILAR, metrics={"ssim": 31.5, "image_similarity": 71.0, "clip_s": 30.0}, **changes
-    ),
+    "fidelity": lambda root, name, changes: redrawn(root, name, SIMILAR, **{"metrics": SEEN} | changes),
 } | {
     benchmark: lambda root, name, changes, benchmark=benchmark: answered(root, name, BY_IMAGE, benchmark, **changes)
     for benchmark in ("mm_sap", "mm_vet", "mme")
@@ -226,7 +221,7 @@ BUILD = {
 ONLY = {
     ("fidelity", "generate prompt"): {"ssim", "image_similarity"},
     ("fidelity", "encoder"): {"image_similarity", "clip_s"},
-    ("fidelity", "SSIM side"): {"ssim"},
+    ("fidelity", "ssim side"): {"ssim"},
 }
 
 
@@ -235,6 +230,7 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(tmp_path, benchmark,
     a, b = BUILD[benchmark](tmp_path, "a", {}), BUILD[benchmark](tmp_path, "b", changes)
     found = compared(tmp_path, a, b)
     assert not found.comparable
+    fact = fact.replace("_", " ")
     assert [each.what for each in found.pairs[0].differing if each.weight == "unfair"] == [fact]
     assert len(found.reasons) == 1
     assert found.reasons[0].startswith(f"{benchmark} on {a.on}: {fact} differs (")
@@ -306,7 +302,10 @@ def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path):
 
 
 def test_seeds_and_code_are_noted(tmp_path):
-    a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **with_chain(seed=8))
+    a, b = (
+        chains(tmp_path, "a", LOW),
+        chains(tmp_path, "b", HIGH, score=without(varied(genception_score(), seed=8), seed=8)),
+    )
     other = run(b).code.model_copy(update={"commit": "d" * 40, "dirty": True})
     found = compared(tmp_path, run(a), run(b, code=other))
     assert found.comparable
@@ -317,7 +316,9 @@ def test_seeds_and_code_are_noted(tmp_path):
 
 
 def test_a_shorter_run_is_compared_at_its_own_length(tmp_path):
-    b = chains(tmp_path, "b", {s: [0.75] for s in EIGHT}, **with_chain(iterations=1))
+    b = chains(
+        tmp_path, "b", {s: [0.75] for s in EIGHT}, varied(genception_score(metrics={"gc_at_1": 0.75}), iterations=1)
+    )
     found = compared(tmp_path, chains(tmp_path, "a", LOW), b, anyway=True)
     assert metrics(found)["gc_at_1"].difference == 0.25
 

@@ -409,7 +409,7 @@ def test_two_lines_about_one_run_are_named(ledger: bytes) -> None:
     same = json.loads(ledger.splitlines()[1])["fingerprint"]
     [finding] = read_chain(rewritten(ledger, 4, fingerprint=same)).findings
     assert finding.where == "ledger.jsonl line 4"
-    assert "line 2 speaks of" in finding.what
+    assert "line 2 names" in finding.what
 
 
 def test_a_number_out_of_this_world_costs_nothing(ledger: bytes) -> None:

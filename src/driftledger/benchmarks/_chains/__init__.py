@@ -1,1 +1,1 @@
-"""Chains of describe → draw again, which GenCeption and fidelity have in common: a redrawing is a chain of one."""
+"""Chains of describe → draw again, which several benchmarks collect; a redrawing is a chain of one iteration."""

@@ -73,6 +73,6 @@ def _samples_csv(redraws: Path, rows: Path) -> bytes:
     for row in samples:
         record = by_sample[row.unit]
         values = (number(_value(row, column)) for column in columns)
-        said = map(for_csv, (record.description or "", record.error or ""))
-        cells.append([*map(for_csv, (row.unit, row.extra["category"], row.outcome)), *values, *said])
+        texts = map(for_csv, (record.description or "", record.error or ""))
+        cells.append([*map(for_csv, (row.unit, row.extra["category"], row.outcome)), *values, *texts])
     return csv_text(["sample", "category", "outcome", *columns, "description", "error"], cells).encode()

@@ -53,5 +53,5 @@ def ratings_sheet(project: "Project", dataset: str, samples: int, rater: str | N
     summary = write_sheet(project.root / path, rows, rater)
     images = f"{spec.data.at({'dataset': dataset})}/images"
     meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
-    said = f"{path}: {summary.to_rate} descriptions to rate, {summary.rated} rated"
-    return f"{said}; the images are {images}/<sample>.png\n{meaning}"
+    summarised = f"{path}: {summary.to_rate} descriptions to rate, {summary.rated} rated"
+    return f"{summarised}; the images are {images}/<sample>.png\n{meaning}"

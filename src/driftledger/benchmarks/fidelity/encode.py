@@ -53,8 +53,8 @@ def encode_reconstructions(
 
 
 def _read(redrawings: Sequence[Redrawing], encoder: Encoder, features: FeatureStore | None) -> Described:
-    said = [(each.sample.image, each.description) for each in redrawings if each.description is not None]
-    images, texts = [image for image, _ in said], [text for _, text in said]
+    described = [(each.sample.image, each.description) for each in redrawings if each.description is not None]
+    images, texts = [image for image, _ in described], [text for _, text in described]
     return Described(
         encode_images(encoder, images, features),
         encode_texts(encoder, texts, features),

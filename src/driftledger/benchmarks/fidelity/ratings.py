@@ -90,8 +90,8 @@ def read_ratings(path: Path) -> list[Rating]:
     """The ratings in a sheet, as spreadsheets save it; rows without a rating are skipped, other columns ignored.
 
     Raises:
-        ConfigError: it is missing, is no CSV file in UTF-8 with the :data:`COLUMNS`, a rating is none of 1 … 5 or does
-            not say of what or by whom it is, or one person has rated one description twice.
+        ConfigError: it is missing, is no CSV file in UTF-8 with the :data:`COLUMNS`, a rating is not one of 1 … 5
+            or does not say of what or by whom it is, or one person has rated one description twice.
     """
     found: list[Rating] = []
     seen: dict[tuple[str, ...], int] = {}
@@ -115,7 +115,7 @@ def mean_ratings(ratings: Iterable[Rating], dataset: str, model: str, descriptio
     """What people think of these descriptions, sample → text.
 
     A rating is for the description that it was written for. One of another text of the same sample is stale and not
-    used; differences in blanks alone are none.
+    used; differences in blanks alone do not count.
     """
     shown = {_name(sample): _compared(_shown(text)) for sample, text in descriptions.items() if text is not None}
     given: dict[str, list[int]] = defaultdict(list)

@@ -54,9 +54,9 @@ def score(given: ToScore, scoring: FidelityScoring) -> Scored:
     encoded = encode_reconstructions(redrawn, encoder, given.features)
     values, distance = _between_images(reached, encoder, encoded)
     values["ssim"] = _structure(reached, scoring.ssim_side)
-    said = [each for each in redrawn if each.description is not None]
+    described = [each for each in redrawn if each.description is not None]
     if encoded.described is not None:  # CLIP-S, of everything that was described, whether it could be drawn or not
-        values["clip_s"] = _by_sample(said, cosine_similarity(encoded.described.images, encoded.described.texts))
+        values["clip_s"] = _by_sample(described, cosine_similarity(encoded.described.images, encoded.described.texts))
     rated = _rated(given, redrawn)
     if rated.means:
         values["human"] = rated.means
@@ -134,7 +134,7 @@ def _structure(reached: Sequence[Redrawing], side: int) -> dict[str, float]:
 
 def _overall(values: Values, scoring: FidelityScoring) -> dict[str, float]:
     """Means over samples, with their intervals."""
-    found: dict[str, float] = {}
+    overall: dict[str, float] = {}
     for metric, of_sample in values.items():
         several = np.array(list(of_sample.values()))
         low, high = bootstrap_interval(
@@ -144,29 +144,30 @@ def _overall(values: Values, scoring: FidelityScoring) -> dict[str, float]:
             confidence=scoring.bootstrap.confidence,
             seed=scoring.seed,
         )
-        found |= {metric: exact_mean(several.tolist()), f"{metric}_low": low, f"{metric}_high": high}
-    return found
+        overall |= {metric: exact_mean(several.tolist()), f"{metric}_low": low, f"{metric}_high": high}
+    return overall
 
 
 def _by_category(values: Values, redrawn: Sequence[Redrawing]) -> Values:
-    found: Values = {}
+    by_category: Values = {}
     for category in sorted({each.sample.category or ONE_CATEGORY for each in redrawn}):
         members = {each.sample.id for each in redrawn if (each.sample.category or ONE_CATEGORY) == category}
         rows = {name: [value for sample, value in some.items() if sample in members] for name, some in values.items()}
-        found[category] = {name: exact_mean(row) for name, row in rows.items() if row}
-    return found
+        by_category[category] = {name: exact_mean(row) for name, row in rows.items() if row}
+    return by_category
 
 
 def _agreement(values: Values) -> Values:
     """How each automatic score goes with the human one, over the samples that have both."""
-    human, found = values.get("human", {}), {}
+    human = values.get("human", {})
+    agreements: Values = {}
     for metric, of_sample in values.items():
         both = sorted(of_sample.keys() & human.keys())
         if metric != "human" and both:
             agreed = agreement(np.array([human[s] for s in both]), np.array([of_sample[s] for s in both]))
             if agreed is not None:
-                found[metric] = {name: float(value) for name, value in agreed._asdict().items()}
-    return found
+                agreements[metric] = {name: float(value) for name, value in agreed._asdict().items()}
+    return agreements
 
 
 def _absent(encoder: Encoder, name: str, values: Values, distance: Mapping[str, float]) -> dict[str, str]:

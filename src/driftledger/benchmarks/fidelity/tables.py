@@ -1,4 +1,4 @@
-"""Models side by side, as in the TRAC paper's Tables 1 and 2: how true descriptions are, and what is drawn of them."""
+"""Models side by side, as in the paper's Tables 1 and 2: how true descriptions are, and what is drawn of them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -58,12 +58,12 @@ def _title(key: str, metric: Metric) -> str:
 
 def _rated(scores: Sequence[Score]) -> list[str]:
     """How many ratings stand behind the column of people's."""
-    said = (
+    counts = (
         f"{score.model} {score.details['ratings']['used']} by {score.details['ratings']['raters']}"
         for score in scores
         if "human" in score.metrics
     )
-    return [f"Human ratings and raters: {told}."] if (told := ", ".join(said)) else []
+    return [f"Human ratings and raters: {listed}."] if (listed := ", ".join(counts)) else []
 
 
 def _agreement(spec: Benchmark, scores: Sequence[Score], keys: dict[str, Metric]) -> Iterator[Table]:

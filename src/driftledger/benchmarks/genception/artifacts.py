@@ -1,4 +1,4 @@
-"""What MLflow and the report show of chains beside numbers: every chain to look at, and what was said in it."""
+"""What MLflow and the report show of chains beside numbers: every chain to look at, and what was text in it."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -94,5 +94,5 @@ def _samples_csv(iterations: int, rows: Path) -> bytes:
 def _descriptions_csv(chain: Path) -> bytes:
     records = read_jsonl(chain / RECORDS, ChainRecord)
     texts = ((row, row.description or "", row.error or "") for row in records)
-    rows = ([*map(for_csv, (row.sample, str(row.t), row.outcome, said, error))] for row, said, error in texts)
+    rows = ([*map(for_csv, (row.sample, str(row.t), row.outcome, text, error))] for row, text, error in texts)
     return csv_text(["sample", "t", "outcome", "description", "error"], rows).encode()

@@ -37,9 +37,9 @@ def human_sheet(project: "Project", dataset: str, model: str, generator: str | N
         ends = [walk(protocol.run(sample), _told_by(person, store)).pending for sample in samples]
     pending = [_waiting(end) for end in ends if isinstance(end, Ask)]
     summary = write_sheet(person.sheet.parent, pending, person.annotator, protocol.asked.describe_prompt)
-    said = f"{person.sheet}: {summary.to_fill_in} images to describe, {summary.filled_in} described"
+    summarised = f"{person.sheet}: {summary.to_fill_in} images to describe, {summary.filled_in} described"
     undrawn = sum(isinstance(end, Draw) for end in ends)
-    return f"{said}; {undrawn} described ones wait to be drawn: run 'dvc repro'" if undrawn else said
+    return f"{summarised}; {undrawn} described ones wait to be drawn: run 'dvc repro'" if undrawn else summarised
 
 
 def _told_by(person: Human, store: CallStore) -> Callable[[Call], Result | None]:

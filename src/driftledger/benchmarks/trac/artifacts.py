@@ -55,22 +55,22 @@ def _descriptions_csv(headline: str, dataset: Path, folder: Path, rows: Path) ->
     taken = {row.unit: row.extra for row in read_jsonl(rows, Row)}
     cells = []
     for record in read_jsonl(folder / RECORDS, DescriptionRecord):
-        found = taken.get(record.sample, {}) if condition_name(record.max_tokens, record.shots) == headline else {}
-        said = (record.outcome, labels.get(record.sample) or "", record.description or "")
+        extra = taken.get(record.sample, {}) if condition_name(record.max_tokens, record.shots) == headline else {}
+        texts = (record.outcome, labels.get(record.sample) or "", record.description or "")
         cells.append(
             [
                 *map(for_csv, (record.sample, record.split)),
                 "" if record.max_tokens is None else record.max_tokens,
                 record.shots,
-                *map(for_csv, (*said, *_taken(found), " ".join(record.demonstrations), record.error or "")),
+                *map(for_csv, (*texts, *_taken(extra), " ".join(record.demonstrations), record.error or "")),
             ]
         )
     return csv_text(_COLUMNS, cells).encode()
 
 
-def _taken(found: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    named = (("its class", found.get("names_own")), ("another class", found.get("names_other")))
-    top1, class_mean, nearest = (found.get(name) or "" for name in ("top1", "class_mean", "nearest"))
+def _taken(extra: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    named = (("its class", extra.get("names_own")), ("another class", extra.get("names_other")))
+    top1, class_mean, nearest = (extra.get(name) or "" for name in ("top1", "class_mean", "nearest"))
     return top1, class_mean, nearest, " and ".join(words for words, is_so in named if is_so)
 
 

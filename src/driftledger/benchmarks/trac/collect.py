@@ -146,19 +146,19 @@ class CollectDescriptions(Collecting[list[DescriptionRecord]]):
     def _with_examples(self, examples: Examples, plain: Sequence[DescriptionRecord], run: RunSteps) -> Iterator[_Place]:
         by_id = {sample.id: sample for sample in self.samples}
         for length in self.protocol.settings.lengths:
-            said = {
+            own = {
                 record.sample: record.description
                 for record in plain
                 if record.max_tokens == length and record.is_there and record.description is not None
             }
             dataset = self.protocol.dataset.name
-            ranked = rank_examples(examples, self.samples, said, self.protocol.run_seed, dataset)
+            ranked = rank_examples(examples, self.samples, own, self.protocol.run_seed, dataset)
             needed = sorted({name for names in ranked.values() for name in names})
-            told = said if self._by is None else self._told_by(self._by, [by_id[name] for name in needed], run)
+            shown_texts = own if self._by is None else self._told_by(self._by, [by_id[name] for name in needed], run)
             for shots in examples.shots:
                 for sample in self.samples:
                     # The most similar one is shown last, beside the question.
-                    shown = [Shown(by_id[name], told[name]) for name in reversed(ranked[sample.id][:shots])]
+                    shown = [Shown(by_id[name], shown_texts[name]) for name in reversed(ranked[sample.id][:shots])]
                     yield _Place(length, sample, shown)
 
     def _told_by(self, by: Model, support: Sequence[Sample], run: RunSteps) -> dict[str, str]:

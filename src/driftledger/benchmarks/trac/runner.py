@@ -48,12 +48,12 @@ class TracRunner(Runner):
         return score(given, cast(TracScoring, given.scoring))
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
-        said = _Descriptions(lineage.collected["describe"].path, where("dataset"), where("describe"))
-        model = said.card.components["model"]
-        yield Caller("model", model, said.path, said.plain)
-        if said.asked.shots:
-            by = said.card.components.get("example_model")
-            yield Caller("model", model, said.path, said.with_examples, by)
+        descriptions = _Descriptions(lineage.collected["describe"].path, where("dataset"), where("describe"))
+        model = descriptions.card.components["model"]
+        yield Caller("model", model, descriptions.path, descriptions.plain)
+        if descriptions.asked.shots:
+            by = descriptions.card.components.get("example_model")
+            yield Caller("model", model, descriptions.path, descriptions.with_examples, by)
 
 
 def _examples(project: "Project", name: str) -> Examples | None:
@@ -76,7 +76,7 @@ class _Descriptions:
         self._dataset = read_json(dataset / "dataset.json", DatasetCard)
         self._samples = {sample.id: sample for sample in read_samples(dataset)}
         self._records = read_jsonl(folder / RECORDS, DescriptionRecord)
-        self._said = {
+        self._own = {
             (each.sample, each.max_tokens): each.description for each in self._records if not each.demonstrations
         }
 
@@ -111,4 +111,4 @@ class _Descriptions:
     def _shown(self, protocol: DescribeProtocol, sample: Sample, by: Model | None, record: DescriptionRecord) -> Shown:
         if by is not None:
             return Shown(sample, by.respond([protocol.conversation(sample)])[0].text)
-        return Shown(sample, self._said[sample.id, record.max_tokens] or "")
+        return Shown(sample, self._own[sample.id, record.max_tokens] or "")

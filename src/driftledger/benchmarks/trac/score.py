@@ -31,7 +31,7 @@ class Condition(NamedTuple):
     max_tokens: int | None
     shots: int
     records: list[DescriptionRecord]
-    found: Retrieval
+    retrieved: Retrieval
     metrics: dict[str, float]
 
     @property
@@ -46,7 +46,7 @@ class Condition(NamedTuple):
     def numbers(self) -> dict[str, float]:
         """Its metrics, and what it is; ``max_tokens`` is absent where the model's own limit held."""
         limit = {} if self.max_tokens is None else {"max_tokens": float(self.max_tokens)}
-        counts = {"shots": self.shots, "scored": len(self.found.queries), "total": self.total}
+        counts = {"shots": self.shots, "scored": len(self.retrieved.queries), "total": self.total}
         return self.metrics | limit | {name: float(count) for name, count in counts.items()}
 
 
@@ -82,18 +82,18 @@ def score(given: ToScore, scoring: TracScoring) -> Scored:
         components={**about.components, "text_encoder": ComponentCard.of(given.keys["text_encoder"], encoder)},
         metrics=headline.metrics,
         groups={
-            "class": by_class(headline.found),
+            "class": by_class(headline.retrieved),
             "condition": {condition.name: condition.numbers for condition in conditions},
         },
-        curves=_curves(conditions, headline.found),
+        curves=_curves(conditions, headline.retrieved),
         outcomes=dict(sorted(Counter(str(record.outcome) for record in tested).items())),
-        scored=len(headline.found.queries),
+        scored=len(headline.retrieved.queries),
         total=len(tested),
-        coverage=len(headline.found.queries) / len(tested),
+        coverage=len(headline.retrieved.queries) / len(tested),
         absent=_absent(headline.metrics),
         served=served,
         flags=[*changed_versions(served), *_flags(data, headline), *_noted(records)],
-        details={"confused": _confused(headline.found), "headline": headline.name},
+        details={"confused": _confused(headline.retrieved), "headline": headline.name},
         inputs=Inputs(
             data_digest=card.digest,
             records={"describe": sha256_file(folder / RECORDS)},
@@ -101,7 +101,7 @@ def score(given: ToScore, scoring: TracScoring) -> Scored:
             settings=scoring.model_dump(mode="json"),
         ),
     )
-    return Scored(scored, list(_rows(tested, data.samples, headline.found)))
+    return Scored(scored, list(_rows(tested, data.samples, headline.retrieved)))
 
 
 def _conditions(
@@ -114,15 +114,15 @@ def _conditions(
 ) -> Iterator[Condition]:
     """Every condition: by length, and from no examples on."""
     for length, shots in product(asked.max_tokens, [0, *asked.shots]):
-        some = [record for record in records if record.max_tokens == length and record.shots == shots]
-        found = retrieve(some, data.samples, data.names, encoder)
-        condition = Condition(length, shots, some, found, metrics_of(found, data.card.leaks, scoring))
+        described = [record for record in records if record.max_tokens == length and record.shots == shots]
+        retrieved = retrieve(described, data.samples, data.names, encoder)
+        condition = Condition(length, shots, described, retrieved, metrics_of(retrieved, data.card.leaks, scoring))
         _check_coverage(condition, data.card.name, min_coverage)
         yield condition
 
 
 def _check_coverage(condition: Condition, dataset: str, min_coverage: float) -> None:
-    queries, total = condition.found.queries, condition.total
+    queries, total = condition.retrieved.queries, condition.total
     if len(queries) / total < min_coverage:
         scored = {query.sample for query in queries}
         left = [record for record in condition.records if record.split == "test" and record.sample not in scored]
@@ -133,9 +133,9 @@ def _check_coverage(condition: Condition, dataset: str, min_coverage: float) -> 
         )
 
 
-def _curves(conditions: Sequence[Condition], found: Retrieval) -> dict[str, list[Point]]:
+def _curves(conditions: Sequence[Condition], retrieved: Retrieval) -> dict[str, list[Point]]:
     """The vote over k, of the headline; top-1 over lengths without examples, and over examples at the first length."""
-    curves = {"vote": [Point(step=k, value=value) for k, value in enumerate(accuracies(found.votes), 1)]}
+    curves = {"vote": [Point(step=k, value=value) for k, value in enumerate(accuracies(retrieved.votes), 1)]}
     sweeps = {
         "by_length/top1": [(each.max_tokens or 0, each) for each in conditions if each.shots == 0],
         "by_shots/top1": [(each.shots, each) for each in conditions if each.max_tokens == conditions[0].max_tokens],
@@ -147,10 +147,10 @@ def _curves(conditions: Sequence[Condition], found: Retrieval) -> dict[str, list
     }
 
 
-def _confused(found: Retrieval) -> list[dict[str, str | int | float]]:
+def _confused(retrieved: Retrieval) -> list[dict[str, str | int | float]]:
     """Pairs of classes that the descriptions do not tell apart; ``rate`` is the percentage of the scored test samples
     of both that was taken for the other."""
-    pairs = confused_pairs([query.label for query in found.queries], found.top1)
+    pairs = confused_pairs([query.label for query in retrieved.queries], retrieved.top1)
     return [{**pair._asdict(), "rate": PERCENT * pair.rate} for pair in pairs[:MOST_PAIRS]]
 
 
@@ -164,24 +164,24 @@ def _absent(metrics: Mapping[str, float]) -> dict[str, str]:
 
 def _flags(data: _Data, headline: Condition) -> Iterator[str]:
     """What a reader of the headline must know."""
-    found = headline.found
+    retrieved = headline.retrieved
     if data.card.leaks:
         yield (
             f"{len(data.card.leaks)} test images are in the support set too "
             f"({first_few(sorted(data.card.leaks))}); top1_without_leaks leaves them out"
         )
-    missing = sum(record.split == "support" for record in headline.records) - len(found.support)
+    missing = sum(record.split == "support" for record in headline.records) - len(retrieved.support)
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
-    lost = sorted(set(data.card.labels) - set(found.labels))
+    lost = sorted(set(data.card.labels) - set(retrieved.labels))
     if lost:
         yield f"no support description is left of {first_few(lost)}, whose test samples are not scored"
-    unknown = sum(nearest is None for nearest in found.nearest)
+    unknown = sum(nearest is None for nearest in retrieved.nearest)
     if unknown:
         yield f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"
-    if found.cut:
-        texts = len(found.support) + len(found.queries)
-        yield f"the text encoder read only the beginning of {found.cut} of {texts} descriptions"
+    if retrieved.cut:
+        texts = len(retrieved.support) + len(retrieved.queries)
+        yield f"the text encoder read only the beginning of {retrieved.cut} of {texts} descriptions"
 
 
 def _noted(records: Sequence[DescriptionRecord]) -> Iterator[str]:
@@ -189,23 +189,23 @@ def _noted(records: Sequence[DescriptionRecord]) -> Iterator[str]:
         yield f"{note} ({count} calls)"
 
 
-def _rows(tested: Sequence[DescriptionRecord], samples: Mapping[str, Sample], found: Retrieval) -> Iterator[Row]:
+def _rows(tested: Sequence[DescriptionRecord], samples: Mapping[str, Sample], retrieved: Retrieval) -> Iterator[Row]:
     """Values are there where a sample is scored: it is described, and a support description of its class is left."""
-    place = {query.sample: index for index, query in enumerate(found.queries)}
+    place = {query.sample: index for index, query in enumerate(retrieved.queries)}
     for record in tested:
         label, index = samples[record.sample].label or "", place.get(record.sample)
         values: dict[str, list[float | None]] = {}
-        told: dict[str, Any] = {"label": label, "scored": index is not None}
+        extra: dict[str, Any] = {"label": label, "scored": index is not None}
         if index is not None:
-            taken = {"top1": found.top1[index], "class_mean": found.class_mean[index]}
-            values = {how: [PERCENT * (said == label)] for how, said in taken.items()}
-            named = {"names_own": found.named[index].own, "names_other": found.named[index].other}
-            told |= {"nearest": found.nearest[index], **taken, **named}
+            taken = {"top1": retrieved.top1[index], "class_mean": retrieved.class_mean[index]}
+            values = {how: [PERCENT * (label_found == label)] for how, label_found in taken.items()}
+            named = {"names_own": retrieved.named[index].own, "names_other": retrieved.named[index].other}
+            extra |= {"nearest": retrieved.nearest[index], **taken, **named}
         yield Row(
             unit=record.sample,
             group=ONE_CATEGORY,
             cluster=record.sample,
             outcome=record.outcome,
             values=values,
-            extra=told,
+            extra=extra,
         )

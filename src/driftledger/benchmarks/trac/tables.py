@@ -49,7 +49,7 @@ def _distinctiveness(scores: Sequence[Score]) -> Table:
         "whose class the nearest descriptions are of, in %, as in the paper's Figure 3 and Table 5",
         ["", "top-1 (interval)", "rank", "class mean", "best vote (its k)", "chance"],
         [row(place, score) for place, score in enumerate(scores)],
-        [f"Where nothing else is said, the values are of {headline}."] if several else [],
+        [f"Unless a row says otherwise, the values are of {headline}."] if several else [],
     )
 
 
@@ -109,10 +109,10 @@ def _top1(score: Score, names: Sequence[str]) -> Iterator[str]:
 
 def _how_shown(score: Score) -> str:
     """How examples were chosen, seen and described, e.g. SIIR through clip, described by gpt_4v."""
-    said = _ABBREVIATIONS[score.inputs.protocol["choose"]]
+    how: str = _ABBREVIATIONS[score.inputs.protocol["choose"]]
     encoder, by = (score.components.get(role) for role in ("example_encoder", "example_model"))
-    said += f" through {encoder.name}" if encoder else ""
-    return said + (f", described by {by.name}" if by else "")
+    how += f" through {encoder.name}" if encoder else ""
+    return how + (f", described by {by.name}" if by else "")
 
 
 def _confusions(best: Score) -> Iterator[Table]:
@@ -128,8 +128,8 @@ def _confusions(best: Score) -> Iterator[Table]:
     classes, notes = best.groups["class"], []
     if len(classes) > 1:
         hardest = sorted(classes.items(), key=lambda item: (item[1]["top1"], item[0]))[:MOST]
-        said = ", ".join(f"{for_markdown(label)} {values['top1']:.2f}" for label, values in hardest)
-        notes = [f"Hardest classes for {best.model}, by top-1 in %: {said}."]
+        listed = ", ".join(f"{for_markdown(label)} {values['top1']:.2f}" for label, values in hardest)
+        notes = [f"Hardest classes for {best.model}, by top-1 in %: {listed}."]
     if rows or notes:
         head = ["a class", "and another", "taken for each other, %", "the one for the other", "the other for the one"]
         yield Table(f"classes that are confused most by {best.model}", head, rows or [[NOTHING] * len(head)], notes)

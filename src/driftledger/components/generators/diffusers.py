@@ -68,7 +68,7 @@ class Diffusers(CheckpointComponent, Generator):
 
     @property
     def unrepeatable(self) -> str | None:
-        # Last bits hang on the size of a batch, in float32 too: of 16 images drawn in fours, 2 differ when drawn alone.
+        # Last bits depend on a batch's size, in float32 too: of 16 images drawn in fours, 2 differ when drawn alone.
         several = f"the company in its batches of {self.batch_size} changes pixels"
         return several if self.batch_size > 1 else None
 
@@ -189,7 +189,7 @@ class Diffusers(CheckpointComponent, Generator):
                 name = type(pipeline).__name__
                 raise ConfigError(f"{self.path!r:.200}: {setting} has no effect on a {name}; remove it")
             arguments[argument] = value
-        # Its cleaning of prompts hangs on whether ftfy and bs4 are installed.
+        # Its cleaning of prompts depends on whether ftfy and bs4 are installed.
         return arguments | ({"clean_caption": False} if "clean_caption" in taken else {})
 
     @cached_property

@@ -17,7 +17,7 @@ class Asked:
     """Says of each score whether it is asked for.
 
     Raises:
-        LedgerError: the image is in no folder of the ledger, or the revision or date is none.
+        LedgerError: the image is in no folder of the ledger, or there is no such revision or date.
     """
 
     def __init__(self, sources: Sources, query: Query) -> None:

@@ -57,7 +57,7 @@ def _codes_here(provider: str) -> set[str]:
 
 
 def add_card(tree: Tree, what: str, card: Any) -> None:
-    """A component as a file of any format speaks of it."""
+    """A component as a file of any format describes it."""
     try:
         add_component(tree, what, ComponentCard.model_validate(card))
     except ValidationError:
@@ -65,7 +65,7 @@ def add_card(tree: Tree, what: str, card: Any) -> None:
 
 
 def add_all(tree: Tree, said: Mapping[str, Any], *names: str) -> None:
-    """A branch for each of the names that something is said about."""
+    """A branch for each of the names that something is known about."""
     for name in names:
         value = said.get(name)
         if value not in (None, "", [], {}):

@@ -194,7 +194,7 @@ def _rules() -> str:
 
 
 def outs_of(lock: bytes) -> dict[str, str]:
-    """Path → MD5 of every output in the bytes of a ``dvc.lock``; empty where it is none."""
+    """Path → MD5 of every output in the bytes of a ``dvc.lock``; empty where they are not those of one."""
     try:
         stages = load_yaml(lock)["stages"].values()
         outs = [out for stage in stages for out in stage.get("outs", ())]
@@ -204,7 +204,7 @@ def outs_of(lock: bytes) -> dict[str, str]:
 
 
 def selection_in(params: bytes) -> tuple[Selected, list[Combination]]:
-    """What the bytes of a ``params.yaml`` select; nothing where it is none that this version reads."""
+    """What the bytes of a ``params.yaml`` select; nothing where this version cannot read it."""
     try:
         run: dict[str, Any] = load_yaml(params)["run"]
         combinations = [Combination(*names) for names in product(run["models"], run["generators"], run["encoders"])]

@@ -56,7 +56,7 @@ def _title(target: ImageTarget) -> str:
 
 def _add_place(tree: Tree, place: ImagePlace) -> None:
     use = place.use
-    when = "" if place.current else ", in a version that dvc.lock no longer speaks of"
+    when = "" if place.current else ", in a version that dvc.lock no longer has"
     branch = add(tree, _what(use), f"{use.folder}/{use.file}{when}")
     add_all(branch, use.entry, "sha256", "image_sha256")
     add(branch, "md5", use.md5 or "not known: the folder's manifest is not at hand")

@@ -173,7 +173,7 @@ def _lines_with(file: Path, needles: Iterable[bytes]) -> Iterator[dict[str, Any]
 
 
 def _object(data: bytes) -> dict[str, Any]:
-    """A JSON object; empty where the bytes are none."""
+    """A JSON object; empty where the bytes hold something else."""
     try:
         found = json.loads(data, parse_constant=_refuse)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The places of an image in the whole ledger, now and in the past, with the scores that hang on each."""
+"""The places of an image in the whole ledger, now and in the past, with the scores that depend on each."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -19,11 +19,11 @@ class UsingScore(NamedTuple):
 
 
 class ImagePlace(NamedTuple):
-    """One place of an image in the ledger, and the scores that hang on it."""
+    """One place of an image in the ledger, and the scores that depend on it."""
 
     use: ImageUse
     current: bool
-    """Whether ``dvc.lock`` still speaks of it."""
+    """Whether ``dvc.lock`` still has it."""
     scores: list[UsingScore]
 
 

@@ -67,7 +67,7 @@ class Sources:
 
     @cached_property
     def outs(self) -> dict[str, str]:
-        """Path → MD5 of every output that ``dvc.lock`` speaks of now; empty where there is none."""
+        """Path → MD5 of every output that ``dvc.lock`` has now; empty where there is none."""
         return {path: md5 for lock in locks_here(self.root).values() for path, md5 in outs_of(lock).items()}
 
     @cached_property

@@ -120,8 +120,8 @@ def _of_file(sources: Sources, file: Path) -> ScoreTarget | ImageTarget:
     found = find_image(sources, file)
     if not found.places.found:
         raise LedgerError(
-            f"{file} is no score file, and no dataset, chain, redrawing or question set that dvc.lock or its history "
-            f"speaks of has an image with its bytes ({image}){_unseen(found.places.unknown)}"
+            f"{file} is no score file, and no dataset, chain, redrawing or question set in dvc.lock or its history "
+            f"has an image with its bytes ({image}){_unseen(found.places.unknown)}"
         )
     return found
 

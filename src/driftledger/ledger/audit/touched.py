@@ -38,7 +38,7 @@ class ScoreUse(BaseModel):
     last_date: str | None = None
     known_from: list[KnownFrom]
     current: bool
-    """Whether it is what ``dvc.lock`` speaks of now."""
+    """Whether ``dvc.lock`` has it now."""
 
 
 class Answer(NamedTuple):
@@ -82,7 +82,7 @@ def _from_git(sources: Sources, asked: Asked) -> Iterator[ScoreUse]:
 
 
 def _from_here(sources: Sources, asked: Asked) -> Iterator[ScoreUse]:
-    """What ``dvc.lock`` speaks of, committed or not."""
+    """What ``dvc.lock`` has now, committed or not."""
     runs: dict[str, list[str]] = {}
     for run in sources.current:
         for lineage in run.lineages:

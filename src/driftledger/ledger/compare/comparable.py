@@ -5,12 +5,12 @@ A difference is *compared* where it is what the comparison is about, *unfair* wh
 unfair stands in each benchmark's table of rules, with the reason.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.benchmarks.base import Benchmark, Input, Rule
+from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule
 from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
 from driftledger.ledger.changes import Change, component_changes, shown_apart
@@ -106,12 +106,18 @@ def what_changed(a: Lineage, b: Lineage) -> Iterator[str]:
 
 def _moved(spec: Benchmark, metrics: Collection[str], rule: Rule) -> tuple[str, ...] | None:
     if rule.concerns:
-        return tuple(key for key in metrics if (metric := spec.metric(key)) is not None and metric.key in rule.concerns)
+        return _such(spec, metrics, lambda metric: metric.key in rule.concerns)
     return None if rule.moves is None else _needing(spec, metrics, rule.moves)
 
 
-def _needing(spec: Benchmark, metrics: Collection[str], needed: Input) -> tuple[str, ...]:
-    return tuple(key for key in metrics if (metric := spec.metric(key)) is not None and needed in metric.needs)
+def _needing(spec: Benchmark, metrics: Collection[str], needed: Input) -> tuple[str, ...] | None:
+    return _such(spec, metrics, lambda metric: needed in metric.needs)
+
+
+def _such(spec: Benchmark, metrics: Collection[str], such: Callable[[Metric], bool]) -> tuple[str, ...] | None:
+    """Those of the metrics; None where all are."""
+    found = tuple(key for key in metrics if (metric := spec.metric(key)) is not None and such(metric))
+    return None if len(found) == len(metrics) else found
 
 
 def _two_at_once(spec: Benchmark, found: list[Differing], metrics: Collection[str]) -> Iterator[Differing]:

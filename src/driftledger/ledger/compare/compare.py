@@ -146,8 +146,8 @@ def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
 
 
 def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
-    """Scores of the same benchmark on the same data: of TRAC those of the same way to ask and the same reader, and
-    what is left in the order of both runs."""
+    """Scores of the same benchmark on the same data: those at the same place first, and what is left in the order of
+    both runs."""
     left = list(b.lineages)
     found: dict[int, Lineage] = {}
     for alike in (_exactly, _place):
@@ -185,7 +185,10 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> Pair:
         if isinstance(rows, str):
             found_out: dict[str, Any] = {"verdict": NOT_RANKED + (barred[0] if barred else rows)}
         else:
-            found_out = measured(rows[0].get(key), rows[1].get(key), barred, drawing)
+            ours, theirs = (
+                row.get(key) if key in each.score.metrics else None for row, each in zip(rows, (a, b), strict=True)
+            )
+            found_out = measured(ours, theirs, barred, drawing)
         metrics.append(Compared(**values, **found_out))
     return Pair(
         benchmark=a.score.benchmark,

@@ -97,7 +97,7 @@ class Difference(_Frozen):
 def diff(root: Path, old: str, new: str | None = None) -> Difference:
     """What changed from revision ``old`` to ``new``, or to the workspace. Nothing is checked out, and nothing written.
 
-    Scores and components are those that each state's ``dvc.lock`` speaks of. Samples and answers are compared where
+    Scores and components are those that each state's ``dvc.lock`` has. Samples and answers are compared where
     DVC's cache has them; answers are fetched from the remote where it has not.
 
     Raises:

@@ -1,10 +1,10 @@
 """``ledger.jsonl``: one line per published run, each holding the SHA-256 of the line before it.
 
-MLflow can be thrown away, and ``dvc.lock`` speaks of the newest runs only. The ledger is what stays of every run that
+MLflow can be thrown away, and ``dvc.lock`` has the newest runs only. The ledger is what stays of every run that
 was ever published: which evidence it stood on, and that nobody has edited, reordered or removed a line since. It is
 committed; whoever can write to the repository could write all of it again, and then Git's history of it is the witness.
 
-Two branches that both append meet in a merge conflict, since a line's number and hash hang on the one before it; never
+Two branches that both append meet in a merge conflict, since a line's number and hash depend on the one before; never
 merge them as text. Keep one side (``git checkout --ours ledger.jsonl``, or ``--theirs``) and run ``driftledger track``,
 which appends what the other side had. ``.gitattributes`` keeps Git from mixing the lines or changing their ends.
 """
@@ -164,7 +164,7 @@ def _check_runs(name: str, lines: Mapping[int, Line], unreadable: bool, evidence
             result.findings.append(Finding("missing", name, f"has no line for {run}; {_TRACK}"))
         elif (line.name, line.evidence_sha256) != (each.name, digest := evidence_digest(each)):
             there = f"{for_line(line.name)}, {line.evidence_sha256}"
-            what = f"speaks of other evidence ({there}) than is here of {run} ({digest})"
+            what = f"names other evidence ({there}) than is here of {run} ({digest})"
             result.findings.append(Finding("bytes", f"{name} line {line.n}", what))
         result.checked["runs"] += 1
     return result

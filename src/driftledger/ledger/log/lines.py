@@ -115,7 +115,7 @@ def _read(data: bytes) -> _Row:
         if canonical_json(line.to_dict()).encode() != data:
             return _Row(data, None, "was edited: these are not the bytes in which driftledger writes what it says")
     except (ValidationError, ValueError, RecursionError):
-        return _Row(data, None, "was edited, or is none of the ledger's: it cannot be read as a line")
+        return _Row(data, None, "was edited, or is not a line of the ledger: it cannot be read as one")
     if encoded(line.published, line.n, line.previous) != data:
         return _Row(data, None, "was edited: its SHA-256 is not the one that it holds of itself")
     return _Row(data, line)
@@ -214,4 +214,4 @@ def _find_twins(known: Mapping[int, _Row], found: _Findings) -> None:
     first: dict[str, int] = {}
     for n, row in sorted(known.items()):
         if row.line and (before := first.setdefault(row.line.fingerprint, n)) != n:
-            found.add(n, f"speaks of the run that line {before} speaks of, fingerprint {row.line.fingerprint}")
+            found.add(n, f"names the run that line {before} names, fingerprint {row.line.fingerprint}")

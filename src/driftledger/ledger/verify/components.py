@@ -114,7 +114,7 @@ def _built(card: ComponentCard, cls: type[Component], given: Mapping[str, Any]) 
         missing = [str(each["loc"][0]) for each in error.errors() if each["type"] == "missing"]
         if missing:
             return Unavailable(f"no entry of params.yaml says its {missing[0]}")
-        return Unavailable(explain(error, "its recorded settings are none that its provider takes here"))
+        return Unavailable(explain(error, "its provider here does not take its recorded settings"))
     except (DriftledgerError, OSError) as error:
         return Unavailable(str(error))
 

@@ -49,7 +49,7 @@ def parse_choice(text: str, options: Sequence[str], refusal: int) -> Choice:
     ``nothing``. Never raises for any ``text``, and takes time linear in its length.
 
     Raises:
-        ValueError: there are fewer than 2 or more than 26 options, or ``refusal`` is none of them.
+        ValueError: there are fewer than 2 or more than 26 options, or ``refusal`` is not one of them.
 
     >>> options = ["a red car", "a blue truck", "It cannot be determined"]
     >>> parse_choice("The correct answer is **B**. The image …", options, refusal=2)
