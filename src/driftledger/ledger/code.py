@@ -1,14 +1,23 @@
-"""Which code was at work: the Git commit, what differed from it, and the installed packages."""
+"""Which code was at work: the Git commit, what differed from it, and the installed packages.
 
+Whether a checkout is clean is asked of the git program, which alone knows every ignore rule, filter and index format.
+It is told to run no hook and no file system monitor; filters that the checkout's own configuration names do run. Ask it
+about the checkout whose code is at work, never about a stranger's: for that there is ``objects/git.py``.
+"""
+
+import os
+import subprocess
 from importlib.metadata import distributions
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.ledger.git import git_text
-
 PATCH_LIMIT = 1_000_000
+_STATUS = ("status", "--porcelain=v2", "-z", "--no-renames")
 _PLAIN_DIFF = ("--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
+_SAFE = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_QUIET = {"GIT_LITERAL_PATHSPECS": "1", "GIT_OPTIONAL_LOCKS": "0"}
+"""A path is a path, whatever is in its name, and what only asks writes nothing."""
 
 
 class CodeVersion(BaseModel):
@@ -22,12 +31,17 @@ class CodeVersion(BaseModel):
 
 
 def code_version(root: Path) -> CodeVersion:
-    """Read the Git state of ``root``."""
-    commit = git_text(root, "rev-parse", "--verify", "HEAD")
-    status = git_text(root, "status", "--porcelain", "-z") or ""
-    entries = [entry for entry in status.split("\0") if entry]
-    untracked = sorted(entry[3:] for entry in entries if entry.startswith("?? "))
-    return CodeVersion(commit=commit.strip() if commit else None, dirty=bool(entries), untracked=untracked)
+    """Read the Git state of the checkout around ``root``."""
+    lines = _git(root, *_STATUS, "--branch").split("\0")
+    heads = [line.removeprefix("# branch.oid ") for line in lines if line.startswith("# branch.oid ")]
+    commit = next((head for head in heads if head != "(initial)"), None)
+    untracked = sorted(line.removeprefix("? ") for line in lines if line.startswith("? "))
+    return CodeVersion(commit=commit, dirty=any(map(_is_change, lines)), untracked=untracked)
+
+
+def is_dirty(root: Path) -> bool:
+    """Whether something below ``root`` differs from the commit."""
+    return any(map(_is_change, _git(root, *_STATUS, "--", ".").split("\0")))
 
 
 def dirty_patch(root: Path) -> str:
@@ -35,10 +49,24 @@ def dirty_patch(root: Path) -> str:
 
     Bytes that are not UTF-8 are lone surrogates in it: encode it with ``surrogateescape``.
     """
-    patch = git_text(root, "diff", *_PLAIN_DIFF, "HEAD", errors="surrogateescape") or ""
+    patch = _git(root, "diff", *_PLAIN_DIFF, "HEAD", errors="surrogateescape")
     if len(patch) <= PATCH_LIMIT:
         return patch
     return patch[:PATCH_LIMIT] + f"\n# cut here: {len(patch) - PATCH_LIMIT} more characters\n"
+
+
+def _is_change(line: str) -> bool:
+    return bool(line) and not line.startswith("# ")
+
+
+def _git(root: Path, *arguments: str, errors: str = "replace") -> str:
+    """What the git program says in ``root``; nothing where it fails or is not installed."""
+    command = ["git", "-C", str(root), *_SAFE, *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, env=os.environ | _QUIET)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.decode(errors=errors) if done.returncode == 0 else ""
 
 
 def packages() -> str:

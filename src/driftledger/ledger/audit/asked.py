@@ -10,7 +10,7 @@ from driftledger.ledger.audit.logged import LoggedRun
 from driftledger.ledger.audit.query import Query, Wanted, as_date, fits
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import find_image
-from driftledger.ledger.objects.git_objects import GitObjects
+from driftledger.ledger.objects.git import Git
 
 
 class Asked:
@@ -86,7 +86,7 @@ class Asked:
         text = self._query.since
         if text is None:
             return None, None
-        git = GitObjects.around(sources.layout.root)
+        git = Git.around(sources.layout.root)
         commit = git.commit(text) if git is not None and as_date(text) is None else None
         date = as_date(text) if commit is None else commit.date
         if date is None:

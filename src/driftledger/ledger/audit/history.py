@@ -22,7 +22,7 @@ from driftledger.ledger import lineage as evidence_module
 from driftledger.ledger.audit.facts import SCORES, ScoreFacts, facts_of
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence, Selected, read_evidence
-from driftledger.ledger.objects.git_objects import Commit, GitObjects
+from driftledger.ledger.objects.git import Commit, Git
 from driftledger.ledger.objects.remembered import Remembered
 
 _PATHS = (SCORES, "params.yaml", *LOCKS)
@@ -68,7 +68,7 @@ class Stored(NamedTuple):
 class History:
     """The ledger's past, going by Git."""
 
-    def __init__(self, git: GitObjects, remembered: Remembered) -> None:
+    def __init__(self, git: Git, remembered: Remembered) -> None:
         self._git = git
         self._remembered = remembered
         self._commits = git.commits()
@@ -132,7 +132,7 @@ class History:
                     files[path] = blob
             for path, blob in files.items():
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
-                (root / path).write_bytes(self._git.read(blob))
+                (root / path).write_bytes(self._git.read(blob) or b"")
             try:
                 found = read_evidence(Layout(root), selected, combination)
             except DriftledgerError:
@@ -153,8 +153,7 @@ class History:
 
     def selection(self, state: State) -> tuple[Selected, list[Combination]]:
         """What ``params.yaml`` selected; nothing where it cannot be read."""
-        params = None if state.params is None else self._git.read(state.params)
-        return selection_in(params or b"")
+        return selection_in(self._git.read(state.params) or b"")
 
     def score_files(self, state: State) -> Mapping[str, str]:
         """Path → what Git calls the content of every file that may be a score."""
@@ -166,29 +165,23 @@ class History:
     def _outs_of(self, lock: str) -> dict[str, str]:
         kept: dict[str, str] | None = self._remembered.get("lock", lock)
         if kept is None:
-            kept = outs_of(self._git.read(lock))
+            kept = outs_of(self._git.read(lock) or b"")
             self._remembered.keep("lock", lock, kept)
         return kept
 
     def _read_stored(self, blob: str) -> Stored:
         kept = self._remembered.get("score", blob)
         if kept is None:
-            data = self._git.read(blob)
+            data = self._git.read(blob) or b""
             facts = facts_of(data)
             kept = {"md5": md5_bytes(data), "facts": None if facts is None else facts.model_dump(mode="json")}
             self._remembered.keep("score", blob, kept)
         return Stored(kept["md5"], None if kept["facts"] is None else ScoreFacts.model_validate(kept["facts"]))
 
     def _state_of_each(self) -> Iterator[tuple[Commit, State]]:
-        kept = self._remembered.every("commit")
-        names = [commit.id for commit in self._commits if commit.id not in kept]
-        for name, state in zip(names, self._git.ids(names, _PATHS), strict=False):
-            self._remembered.keep("commit", name, state)
-            kept[name] = state
         for commit in self._commits:
-            if commit.id in kept:
-                scores, params, *locks = kept[commit.id]
-                yield commit, State(scores, params, tuple(locks))
+            scores, params, *locks = self._git.ids(commit.id, _PATHS)
+            yield commit, State(scores, params, tuple(locks))
 
 
 def _rules() -> str:

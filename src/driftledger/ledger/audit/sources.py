@@ -18,7 +18,7 @@ from driftledger.ledger.audit.logged import LoggedRuns
 from driftledger.ledger.lineage import Evidence, Selected, read_all_evidence, read_evidence
 from driftledger.ledger.lock import locks_here
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.git_objects import GitObjects
+from driftledger.ledger.objects.git import Git
 from driftledger.ledger.objects.remembered import Remembered
 
 T = TypeVar("T")
@@ -75,8 +75,8 @@ class Sources:
     @cached_property
     def history(self) -> History | None:
         """None where there is no Git."""
-        git = GitObjects.around(self.layout.root)
-        return None if git is None else History(self._open.enter_context(git), self.remembered)
+        git = Git.around(self.layout.root)
+        return None if git is None else History(git, self.remembered)
 
     @cached_property
     def contents(self) -> Contents:

@@ -12,6 +12,7 @@ from driftledger.ledger.audit.history import Span, State
 from driftledger.ledger.audit.logged import LoggedRun, LoggedRuns
 from driftledger.ledger.audit.query import Query
 from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.objects.git import why_unread
 
 KnownFrom = Literal["git", "mlflow", "here"]
 """A commit, a run in MLflow, or the working tree."""
@@ -173,7 +174,7 @@ def _merged(one: Touched, two: Touched) -> Touched:
 def _said(sources: Sources) -> Iterator[str]:
     history = sources.history
     if history is None:
-        yield "Git was not asked: there is no Git repository here"
+        yield f"Git was not asked: {why_unread(sources.layout.root)}"
     else:
         cut = "; the clone is shallow, and older commits are not in it" if history.is_shallow else ""
         yield f"from Git: {history.commits} commits were looked at{cut}"

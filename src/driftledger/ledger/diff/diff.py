@@ -9,13 +9,14 @@ from pydantic import BaseModel, ConfigDict
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.ledger.changes import Change, changes, component_changes
+from driftledger.ledger.code import is_dirty
 from driftledger.ledger.compare.per_sample import headlines
 from driftledger.ledger.diff.data_changes import DataChange, data_changes
 from driftledger.ledger.diff.moved import Readings, moved_between
 from driftledger.ledger.diff.revision import Snapshot, revision, workspace
 from driftledger.ledger.diff.score_cards import cards_of, data_of
-from driftledger.ledger.git import git
 from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.git import Git
 
 _CATALOGUES = ("models", "generators", "encoders", "datasets", "question_sets")
 
@@ -108,9 +109,9 @@ def diff(root: Path, old: str, new: str | None = None) -> Difference:
     return Difference(
         old=_named(then),
         new=_named(now),
-        commits=_commits(root, then.commit, now.commit or "HEAD"),
-        left=_commits(root, now.commit or "HEAD", then.commit),
-        dirty=now.commit is None and bool(git(root, "status", "--porcelain", "--", ".")),
+        commits=_commits(root, then.commit, now.commit),
+        left=_commits(root, now.commit, then.commit),
+        dirty=now.commit is None and is_dirty(root),
         selection=list(_selection(then.params.get("run"), now.params.get("run"))),
         protocols=[each for each in settings if each.key.partition(".")[0] not in ("run", *_CATALOGUES)],
         catalogues=[each for each in settings if each.key.partition(".")[0] in _CATALOGUES],
@@ -127,9 +128,12 @@ def _named(state: Snapshot) -> str:
 
 
 def _commits(root: Path, since: str | None, until: str | None) -> list[Commit]:
-    said = git(root, "log", "--format=%H %s", f"{since}..{until}", "--") or b""
-    lines = said.decode(errors="replace").removesuffix("\n").split("\n")
-    return [Commit(commit=line[:40], subject=line[41:]) for line in lines if line]
+    """Those that lead to ``until`` and not to ``since``; None is HEAD."""
+    git = Git.around(root)
+    if git is None:
+        return []
+    subjects = git.subjects(*(each or git.heads()[0] for each in (since, until)))
+    return [Commit(commit=commit, subject=subject) for commit, subject in subjects]
 
 
 def _selection(old: Any, new: Any) -> Iterator[Change]:

@@ -12,10 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 from driftledger.core.errors import LedgerError
 from driftledger.core.paths import LOCKS
 from driftledger.core.yaml_text import load_yaml
-from driftledger.ledger.git import git
 from driftledger.ledger.lineage import AnyScore
 from driftledger.ledger.lock import LockedFile, LockEntry, parse_lock
-from driftledger.ledger.objects.blobs import files_at
+from driftledger.ledger.objects.git import Git, contents_at
 
 _SCORES = "reports/scores/"
 _ANY_SCORE: TypeAdapter[AnyScore] = TypeAdapter(AnyScore)
@@ -91,7 +90,7 @@ class Snapshot:
         """The files at these paths, relative to the top folder; None for one that is not there."""
         if self.commit is None:
             return [path.read_bytes() if path.is_file() else None for path in (self.root / each for each in paths)]
-        return files_at(self.root, paths, self.commit)
+        return contents_at(self.root, paths, self.commit)
 
 
 def workspace(root: Path) -> Snapshot:
@@ -105,7 +104,8 @@ def revision(root: Path, name: str) -> Snapshot:
     Raises:
         LedgerError: there is no such revision, or no Git repository.
     """
-    said = git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    if said is None:
+    git = Git.around(root)
+    commit = None if git is None else git.commit(name)
+    if commit is None:
         raise LedgerError(f"the revision {name!r:.100} cannot be read; name a commit, tag or branch of this repository")
-    return Snapshot(root, name, said.decode().strip())
+    return Snapshot(root, name, commit.id)

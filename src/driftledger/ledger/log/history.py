@@ -1,18 +1,16 @@
 """What Git remembers of ``ledger.jsonl``: the one witness that lines were removed from its end, or all written again.
 
 Each committed version must be the beginning of the next. At a merge that holds for one side; what the other side had
-appended is appended again after it (see :mod:`driftledger.ledger.log.chain`). Versions are compared by the hash
-that Git has of them, so that a long history is not read.
+appended is appended again after it (see :mod:`driftledger.ledger.log.chain`).
 """
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.ledger.findings import Finding
-from driftledger.ledger.git import git
 from driftledger.ledger.log.lines import Published, read_chain, rows_of
+from driftledger.ledger.objects.git import Git, blob_id
 
 _MOST = 20
 
@@ -29,14 +27,15 @@ class History(NamedTuple):
 
 
 class _Version(NamedTuple):
-    """The file as a commit has it, known by being the beginning of ``like``."""
+    """What a commit made of the file: another content, or a choice between sides."""
 
-    like: bytes
-    size: int
+    commit: str
+    """Empty for the file as it is now."""
+    blob: str | None
+    """Git's id of the content; None where the commit has no such file."""
 
-    @property
-    def data(self) -> bytes:
-        return self.like[: self.size]
+
+_NOW = _Version("", "")
 
 
 def history(root: Path, path: Path, data: bytes) -> History | None:
@@ -44,61 +43,78 @@ def history(root: Path, path: Path, data: bytes) -> History | None:
 
     Returns:
         None where there is no Git, or no commit that knows the file.
+
+    Raises:
+        LedgerError: Git's history is damaged.
     """
-    tips = [tip for tip in ("HEAD", "MERGE_HEAD") if git(root, "rev-parse", "--verify", "--quiet", tip)]
-    simplified = ("--full-history", "--simplify-merges", "--topo-order", "--parents")
-    listed = git(root, "rev-list", *simplified, *tips, "--", path.name) if tips else None
-    if not listed:
+    git = Git.around(root)
+    versions = {} if git is None else _versions(git, path.name)
+    if git is None or not versions[_NOW]:
         return None
-    parents = {commit: before for commit, *before in (line.split() for line in listed.decode().splitlines())}
-    versions = _versions(root, path.name, list(parents), data)
-    youngest = [commit for commit in parents if not any(commit in before for before in parents.values())]
+    texts = _Texts(git, data)
     findings, sides = list[Finding](), list[bytes]()
-    now = _Version(data, len(data))
-    for commit, before in [("", youngest), *parents.items()]:
-        version = versions[commit] if commit else now
-        lost = [each for each in before if not _begins(versions[each], version)]
+    for version, before in reversed(versions.items()):
+        lost = [each for each in before if not texts.begins(each, version)]
         if lost and len(lost) == len(before):
-            findings += _became(path.name, lost[0], versions[lost[0]].data, commit, version.data)
-        elif lost:
-            sides += [versions[each].data for each in lost]
-    shallow = git(root, "rev-parse", "--is-shallow-repository") == b"true\n"
-    return History(len(parents), shallow, findings, _left_out(sides, data))
+            findings += _became(path.name, lost[0].commit, texts.of(lost[0]), version.commit, texts.of(version))
+        else:
+            sides += [texts.of(each) for each in lost]
+    return History(len(versions) - 1, git.is_shallow, findings, _left_out(sides, data))
 
 
-def _versions(root: Path, name: str, commits: list[str], now: bytes) -> Mapping[str, _Version]:
-    """Commit → version, newest first; only one that is the beginning of no newer one is read."""
-    prefix = (git(root, "rev-parse", "--show-prefix") or b"").removesuffix(b"\n")
-    asked = b"".join(commit.encode() + b":" + prefix + name.encode() + b"\n" for commit in commits)
-    format_ = "--batch-check=%(objectname) %(objectsize)"
-    told = (git(root, "cat-file", format_, stdin=asked) or b"").decode(errors="replace").splitlines()
-    likes, versions, known = [now], dict[str, _Version](), dict[str, _Version]()
-    for commit, answer in zip(commits, told, strict=True):
-        if answer.endswith(" missing"):  # it was deleted
-            versions[commit] = _Version(b"", 0)
-            continue
-        blob, size = answer.split()
-        if blob not in known:
-            like = next((each for each in likes if _is_blob(each, int(size), blob)), None)
-            if like is None:
-                like = git(root, "cat-file", "blob", blob) or b""
-                likes.append(like)
-            known[blob] = _Version(like, int(size))
-        versions[commit] = known[blob]
+def _versions(git: Git, name: str) -> dict[_Version, list[_Version]]:
+    """Each version, and those that it came from, which stand before it; the file as it is now is the last."""
+    versions: dict[_Version, list[_Version]] = {}
+    nearest: dict[str, _Version] = {}
+    heads = git.heads()
+    for commit, parents in git.parents(heads).items():
+        [blob] = git.ids(commit, [name])
+        version = _Version(commit, blob)
+        before = _sides(git, version, [nearest[parent] for parent in parents if parent in nearest])
+        if [each.blob for each in before] == [blob]:
+            nearest[commit] = before[0]
+        elif blob or before:
+            nearest[commit] = version
+            versions[version] = before
+    versions[_NOW] = _sides(git, _NOW, [nearest[head] for head in heads if head in nearest])
     return versions
 
 
-def _is_blob(data: bytes, size: int, blob: str) -> bool:
-    """Whether the first ``size`` bytes are what Git calls ``blob``."""
-    if size > len(data):
-        return False
-    hashed = hashlib.new("sha256" if len(blob) == 64 else "sha1", b"blob %d\0" % size, usedforsecurity=False)
-    hashed.update(memoryview(data)[:size])
-    return hashed.hexdigest() == blob
+def _sides(git: Git, version: _Version, before: Sequence[_Version]) -> list[_Version]:
+    """The versions that a merge brings together, less those that lead to another: they were compared on the way there.
+
+    Where the merge took only such a one as it was, it stays: it was chosen.
+    """
+    sides = list(dict.fromkeys(before))
+    if len(sides) < 2:
+        return sides
+    newest = [each for each in sides if not any(git.leads_to(each.commit, other.commit) for other in sides)]
+    chosen = (
+        [] if version.blob in {each.blob for each in newest} else [each for each in sides if each.blob == version.blob]
+    )
+    return newest + chosen[:1]
 
 
-def _begins(old: _Version, new: _Version) -> bool:
-    return old.size <= new.size and (old.like is new.like or old.data == new.like[: old.size])
+class _Texts:
+    """The bytes of versions, newest first: one that begins another is known by its hash, and never read."""
+
+    def __init__(self, git: Git, now: bytes) -> None:
+        self._git = git
+        self._known = {_NOW: memoryview(now)}
+
+    def of(self, version: _Version) -> bytes:
+        if version not in self._known:
+            self._known[version] = memoryview(self._git.read(version.blob) or b"")
+        return bytes(self._known[version])
+
+    def begins(self, old: _Version, new: _Version) -> bool:
+        if old not in self._known:
+            self.of(new)
+            start = self._known[new][: self._git.size(old.blob)]
+            if blob_id(start) == old.blob:
+                self._known[old] = start
+                return True
+        return self.of(new).startswith(self.of(old))
 
 
 def _became(name: str, before: str, old: bytes, after: str, new: bytes) -> Iterator[Finding]:

@@ -11,12 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from driftledger.core.canonical import md5_file, sha256_bytes
+from driftledger.core.canonical import md5_bytes, md5_file, sha256_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.paths import Layout
 from driftledger.ledger.lock import LockedFile
-from driftledger.ledger.objects.blobs import git_blob, git_paths
 from driftledger.ledger.objects.fetching import pull
+from driftledger.ledger.objects.git import Git
 from driftledger.ledger.objects.manifests import FOLDER, manifest_md5, parse_manifest
 
 
@@ -32,7 +32,7 @@ class Contents:
         """Why the last :meth:`fetch` could not ask the remote, as DVC or the service says it."""
         self._known: dict[Path, tuple[tuple[int, ...], str]] = {}
         self._manifests: dict[str, dict[str, str]] = {}
-        self._blobs: dict[str, Path | None] = {}
+        self._blobs: dict[tuple[str, str], Path | None] = {}
 
     def manifest(self, locked: LockedFile) -> dict[str, str]:
         """Relative path → MD5 of every file of a folder; ``{"": md5}`` for a file.
@@ -182,16 +182,15 @@ class Contents:
 
     def _from_git(self, md5: str, near: str) -> Path | None:
         """A file that Git holds, written beside the call store: Git has no files of old contents."""
-        if near not in self._ever_in_git:
-            return None
-        if md5 not in self._blobs:
-            data = git_blob(self.root, near, md5)
-            self._blobs[md5] = None if data is None else _put(Layout(self.root).state / "contents", data)
-        return self._blobs[md5]
+        if (near, md5) not in self._blobs:
+            contents = () if self._git is None else self._git.contents(near)
+            data = next((data for data in contents if md5_bytes(data) == md5), None)
+            self._blobs[near, md5] = None if data is None else _put(Layout(self.root).state / "contents", data)
+        return self._blobs[near, md5]
 
     @cached_property
-    def _ever_in_git(self) -> frozenset[str]:
-        return git_paths(self.root)
+    def _git(self) -> Git | None:
+        return Git.around(self.root)
 
     @cached_property
     def _repo(self) -> Any:

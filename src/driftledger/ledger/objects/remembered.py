@@ -44,14 +44,6 @@ class Remembered:
         except (sqlite3.Error, ValueError):
             return None
 
-    def every(self, kind: str) -> dict[str, Any]:
-        """All that was kept of a kind."""
-        try:
-            rows = self._database.execute("SELECT key, value FROM answers WHERE kind = ?", (kind,)).fetchall()
-            return {key: json.loads(value) for key, value in rows}
-        except (sqlite3.Error, ValueError):
-            return {}
-
     def keep(self, kind: str, key: str, value: Any) -> None:
         """Keep a value; one that JSON or the database cannot hold is worked out again next time."""
         with suppress(sqlite3.Error, ValueError):

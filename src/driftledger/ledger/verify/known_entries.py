@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from driftledger.core.paths import LOCKS
 from driftledger.core.yaml_text import load_yaml
 from driftledger.ledger.lock import LockedFile, LockEntry
-from driftledger.ledger.objects.blobs import files_at
+from driftledger.ledger.objects.git import contents_at
 
 
 class KnownEntries:
@@ -50,7 +50,7 @@ class KnownEntries:
 
     @cached_property
     def _committed(self) -> list[LockEntry]:
-        contents = [_loaded(data or b"") for data in files_at(self._root, LOCKS)]
+        contents = [_loaded(data or b"") for data in contents_at(self._root, LOCKS)]
         stages = [content.get("stages") for content in contents if isinstance(content, dict)]
         return [entry for some in stages if isinstance(some, dict) for entry in _entries(some.values())]
 
