@@ -14,7 +14,7 @@ from driftledger.ledger.audit.logged import LoggedRun
 from driftledger.ledger.audit.query import as_date, parse_query
 from driftledger.ledger.audit.touched import Answer, Touched, touched
 from driftledger.ledger.audit.touched_text import as_json, as_table
-from driftledger.ledger.objects.git_objects import GitObjects
+from driftledger.ledger.objects.git import Git
 from tests.support.audited import Audited, audited_in, empty, version
 from tests.support.ledgers import divide_lock
 
@@ -171,13 +171,14 @@ def test_a_question_that_asks_nothing_is_refused(asked: dict[str, str]) -> None:
 
 
 def test_a_second_question_reads_no_score_and_no_lock_again(changed: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, real, read = {"generator": "brush", "dataset": "shapes@"}, GitObjects.read, list[bytes]()
+    asked, real, read = {"generator": "brush", "dataset": "shapes@"}, Git.read, list[bytes]()
 
-    def noted(git: GitObjects, name: str) -> bytes:
-        read.append(real(git, name))
-        return read[-1]
+    def noted(git: Git, name: str | None) -> bytes | None:
+        data = real(git, name)
+        read.append(data or b"")
+        return data
 
-    monkeypatch.setattr(GitObjects, "read", noted)
+    monkeypatch.setattr(Git, "read", noted)
     first = ask(changed.audited, **asked)
     assert any(b'"gc_at_2"' in data for data in read)
     read.clear()

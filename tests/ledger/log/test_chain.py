@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -26,18 +25,14 @@ from driftledger.ledger.log.lines import read_chain
 from driftledger.project.settings import Tracking
 from driftledger.tracking.project import show
 from tests.conftest import REPOSITORY, Checkout
+from tests.support.git import commit as commit_all
+from tests.support.git import git, no_git_but_ours
 from tests.support.ledgers import COMBINATION, component, locked, score_file, with_chain, write_ledger
 
+__all__ = ["no_git_but_ours"]
+pytestmark = pytest.mark.usefixtures("no_git_but_ours")
+
 LINES = 5
-
-
-@pytest.fixture(autouse=True)
-def no_git_but_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
 
 
 @pytest.fixture(scope="module")
@@ -78,17 +73,10 @@ def named_lines(findings: list[Finding]) -> set[int]:
     return {int(match[1]) for each in findings if (match := re.fullmatch(r"ledger\.jsonl line (\d+)", each.where))}
 
 
-def git(root: Path, *arguments: str, succeeds: bool = True) -> str:
-    who = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
-    done = subprocess.run(["git", "-C", root, *who, *arguments], capture_output=True, text=True, check=succeeds)
-    return done.stdout.strip()
-
-
 def commit(root: Path, data: bytes | None = None) -> None:
     if data is not None:
         (root / "ledger.jsonl").write_bytes(data)
-    git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--allow-empty", "--message", "some")
+    commit_all(root)
 
 
 @pytest.fixture
@@ -536,6 +524,36 @@ def test_a_shallow_clone_says_what_it_cannot_compare(repository: Path, tmp_path:
     report = check(clone / "ledger.jsonl", clone, [])
     assert report.holds
     assert any("unshallow" in each.why for each in report.unchecked)
+
+
+def test_without_a_commit_to_compare_with_it_says_why(tmp_path: Path, ledger: bytes) -> None:
+    def why() -> str:
+        [unchecked] = checked(tmp_path, ledger).unchecked
+        return unchecked.why.partition(":")[0].removeprefix("no commit holds it to compare with")
+
+    assert why() == " (there is no Git repository here)"
+    git(tmp_path, "init", "--quiet")
+    assert why() == " (the Git repository here has no commit)"
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "nothing")
+    assert why() == ""
+    (tmp_path / ".git" / "config").write_text("[core\n")
+    assert why().startswith(" (the Git repository here cannot be read (")
+
+
+def test_a_merge_that_alters_what_it_descends_from_is_no_side(repository: Path, ledger: bytes) -> None:
+    """One parent has a line more than the other, which it descends from: what loses it has lost it for good."""
+    tip = git(repository, "rev-parse", "HEAD")
+    rows = ledger.splitlines(keepends=True)
+    (repository / "ledger.jsonl").write_bytes(b"".join(rows[:4]))
+    git(repository, "add", "--all")
+    tree = git(repository, "write-tree")
+    merged = git(repository, "commit-tree", tree, "-p", "HEAD~2", "-p", tip, "-m", "merged")
+    git(repository, "reset", "--quiet", "--hard", merged)
+    [finding] = check(repository / "ledger.jsonl", repository, []).findings
+    assert (finding.where, finding.what) == (
+        "ledger.jsonl line 5",
+        f"was removed: it is there by commit {tip[:12]}, and not by commit {merged[:12]}",
+    )
 
 
 @pytest.mark.parametrize("side", ["--ours", "--theirs"])

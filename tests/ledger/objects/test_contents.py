@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lock import LockedFile, read_lock
-from driftledger.ledger.objects.blobs import files_at, git_blob
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.manifests import manifest_md5, parse_manifest
 from tests.ledger.verify.conftest import CHAINS, GENCEPTION, MODEL, Ledger
@@ -108,17 +107,16 @@ def test_score_files_are_found_in_git_history(ledger: Ledger) -> None:
     path.unlink()
     found = ledger.contents.path(score.md5, score.path)
     assert found is not None
-    assert found.read_bytes() == before == git_blob(root, score.path, score.md5)
-    assert files_at(root, [score.path]) == [b"{}\n"]
-    assert files_at(root, [score.path], "HEAD~1") == [before]
+    assert found.read_bytes() == before
     assert ledger.contents.has(score)
-    assert git_blob(root, score.path, "0" * 32) is None
-    assert ledger.contents.path(score.md5, "reports/another.json") is None
+    assert ledger.contents.path("0" * 32, score.path) is None
+    contents = ledger.contents
+    assert contents.path(score.md5, "reports/another.json") is None
+    assert contents.path(score.md5, score.path) == found
 
 
 def test_without_git_there_is_no_history(tmp_path: Path) -> None:
-    assert git_blob(tmp_path, "a", "0" * 32) is None
-    assert files_at(tmp_path, ["a"]) == [None]
+    assert Contents(tmp_path).path("0" * 32, "a") is None
 
 
 def test_outside_of_dvc_the_files_at_their_paths_are_all_there_is(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from driftledger.ledger.findings import Finding, Report, Unchecked
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log.history import history
 from driftledger.ledger.log.lines import BEGINNING, Line, Published, PublishedCode, encoded, read_chain, rows_of
+from driftledger.ledger.objects.git import why_unread
 
 _LOCK_SECONDS = 60
 _TRACK = "run 'driftledger track'"
@@ -52,7 +53,7 @@ def append(path: Path, evidence: Sequence[Evidence], lock: Path) -> int:
         lock: A lock file: of several processes at once, one appends and the others find its work done.
 
     Raises:
-        LedgerError: the file is not as it was written, or cannot be written.
+        LedgerError: the file is not as it was written, cannot be written, or Git's history is damaged.
     """
     if not _due(_read(path), path, evidence):
         return 0  # without a lock: nothing is written where nothing is due, in a read-only checkout for instance
@@ -136,7 +137,7 @@ def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> Report:
         evidence: runs that must have a line, which must hold their evidence: the current ones, as a rule.
 
     Raises:
-        LedgerError: the file is there and cannot be read.
+        LedgerError: the file is there and cannot be read, or Git's history is damaged.
     """
     report = Report()
     data, there = _read(path), path.exists()
@@ -173,7 +174,10 @@ def _check_history(path: Path, root: Path, data: bytes, told: set[str]) -> Repor
     """What Git knows better than the file; what the file has ``told`` already is not told again."""
     past = history(root, path, data.replace(b"\r\n", b"\n"))
     if past is None:
-        why = "no commit holds it to compare with: lines removed from its end, or all written again, leave no trace"
+        why = f" ({unread})" if (unread := why_unread(root)) else ""
+        why = (
+            f"no commit holds it to compare with{why}: lines removed from its end, or all written again, leave no trace"
+        )
         return Report(unchecked=[Unchecked(path.name, why)])
     report = Report(findings=[each for each in past.findings if each.where not in told])
     report.checked["ledger versions"] = past.versions

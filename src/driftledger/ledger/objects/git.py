@@ -115,7 +115,7 @@ class Git:
         return self._files(tree)
 
     def contents(self, path: str) -> Iterator[bytes]:
-        """Every content that a commit of any reference gave to a path, newest first."""
+        """Every content that a commit of any reference gave to a path, each once."""
         found = (self.read(name) for name in self._versions.get(path, ()))
         return (data for data in found if data is not None)
 
@@ -204,15 +204,15 @@ def blob_id(data: bytes | memoryview) -> str:
 
 def _find(root: Path) -> pygit2.Repository | str:
     """The repository with a commit that a folder lies in, or why there is none that can be read."""
-    ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "")
+    here, ceilings = str(root.resolve()), os.environ.get("GIT_CEILING_DIRECTORIES", "")
     try:
-        path = pygit2.discover_repository(str(root.resolve()), False, ceilings)
-        found = None if path is None else pygit2.Repository(path)
-        if found is not None and not found.head_is_unborn:
-            return found
+        if pygit2.discover_repository(here, False, ceilings) is None:
+            return "there is no Git repository here"
+        # By its place and not by that of its objects, to which a checkout may be no more than linked.
+        found = pygit2.Repository(here)
+        return "the Git repository here has no commit" if found.head_is_unborn else found
     except _UNREADABLE as error:
         return f"the Git repository here cannot be read ({for_line(str(error)):.200})"
-    return "there is no Git repository here" if found is None else "the Git repository here has no commit"
 
 
 def _main(checkout: pygit2.Repository) -> pygit2.Repository:
