@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 PATCH_LIMIT = 1_000_000
 _STATUS = ("status", "--porcelain=v2", "-z", "--no-renames")
 _PLAIN_DIFF = ("--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
-_SAFE = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_SETTINGS = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "diff.autoRefreshIndex=false")
 _QUIET = {"GIT_LITERAL_PATHSPECS": "1", "GIT_OPTIONAL_LOCKS": "0"}
 """A path is a path, whatever is in its name, and what only asks writes nothing."""
 
@@ -61,7 +61,8 @@ def _is_change(line: str) -> bool:
 
 def _git(root: Path, *arguments: str, errors: str = "replace") -> str:
     """What the git program says in ``root``; nothing where it fails or is not installed."""
-    command = ["git", "-C", str(root), *_SAFE, *arguments]
+    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    command = ["git", "-C", str(root), *settings, *arguments]
     try:
         done = subprocess.run(command, capture_output=True, check=False, env=os.environ | _QUIET)
     except FileNotFoundError:
