@@ -170,7 +170,7 @@ def test_mlflow_project_does_the_same_and_joins_no_runs(evaluated: Checkout) -> 
 
 
 def test_deleted_mlflow_store_is_rebuilt_the_same(evaluated: Checkout) -> None:
-    from driftledger.tracking.dump import dump
+    from tests.tracking.dump import dump
 
     uri = f"sqlite:///{evaluated.root}/mlflow.db"
     evaluated.commit("results")

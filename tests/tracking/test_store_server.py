@@ -19,8 +19,8 @@ import pytest
 
 from driftledger.tracking.connection import connect
 from driftledger.tracking.content import RunContent
-from driftledger.tracking.dump import dump
 from driftledger.tracking.store import Pushed, push
+from tests.tracking.dump import dump
 
 from .contents import EXPERIMENT, earlier_runs, two_runs
 from .stores import Store, descriptions

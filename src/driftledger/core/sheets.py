@@ -76,7 +76,7 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
         ConfigError: it is missing, is no CSV file with these columns, or a row is longer than the first line.
     """
     try:
-        return parse_table(path.read_bytes().decode("utf-8-sig"), required, about, str(path))
+        return _parsed(path.read_bytes().decode("utf-8-sig"), required, f"{about}: {path}")
     except (FileNotFoundError, NotADirectoryError):
         raise ConfigError(f"{about}: {path} is missing; write it with: {writes}") from None
     except OSError as error:
@@ -87,9 +87,7 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
         raise ConfigError(f"{about}: {path} is not UTF-8; save it as 'CSV UTF-8'") from None
 
 
-def parse_table(text: str, required: Sequence[str], about: str, name: str) -> Table:
-    """The sheet in a CSV file's text, which errors call ``name``; errors as in :func:`read_table`."""
-    where = f"{about}: {name}"
+def _parsed(text: str, required: Sequence[str], where: str) -> Table:
     separator = max(_SEPARATORS, key=lambda each: len({*required} & {*column_names(_first_row(text, each))}))
     (_, head), *lines = _lines(text, separator, where)
     columns = column_names(head)

@@ -44,24 +44,14 @@ def class_names(label: str, others: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in every if name))
 
 
-def names_class(description: str, names: Sequence[str]) -> bool:
-    """Whether one of ``names`` stands in ``description`` as whole words.
-
-    Case, accents, punctuation, hyphens and underscores do not matter, nor do regular plurals and possessives (s, es,
-    ies for y). A script that writes no blanks has no words to be found whole.
-
-    >>> names_class("Two Brewer’s blackbirds on a wire.", ["Brewer_Blackbird"]), names_class("A scar.", ["car"])
-    (True, False)
-    """
-    return bool(_Names({"": names}).found_in(description))
-
-
 def leaks(descriptions: Sequence[str], labels: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[Named]:
     """Per description, whether it names its own class, of ``labels``, and whether it names another one.
 
-    ``names`` holds the names of each class, see :func:`class_names`; words match as in :func:`names_class`. At one
-    place the longest name holds: "house sparrow" does not name the class "sparrow". A name that classes share is taken
-    for the own class, where that is one of them.
+    ``names`` holds the names of each class, see :func:`class_names`. A name stands in a description as whole words.
+    Case, accents, punctuation, hyphens and underscores do not matter, nor do regular plurals and possessives (s, es,
+    ies for y). A script that writes no blanks has no words to be found whole. At one place the longest name holds:
+    "house sparrow" does not name the class "sparrow". A name that classes share is taken for the own class, where that
+    is one of them.
 
     Raises:
         ValueError: the lengths differ, or a label has no entry in ``names``.
@@ -69,6 +59,8 @@ def leaks(descriptions: Sequence[str], labels: Sequence[str], names: Mapping[str
     >>> birds = {"sparrow": ["sparrow"], "house": ["house sparrow"]}
     >>> leaks(["A house sparrow.", "House sparrows beside a sparrow."], ["house", "house"], birds)
     [Named(own=True, other=False), Named(own=True, other=True)]
+    >>> leaks(["Two Brewer’s blackbirds.", "A scar."], ["b", "c"], {"b": ["Brewer_Blackbird"], "c": ["car"]})
+    [Named(own=True, other=False), Named(own=False, other=False)]
     """
     check_same_lengths(descriptions=descriptions, labels=labels)
     unknown = [label for label in labels if label not in names]

@@ -23,7 +23,7 @@ from driftledger.data.datasets.build import build
 from driftledger.data.records import SampleEntry
 from driftledger.demo.datasets import digits
 from driftledger.demo.datasets.digits import Digits, picture, scans
-from driftledger.metrics.naming import class_names, names_class
+from driftledger.metrics.naming import class_names, leaks
 
 
 def rows(items: list[SourceItem], split: str) -> list[int]:
@@ -125,7 +125,7 @@ def test_ink_is_white_on_black() -> None:
 )
 def test_what_names_a_digit_and_what_only_counts(text: str, named: str | None) -> None:
     names = Digits().label_names
-    found = [label for label in names if names_class(text, class_names(label, names[label]))]
+    found = [label for label in names if leaks([text], [label], {label: class_names(label, names[label])})[0].own]
     assert found == ([named] if named else [])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.core.errors import ConfigError
-from driftledger.core.sheets import Table, parse_table, read_table, table_text
+from driftledger.core.sheets import read_table, table_text
 from driftledger.core.types import ImageFile, Subject
 
 SHEET = "sheet.csv"
@@ -46,16 +46,8 @@ def read_sheet(path: Path) -> Sheet:
     Raises:
         ConfigError: it is missing, is no CSV file with the :data:`REQUIRED` columns, or a row cannot be understood.
     """
-    return _sheet(read_table(path, REQUIRED, "human", "driftledger human sheet DATASET MODEL"), str(path))
-
-
-def parse_sheet(text: str, name: str) -> Sheet:
-    """The sheet in a CSV file's text, which errors call ``name``; errors as in :func:`read_sheet`."""
-    return _sheet(parse_table(text, REQUIRED, "human", name), name)
-
-
-def _sheet(table: Table, name: str) -> Sheet:
-    entries = [_entry(cells, f"{name}, line {number}") for number, cells in table.entries()]
+    table = read_table(path, REQUIRED, "human", "driftledger human sheet DATASET MODEL")
+    entries = [_entry(cells, f"{path}, line {number}") for number, cells in table.entries()]
     return Sheet(table.head, table.rows, entries, table.separator)
 
 
