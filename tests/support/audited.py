@@ -19,9 +19,11 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.paths import Combination, Layout, samples_file
 from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, SampleEntry
+from driftledger.ledger.audit.audit import as_tree
+from driftledger.ledger.audit.found import RunTarget
 from driftledger.ledger.audit.logged import LoggedRuns
 from driftledger.ledger.audit.sources import Sources
-from driftledger.ledger.lineage import Selected
+from driftledger.ledger.lineage import Evidence, Selected
 from driftledger.ledger.objects.manifests import manifest_md5
 from tests.support.ledgers import COMBINATION, chain_card, component, lock_of, score_file, with_chain, write_image
 
@@ -172,3 +174,8 @@ def audited_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Audited:
 def empty(root: Path) -> Sources:
     """A folder with nothing of a ledger in it."""
     return Sources(Layout(root), SELECTED, (COMBINATION,))
+
+
+def run_text(evidence: Evidence) -> str:
+    """What an audit tells a person about a run in the working tree."""
+    return as_tree(RunTarget(evidence, "dvc.lock"), empty(Path()))

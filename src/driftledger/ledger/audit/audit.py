@@ -17,7 +17,6 @@ from driftledger.ledger.audit.proof import proof
 from driftledger.ledger.audit.score_tree import add_inputs, add_lock, add_score
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import ImageTarget, MetricTarget, Target
-from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import AnyScore, Behind, Evidence
 
 _RECORDED = {"packages.txt": "packages", "dirty.patch": "dirty patch"}
@@ -67,13 +66,6 @@ def as_json(target: Target, sources: Sources) -> str:
     if isinstance(target, ScoreTarget):
         return inert_json(target.behind.model_dump(mode="json", by_alias=True) | more)
     return inert_json(_number_json(target) | more)
-
-
-def as_text(evidence: Evidence) -> str:
-    """A run's tree, going by its evidence alone."""
-    tree = _run_tree(evidence)
-    _add_state(tree, evidence.code)
-    return rendered(tree)
 
 
 def _run_tree(evidence: Evidence) -> Tree:
@@ -131,10 +123,6 @@ def _beside(behind: Behind[AnyScore]) -> str:
     return name(score_file).as_posix()
 
 
-def _add_state(tree: Tree, code: CodeVersion) -> Tree:
-    return add(tree, "code", _commit(code.commit, code.dirty))
-
-
 def _add_code(tree: Tree, run: RunTarget) -> None:
     """The code now, or in the commit that has the score; and what was noted when the run was shown in MLflow."""
     if run.known == "git":
@@ -144,7 +132,7 @@ def _add_code(tree: Tree, run: RunTarget) -> None:
             f"the scores stand in git commit {run.evidence.code.commit}; which code gave them is not in Git",
         )
     elif run.known == "dvc.lock":
-        _add_state(tree, run.evidence.code)
+        add(tree, "code", _commit(run.evidence.code.commit, run.evidence.code.dirty))
     logged = run.logged
     if logged is None:
         add(tree, "packages and dirty patch", "not recorded: they are artifacts of a run in MLflow")
