@@ -11,8 +11,8 @@ from driftledger.benchmarks.description_records import FidelityScore, TracScore
 from driftledger.benchmarks.genception.records import ScoreFile
 from driftledger.core.errors import LedgerError
 from driftledger.core.paths import Combination, Layout
-from driftledger.ledger.audit.audit import as_text
 from driftledger.ledger.lineage import Evidence, Selected, read_all_evidence, read_evidence
+from tests.support.audited import run_text
 from tests.support.description_ledgers import (
     DESCRIPTIONS,
     READERS,
@@ -122,7 +122,7 @@ def test_a_trac_score_that_was_altered_is_not_believed(tmp_path: Path) -> None:
 def test_the_audit_leads_from_a_trac_score_to_the_demonstrations(tmp_path: Path) -> None:
     add_trac(tmp_path, trac_score("shown", absent={"top1_naming": "no description names its class"}))
     found = evidence(tmp_path, Selected(trac=["digits"], descriptions=["shown"], text_encoders=["reader"]))
-    text = as_text(found)
+    text = run_text(found)
     for link in (
         "trac on digits, described as shown, read by reader: coverage 1/1",
         "top1 = 64.0",
@@ -146,7 +146,7 @@ def test_the_audit_leads_from_a_trac_score_to_the_demonstrations(tmp_path: Path)
 def test_the_audit_leads_from_a_fidelity_score_to_generator_and_ratings(tmp_path: Path) -> None:
     write_ledger(tmp_path)
     add_fidelity(tmp_path)
-    text = as_text(evidence(tmp_path, Selected(fidelity=["shapes"])))
+    text = run_text(evidence(tmp_path, Selected(fidelity=["shapes"])))
     for link in (
         "fidelity on shapes: coverage 1/2",
         "ssim = 31.5",
@@ -170,7 +170,7 @@ def test_hostile_text_makes_no_line_of_its_own(tmp_path: Path) -> None:
         card = descriptions_card(prompt=said, model=component("seer", identity={"served_model": said}))
         add_trac(tmp_path / folder, trac_score(descriptions=card, flags=[said], absent={"vote": said}))
         add_fidelity(tmp_path / folder, fidelity_score(flags=[said], absent={"clip_s": said}))
-    plain, hostile = (as_text(evidence(tmp_path / folder, selected)) for folder in ("plain", "hostile"))
+    plain, hostile = (run_text(evidence(tmp_path / folder, selected)) for folder in ("plain", "hostile"))
     assert len(hostile.splitlines()) == len(plain.splitlines())
     assert {letter for letter in hostile if unicodedata.category(letter) in ("Cc", "Zl", "Zp")} == {"\n"}
     assert not {"\u202e", "\u2066"} & set(hostile)

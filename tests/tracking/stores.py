@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from driftledger.core.errors import LedgerError
-from driftledger.tracking import connection, dump, store
+from driftledger.tracking import connection, store
 from driftledger.tracking.content import FINGERPRINT, RunContent
 from driftledger.tracking.store import Pushed
 
 from .contents import EXPERIMENT
+from .dump import dump
 from .steps import KILLED
 
 FORK = multiprocessing.get_context("fork")
@@ -31,7 +32,7 @@ class Store:
         return store.push(runs, tracking_uri=self.uri, experiment=EXPERIMENT, lock=self.lock)
 
     def dump(self) -> dict[str, Any]:
-        return dump.dump(self.uri, EXPERIMENT) | {"descriptions": descriptions(self.client())}
+        return dump(self.uri, EXPERIMENT) | {"descriptions": descriptions(self.client())}
 
     def client(self) -> Any:
         return connection.connect(self.uri, create=False)

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from driftledger.core.errors import LedgerError
-from driftledger.tracking import connection, dump, store
+from driftledger.tracking import connection, store
 from tests.support.unprivileged import unprivileged
 
 from .contents import EXPERIMENT, two_runs
+from .dump import dump
 from .stores import Store
 
 
@@ -152,7 +153,7 @@ def test_an_address_that_names_no_store(tmp_path: Path, uri: str) -> None:
 
 def test_dumping_makes_nothing(tmp_path: Path, mlflow_store: Store) -> None:
     with pytest.raises(LedgerError, match="does not exist yet"):
-        dump.dump(f"sqlite:///{tmp_path}/mlflow.db", EXPERIMENT)
+        dump(f"sqlite:///{tmp_path}/mlflow.db", EXPERIMENT)
     assert not (tmp_path / "mlflow.db").exists()
     with pytest.raises(LedgerError, match="no experiment"):
         mlflow_store.dump()

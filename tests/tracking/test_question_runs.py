@@ -6,11 +6,11 @@ import pytest
 
 from driftledger.core.errors import LedgerError
 from driftledger.core.paths import Layout
-from driftledger.ledger.audit.audit import as_text
 from driftledger.ledger.lineage import Evidence, Selected, read_evidence
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.tracking.content import RunContent
 from driftledger.tracking.project import run_content
+from tests.support.audited import run_text
 from tests.support.ledgers import COMBINATION, ITERATIONS, component, score_file, write_ledger
 from tests.support.question_ledgers import add_questions, question_score
 
@@ -62,7 +62,7 @@ def test_the_audit_leads_from_a_question_score_to_the_judge_and_the_answers(tmp_
     judged = inputs.grades.model_copy(update={"judge": component("umpire"), "grade_prompt": "Grade {truth}"})
     write_ledger(tmp_path)
     add_questions(tmp_path, question_score(inputs=inputs.model_copy(update={"grades": judged}), flags=["moved"]))
-    text = as_text(evidence(tmp_path))
+    text = run_text(evidence(tmp_path))
     for part in (
         "mm_sap on exam: coverage 4/4",
         "judge: umpire, fingerprint",

@@ -8,12 +8,11 @@ import pytest
 
 from driftledger.benchmarks.score import Score
 from driftledger.ledger.audit.audit import as_json, as_tree
-from driftledger.ledger.audit.found import RunTarget
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import resolve_target
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence, read_evidence
-from tests.support.audited import Audited, audited_in, version
+from tests.support.audited import Audited, audited_in, run_text, version
 from tests.support.ledgers import CHAINS, COMBINATION, SELECTED, component, genception_score, varied, write_ledger
 
 HOSTILE = (
@@ -26,20 +25,13 @@ def evidence_of(root: Path, score: Score | None = None) -> Evidence:
     return read_evidence(root, SELECTED, COMBINATION)
 
 
-def as_text(evidence: Evidence) -> str:
-    """The tree of a run, without what it proves."""
-    with Sources(Path("nowhere")) as sources:
-        tree = as_tree(RunTarget(evidence, "dvc.lock"), sources)
-    return tree.partition("\nfrom Git and DVC:")[0]
-
-
 def test_every_link_from_the_score_to_the_commit_is_there(tmp_path: Path) -> None:
     evidence = evidence_of(tmp_path).model_copy(
         update={"code": CodeVersion(commit="c0ffee", dirty=False, untracked=[])}
     )
     lineage = evidence.lineages[0]
     score, cards = lineage.score, lineage.score.components
-    text = as_text(evidence)
+    text = run_text(evidence)
     for link in (
         f"seer · brush · eye, fingerprint {evidence.fingerprint}",
         "GC@2 = 0.7000 (95% interval 0.6500 to 0.7500), coverage 2/2",
@@ -74,14 +66,14 @@ def test_every_link_from_the_score_to_the_commit_is_there(tmp_path: Path) -> Non
     ],
 )
 def test_the_state_of_the_code_is_said(tmp_path: Path, code: CodeVersion, said: str) -> None:
-    assert said in as_text(evidence_of(tmp_path).model_copy(update={"code": code}))
+    assert said in run_text(evidence_of(tmp_path).model_copy(update={"code": code}))
 
 
 def test_an_identity_is_shown_where_there_is_one(tmp_path: Path) -> None:
-    plain = as_text(evidence_of(tmp_path / "plain"))
+    plain = run_text(evidence_of(tmp_path / "plain"))
     pinned = varied(genception_score(), model=component("seer", identity={"served_model": "seer-2026", "commit": "ab"}))
     assert "identity" not in plain
-    assert 'identity: {"commit":"ab","served_model":"seer-2026"}' in as_text(evidence_of(tmp_path / "pinned", pinned))
+    assert 'identity: {"commit":"ab","served_model":"seer-2026"}' in run_text(evidence_of(tmp_path / "pinned", pinned))
 
 
 def hostile_score() -> Score:
@@ -97,7 +89,7 @@ def hostile_score() -> Score:
 
 
 def test_hostile_text_does_nothing_in_a_terminal(tmp_path: Path) -> None:
-    text = as_text(evidence_of(tmp_path, hostile_score()))
+    text = run_text(evidence_of(tmp_path, hostile_score()))
     assert {letter for letter in text if unicodedata.category(letter) in ("Cc", "Zl", "Zp")} == {"\n"}
     assert not {"\u202e", "\u2066"} & set(text)
     assert "[bold]markup[/bold] [link=http://x]y[/link] :smile:" in text
@@ -110,8 +102,8 @@ def test_hostile_text_makes_no_line_of_its_own(tmp_path: Path) -> None:
         generator=component("brush", identity={"served_model": "x"}),
         encoder=component("eye", identity={"served_model": "x"}),
     )
-    expected = as_text(evidence_of(tmp_path / "plain", plain)).splitlines()
-    found = as_text(evidence_of(tmp_path / "hostile", hostile_score())).splitlines()
+    expected = run_text(evidence_of(tmp_path / "plain", plain)).splitlines()
+    found = run_text(evidence_of(tmp_path / "hostile", hostile_score())).splitlines()
     assert len(found) == len(expected)
 
 
@@ -125,7 +117,7 @@ def test_hostile_evidence_comes_back_from_json_as_it_was(tmp_path: Path) -> None
 @pytest.mark.parametrize("length", [9_000, 30_000])
 def test_a_long_prompt_stays_whole_and_on_its_line(tmp_path: Path, length: int) -> None:
     prompt = ("word " * length)[:length].strip()
-    text = as_text(evidence_of(tmp_path, varied(genception_score(), describe_prompt=prompt)))
+    text = run_text(evidence_of(tmp_path, varied(genception_score(), describe_prompt=prompt)))
     assert any(line.endswith(f"describe prompt: {prompt}") for line in text.splitlines())
 
 
