@@ -64,8 +64,8 @@ COMPONENTS = (
     *("components.checkpoints", "components.remote", "demo"),
 )
 READERS = (
-    *("ledger.audit.audit", "ledger.why", "reports.leaderboard", "reports.contact_sheet"),
-    *("tracking.project", "tracking.lookup"),
+    *("ledger.audit.audit", "ledger.why", "reports.leaderboard"),
+    *("tracking.projection", "tracking.lookup"),
 )
 """They read stored files, so that a score can be traced without a single component."""
 
@@ -179,7 +179,7 @@ def test_no_module_imports_itself_by_any_detour() -> None:
 
 
 def test_the_arrows_are_really_seen() -> None:
-    assert {("cli", "commands"), ("tracking.project", "ledger.lineage"), ("metrics.drift", "core.types")} <= {
+    assert {("cli", "commands"), ("tracking.projection", "ledger.lineage"), ("metrics.drift", "core.types")} <= {
         *arrows(),
         *((here, there.partition(".")[0]) for here, there in arrows()),
     }

@@ -5,6 +5,7 @@ Which tables there are, what a metric is called and which direction is better st
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from driftledger.benchmarks.base import Benchmark, Block, Table
 from driftledger.benchmarks.registry import benchmarks
@@ -15,6 +16,18 @@ from driftledger.core.files import write_text
 from driftledger.reports.overview import overview
 
 _COLUMNS = ("dataset", "generator", "encoder", "description", "metric", "kind", "name", "model", "value", "rank")
+
+OVERALL, STEP = "overall", "step"
+"""Kinds of numbers beside those in groups."""
+
+
+class _Number(NamedTuple):
+    """What a row of the CSV is of."""
+
+    key: str
+    kind: str
+    """:data:`OVERALL`, :data:`STEP` or a kind of groups."""
+    name: str
 
 
 def write_leaderboard(target: Path, scores: Sequence[Score]) -> None:
@@ -99,34 +112,39 @@ def _absent(spec: Benchmark, scores: Sequence[Score]) -> Iterator[str]:
 
 
 def _rows(spec: Benchmark, block: Block) -> Iterator[tuple[object, ...]]:
-    """Rows of the CSV: every metric with its rank, every group's, every curve's."""
-    keys = dict.fromkeys(key for score in block.scores for key in score.metrics)
-    ranks = {}
-    for key in keys:
-        metric = spec.metric(key)
-        if metric is not None and metric.higher_is_better is not None and base_key(key) == key:
-            values = [spec.ranked(score, key) for score in block.scores]
-            ranks[key] = dict(
-                zip((s.model for s in block.scores), ranks_of(values, metric.higher_is_better), strict=True)
-            )
+    """Rows of the CSV: every number of a score and of its groups with its rank, and every curve's."""
+    ranks = _ranks(spec, block.scores)
     for score in block.scores:
-        for key, kind, name, value in _values(score):
-            rank = ranks.get(key, {}).get(score.model) if kind == "overall" else None
-            named = (score.keys.get(k, "") for k in ("generator", "encoder", "description"))
-            generator, encoder, description = named
-            fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
+        generator, encoder, description = (score.keys.get(key, "") for key in ("generator", "encoder", "description"))
+        fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
+        for number, value in _numbers(score):
+            key, kind, name = number
+            rank = ranks.get(number, {}).get(score.model)
             yield (*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model, value, "" if rank is None else rank)
 
 
-def _values(score: Score) -> Iterator[tuple[str, str, str, float]]:
-    """Metric, kind, name and value of every number."""
+def _ranks(spec: Benchmark, scores: Sequence[Score]) -> dict[_Number, dict[str, int | None]]:
+    """Number → model → its rank, of the metrics of the table that can be better."""
+    values: dict[_Number, dict[str, float | None]] = {}
+    for score in scores:
+        for number, value in _numbers(score):
+            ranked = spec.ranked(score, number.key) if number.kind == OVERALL else value
+            values.setdefault(number, {})[score.model] = ranked
+    found = {}
+    for number, by_model in values.items():
+        metric = spec.metric(number.key) if number.kind != STEP and base_key(number.key) == number.key else None
+        if metric is not None and metric in spec.metrics and metric.higher_is_better is not None:
+            ranks = ranks_of(list(by_model.values()), metric.higher_is_better)
+            found[number] = dict(zip(by_model, ranks, strict=True))
+    return found
+
+
+def _numbers(score: Score) -> Iterator[tuple[_Number, float]]:
     for key, value in sorted(score.metrics.items()):
-        yield key, "overall", "overall", value
-    yield "coverage", "overall", "overall", score.coverage
+        yield _Number(key, OVERALL, OVERALL), value
+    yield _Number("coverage", OVERALL, OVERALL), score.coverage
     for kind, groups in sorted(score.groups.items()):
         for name, values in sorted(groups.items()):
-            for key, value in sorted(values.items()):
-                yield key, kind, name, value
+            yield from ((_Number(key, kind, name), value) for key, value in sorted(values.items()))
     for curve, points in sorted(score.curves.items()):
-        for point in points:
-            yield curve, "step", str(point.step), point.value
+        yield from ((_Number(curve, STEP, str(point.step)), point.value) for point in points)
