@@ -48,7 +48,7 @@ class Lineage(BaseModel):
 
     @property
     def place(self) -> str:
-        """Names it among all scores of a run: ``genception/photos``, ``trac/digits/features/tfidf``."""
+        """Names it among all scores of a run: ``<benchmark>/<on>``, and what further keys its stage has."""
         return place_of(self.spec, self.score.keys)
 
 

@@ -25,7 +25,7 @@ class ScorePart(NamedTuple):
 
     lineage: Lineage
     prefix: str
-    """Of its metrics and artifacts: ``genception/photos``; a second score on the same data stands below its names."""
+    """Of its metrics and artifacts: ``<benchmark>/<on>``; a second score on the same data stands below its names."""
     root: Path
     costed: bool = True
     """Whether what its calls took is told here, and not with another score of the same records."""

@@ -24,7 +24,7 @@ from driftledger.demo.scenes.scene import make_scene
 from driftledger.project.settings import load_settings
 from lab.trio import lessons as module
 from lab.trio.lessons import Asked, Choices, Lessons, Plain, Prompts, words_of, words_of_captions
-from lab.trio.settings import load_trio, choice_prompt
+from lab.trio.settings import choice_prompt, load_trio
 from lab.trio.stream import random_for
 from tests.conftest import REPOSITORY
 

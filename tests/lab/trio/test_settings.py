@@ -10,7 +10,7 @@ import yaml
 from driftledger.core.errors import ConfigError
 from driftledger.project.catalogue import Entry
 from driftledger.project.settings import load_settings, parse_settings
-from lab.trio.settings import FOLDER, load_trio, choice_prompt, ways_to_ask, ways_to_tell
+from lab.trio.settings import FOLDER, choice_prompt, load_trio, ways_to_ask, ways_to_tell
 from tests.conftest import REPOSITORY
 
 Tree = dict[str, Any]

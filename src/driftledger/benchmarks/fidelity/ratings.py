@@ -90,8 +90,8 @@ def read_ratings(path: Path) -> list[Rating]:
     """The ratings in a sheet, as spreadsheets save it; rows without a rating are skipped, other columns ignored.
 
     Raises:
-        ConfigError: it is missing, is no CSV file in UTF-8 with the :data:`COLUMNS`, a rating is not one of 1 … 5 or does
-            not say of what or by whom it is, or one person has rated one description twice.
+        ConfigError: it is missing, is no CSV file in UTF-8 with the :data:`COLUMNS`, a rating is not one of 1 … 5
+            or does not say of what or by whom it is, or one person has rated one description twice.
     """
     found: list[Rating] = []
     seen: dict[tuple[str, ...], int] = {}

@@ -68,7 +68,7 @@ class Diffusers(CheckpointComponent, Generator):
 
     @property
     def unrepeatable(self) -> str | None:
-        # Last bits depend on the size of a batch, in float32 too: of 16 images drawn in fours, 2 differ when drawn alone.
+        # Last bits depend on a batch's size, in float32 too: of 16 images drawn in fours, 2 differ when drawn alone.
         several = f"the company in its batches of {self.batch_size} changes pixels"
         return several if self.batch_size > 1 else None
 

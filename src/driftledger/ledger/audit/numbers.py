@@ -60,7 +60,7 @@ def numbers_in(lineage: Lineage) -> Iterator[Number]:
 
 
 def find_number(lineages: Sequence[Lineage], name: str) -> Number:
-    """The number of that name, for instance ``genception/photos/gc_at_5``, or ``gc_at_5`` where one score has it.
+    """The number of that name, ``<benchmark>/<on>/gc_at_5`` for instance, or ``gc_at_5`` where one score has it.
 
     Raises:
         LedgerError: there is none, or several score files have one.

@@ -146,8 +146,8 @@ def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
 
 
 def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
-    """Scores of the same benchmark on the same data: of TRAC those of the same way to ask and the same reader, and
-    what is left in the order of both runs."""
+    """Scores of the same benchmark on the same data: those at the same place first, and what is left in the order of
+    both runs."""
     left = list(b.lineages)
     found: dict[int, Lineage] = {}
     for alike in (_exactly, _place):

@@ -4,7 +4,7 @@ MLflow can be thrown away, and ``dvc.lock`` has the newest runs only. The ledger
 was ever published: which evidence it stood on, and that nobody has edited, reordered or removed a line since. It is
 committed; whoever can write to the repository could write all of it again, and then Git's history of it is the witness.
 
-Two branches that both append meet in a merge conflict, since a line's number and hash depend on the one before it; never
+Two branches that both append meet in a merge conflict, since a line's number and hash depend on the one before; never
 merge them as text. Keep one side (``git checkout --ours ledger.jsonl``, or ``--theirs``) and run ``driftledger track``,
 which appends what the other side had. ``.gitattributes`` keeps Git from mixing the lines or changing their ends.
 """
