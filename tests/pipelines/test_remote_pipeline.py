@@ -76,7 +76,7 @@ def test_mlflow_shows_cost_and_flags(checkout: Checkout) -> None:
     experiment = client.get_experiment_by_name("driftledger")
     assert experiment is not None
     [run] = client.search_runs([experiment.experiment_id])
-    assert run.data.metrics["genception/my_images/cost_of_generate"] == pytest.approx(16 * 0.04)
-    assert run.data.metrics["genception/my_images/input_tokens_per_describe"] > 0
+    assert run.data.metrics["genception/my_images/cost/cost_of_generate"] == pytest.approx(16 * 0.04)
+    assert run.data.metrics["genception/my_images/cost/input_tokens_per_describe"] > 0
     assert "2 served versions of the model in this run" in run.data.tags["driftledger.flags"]
     assert run.data.tags["model.served"].startswith("m-1 fp_")
