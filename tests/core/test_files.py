@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from driftledger.benchmarks.genception.records import ChainCard, ChainRecord, SampleScore, ScoreFile
+
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, new_folder, read_json, read_jsonl, write_json, write_jsonl, write_text
 from driftledger.core.types import Outcome

@@ -12,7 +12,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import PROVIDERS
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
 from driftledger.ledger.audit.branches import add_component, rendered
 from driftledger.ledger.compare.compare import compare
@@ -33,8 +33,8 @@ OLD, NEW = "0" * 64, "1" * 64
 @pytest.fixture
 def adapter(monkeypatch: pytest.MonkeyPatch) -> ComponentCard:
     """The card of an encoder whose code is not its identity."""
-    monkeypatch.setattr(Layout, "code_is_identity", False)
-    return ComponentCard.of("eye", Layout())
+    monkeypatch.setattr(LayoutEncoder, "code_is_identity", False)
+    return ComponentCard.of("eye", LayoutEncoder())
 
 
 def with_code(card: ComponentCard, digest: str) -> ComponentCard:
@@ -91,7 +91,7 @@ def test_embedded_code_of_another_day_is_not_at_hand() -> None:
 
 def test_an_adapter_is_at_hand_with_other_code_which_is_told(adapter: ComponentCard) -> None:
     found = at_hand(with_code(adapter, OLD), None, "encoder")
-    assert isinstance(found, Layout)
+    assert isinstance(found, LayoutEncoder)
     assert other_code(found, with_code(adapter, OLD)) == (
         f"encoder eye: its code here is not the recorded one (digest {found.code_digest[:12]} here, {OLD[:12]} "
         f"recorded), under one version {Layout.version}"
@@ -121,7 +121,7 @@ def test_verify_computes_with_other_code_of_one_version_and_says_so(
     assert result.holds
     assert result.checked["scores"] == 1
     assert [(each.where, each.why) for each in result.skipped] == [
-        ("a/genception/score.json", other_code(Layout(), with_code(adapter, OLD)))
+        ("a/genception/score.json", other_code(LayoutEncoder(), with_code(adapter, OLD)))
     ]
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from driftledger.benchmarks._questions.records import QuestionScore
 from driftledger.benchmarks.description_records import FidelityScore, TracScore
 from driftledger.benchmarks.genception.records import ScoreFile
+
+from driftledger.benchmarks._questions.records import QuestionScore
 from driftledger.core.errors import LedgerError
 from driftledger.core.paths import Combination, Layout
 from driftledger.ledger.audit.audit import as_text

@@ -11,6 +11,7 @@ for library in ("torch", "transformers", "diffusers", "open_clip", "cleanfid"):
     pytest.importorskip(library)
 
 from driftledger.benchmarks.genception.records import ChainRecord, ScoreFile
+
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
 from driftledger.project.project import Project

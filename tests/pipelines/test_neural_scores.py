@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-
 from driftledger.benchmarks.description_records import FidelityScore
 from driftledger.benchmarks.genception.records import ScoreFile
+
 from driftledger.commands import stages
 from driftledger.commands.collect import collect
 from driftledger.core.files import read_json

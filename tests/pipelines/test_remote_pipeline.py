@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("openai")
 
 from driftledger.benchmarks.genception.records import ScoreFile
+
 from driftledger.core.files import read_json
 from tests.conftest import Checkout
 from tests.support.openai_server import OpenAIServer

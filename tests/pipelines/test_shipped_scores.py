@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from driftledger.benchmarks.description_records import TracScore
 from driftledger.benchmarks.genception.records import ScoreFile
+
 from driftledger.core.files import read_json
 from driftledger.core.paths import Combination, Layout
 from tests.conftest import REPOSITORY

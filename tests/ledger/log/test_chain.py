@@ -11,6 +11,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
+from driftledger.tracking.project import show
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,6 @@ from driftledger.ledger.lineage import Evidence, Selected, read_evidence
 from driftledger.ledger.log.chain import append, check, evidence_digest
 from driftledger.ledger.log.lines import read_chain
 from driftledger.project.settings import Tracking
-from driftledger.tracking.project import show
 from tests.conftest import REPOSITORY, Checkout
 from tests.support.git import commit as commit_all
 from tests.support.git import git, no_git_but_ours

@@ -10,7 +10,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.components.models.human import Human
 from driftledger.components.models.openai_chat import OpenAIChat
 from driftledger.core.canonical import sha256_of
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.encoders.tfidf import TfIdf
 from driftledger.demo.generators.painter import Painter
 from driftledger.ledger.verify.components import Components, NotAtHand, Section, at_hand
@@ -65,7 +65,7 @@ def test_old_settings_are_built_from_the_record_alone(settings: Settings) -> Non
 
 
 def test_another_version_of_the_code(settings: Settings) -> None:
-    card = ComponentCard.of("layout", Layout()).model_copy(update={"version": "0"})
+    card = ComponentCard.of("layout", LayoutEncoder()).model_copy(update={"version": "0"})
     expected = "encoder layout: its provider is of version 1 here, and was of version 0"
     assert why(card, settings, "encoders") == expected
 
@@ -121,7 +121,7 @@ def test_where_a_sheet_lies_is_taken_from_the_catalogue(settings: Settings, tmp_
 
 def test_each_version_is_looked_for_once(settings: Settings) -> None:
     components = Components(settings)
-    card = ComponentCard.of("layout", Layout())
+    card = ComponentCard.of("layout", LayoutEncoder())
     assert components.encoder(card) is components.encoder(card)
     assert components.encoder(card.model_copy(update={"fingerprint": "0" * 64})) != components.encoder(card)
 
@@ -178,6 +178,6 @@ class TestWeights:
 
 
 def test_the_fingerprint_is_of_the_card(settings: Settings) -> None:
-    card = ComponentCard.of("layout", Layout())
+    card = ComponentCard.of("layout", LayoutEncoder())
     spec = {key: getattr(card, key) for key in ("provider", "version", "settings", "identity")}
     assert sha256_of(spec) == card.fingerprint

@@ -68,7 +68,7 @@ class Stored(NamedTuple):
     facts: ScoreSummary | None
 
 
-class History:
+class LedgerHistory:
     """The ledger's past, going by Git."""
 
     def __init__(self, git: Git, remembered: Remembered) -> None:

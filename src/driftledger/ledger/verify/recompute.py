@@ -19,14 +19,14 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
-from driftledger.core.types import Float32, Reading
+from driftledger.core.types import Float32, PromptUsage
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components, Unavailable, other_code
 from driftledger.ledger.verify.folders import Recorded, recorded
-from driftledger.ledger.verify.values import Compared, Place, compare, compare_rows
+from driftledger.ledger.verify.values import Place, ValueComparison, compare, compare_rows
 from driftledger.project.project import Project
 
 _TROUBLE = (DriftledgerError, ValueError, LookupError, OSError)
@@ -187,7 +187,7 @@ class _Check:
         [entry] = [each for name, each in self._lineage.stages.items() if name.partition("@")[0] == stage.name]
         return entry
 
-    def _add(self, path: str, compared: Compared, stage: Stage) -> None:
+    def _add(self, path: str, compared: ValueComparison, stage: Stage) -> None:
         self._found.checked["numbers"] += compared.numbers
         if compared.differences:
             recorded_code = self._entry(stage).code.values()
@@ -221,8 +221,8 @@ class ReadingStandIn(StandIn):
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         return np.ones((len(texts), 1), dtype=np.float32)
 
-    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
-        return [Reading(0, 0) for _ in texts]
+    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
+        return [PromptUsage(0, 0) for _ in texts]
 
 
 def depends_on(spec: Benchmark, missing: frozenset[Input]) -> Callable[[Place], bool]:
