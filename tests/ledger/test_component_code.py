@@ -94,7 +94,7 @@ def test_an_adapter_is_at_hand_with_other_code_which_is_told(adapter: ComponentC
     assert isinstance(found, LayoutEncoder)
     assert other_code(found, with_code(adapter, OLD)) == (
         f"encoder eye: its code here is not the recorded one (digest {found.code_digest[:12]} here, {OLD[:12]} "
-        f"recorded), under one version {Layout.version}"
+        f"recorded), under one version {LayoutEncoder.version}"
     )
     assert other_code(found, adapter) is None
     assert other_code(found, adapter.model_copy(update={"code": None})) is None  # no code is recorded

@@ -7,8 +7,7 @@ import pytest
 
 pytest.importorskip("openai")
 
-from driftledger.benchmarks.genception.records import ScoreFile
-
+from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json
 from tests.conftest import Checkout
 from tests.support.openai_server import OpenAIServer
@@ -59,7 +58,7 @@ def test_spend_versions_and_no_key(checkout: Checkout) -> None:
         assert "0 runs created" in checkout.run("dvc", "repro").stdout  # no key: nothing is asked
         assert len(server.requests) == asked
 
-    score = read_json(checkout.root / "reports/scores/genception/my_images/seer/pen/layout.json", ScoreFile)
+    score = read_json(checkout.root / "reports/scores/genception/my_images/seer/pen/layout/score.json", Score)
     assert {name.split(" ")[0] for name in score.served["model"]} == {"m-2026-01", "m-2026-02"}
     assert any("served versions" in flag for flag in score.flags)
     assert "served versions" in (checkout.root / "reports/leaderboard.md").read_text(encoding="utf-8")

@@ -1,9 +1,10 @@
-"""What a change of the code makes stale, as ``dvc status`` says it: what it can have changed, and nothing else.
+"""What a change of code or of a setting makes stale, as DVC says it: what it can have changed, and nothing else.
 
 The project runs by a copy of the package's source in its own folder, which the tests change.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,55 @@ def changed(made: Checkout, tmp_path: Path) -> Checkout:
     copied = made.copy(tmp_path / "checkout")
     copied.env = made.env | {"PYTHONPATH": str(copied.root / "src")}
     return copied
+
+
+SETTINGS: dict[str, tuple[Callable[[dict[str, Any]], object], set[tuple[str, str]]]] = {
+    "scoring": (
+        lambda params: (
+            params["genception"]["bootstrap"].update(confidence=0.9),
+            params["trac"].update(min_coverage=0.1),
+            params["fidelity"].update(ssim_side=128),
+            params["mm_sap"].update(count_free_refusals=False),
+            params["mme"]["bootstrap"].update(confidence=0.9),
+        ),
+        {(name, name) for name in ON if name != "mm_vet"},
+    ),
+    "asking": (
+        lambda params: (
+            params["genception"].update(describe_prompt="What is there?"),
+            params["descriptions"]["features_by_words"].update(prompt="What is there?"),
+            params["fidelity"].update(generate_prompt="Draw {description}"),
+            params["mm_sap"].update(permutations=2),
+            params["mm_vet"].update(gradings=2),
+            params["mme"].update(prompt="So: {question}"),
+        ),
+        {("genception", "chain"), ("trac", "describe"), ("fidelity", "redraw")}
+        | {("mm_sap", "answer"), ("mm_vet", "grade"), ("mme", "answer")},
+    ),
+    "both": (
+        lambda params: params["genception"].update(iterations=2),
+        {("genception", "chain")} | {("genception",) * 2},
+    ),
+    "encoder": (
+        lambda params: params["encoders"]["layout"].update(batch_size=3),
+        {("genception", "genception"), ("fidelity", "fidelity")},
+    ),
+    "seed": (
+        lambda params: params["run"].update(seed=2),
+        {(spec.name, stage.name) for spec in benchmarks() for stage in (*spec.collects, spec.scores)},
+    ),
+}
+"""What is changed in ``params.yaml`` → benchmark and name of each stage that this concerns."""
+
+
+@pytest.mark.parametrize("what", SETTINGS)
+def test_a_setting_makes_stale_what_depends_on_it(what: str, changed: Checkout) -> None:
+    change_settings, concerned = SETTINGS[what]
+    changed.params(change_settings)
+    every = [(spec.name, stage) for spec in benchmarks() for stage in (*spec.collects, spec.scores)]
+    expected = {named(stage, name) for name, stage in every if (name, stage.name) in concerned}
+    assert len(expected) == len(concerned)
+    assert stale(changed) - {"report"} == expected
 
 
 def test_a_comment_makes_nothing_stale(changed: Checkout) -> None:

@@ -18,8 +18,11 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.paths import Combination, Paths
 from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
+from driftledger.ledger.audit.audit import as_tree
+from driftledger.ledger.audit.found import RunTarget
 from driftledger.ledger.audit.logged import LoggedRuns
 from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.manifests import manifest_md5
 from tests.support.ledgers import (
     CHAINS,
@@ -171,3 +174,10 @@ def audited_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Audited:
 def empty(root: Path) -> Sources:
     """A folder with nothing of a ledger in it."""
     return Sources(root, SELECTED, (COMBINATION,))
+
+
+def as_text(evidence: Evidence) -> str:
+    """The tree of a run, without what it proves."""
+    with Sources(Path("nowhere")) as sources:
+        tree = as_tree(RunTarget(evidence, "dvc.lock"), sources)
+    return tree.partition("\nfrom Git and DVC:")[0]

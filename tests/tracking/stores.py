@@ -14,6 +14,7 @@ from driftledger.tracking.store import Pushed
 
 from . import dump
 from .contents import EXPERIMENT
+from .dump import dump
 from .steps import KILLED
 
 FORK = multiprocessing.get_context("fork")
@@ -32,7 +33,7 @@ class Store:
         return store.push(runs, tracking_uri=self.uri, experiment=EXPERIMENT, lock=self.lock)
 
     def dump(self) -> dict[str, Any]:
-        return dump.dump(self.uri, EXPERIMENT) | {"descriptions": descriptions(self.client())}
+        return dump(self.uri, EXPERIMENT) | {"descriptions": descriptions(self.client())}
 
     def client(self) -> Any:
         return connection.connect(self.uri, create=False)

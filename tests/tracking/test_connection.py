@@ -18,6 +18,7 @@ from tests.support.unprivileged import unprivileged
 
 from . import dump
 from .contents import EXPERIMENT, two_runs
+from .dump import dump
 from .stores import Store
 
 
@@ -153,7 +154,7 @@ def test_an_address_that_names_no_store(tmp_path: Path, uri: str) -> None:
 
 def test_dumping_makes_nothing(tmp_path: Path, mlflow_store: Store) -> None:
     with pytest.raises(LedgerError, match="does not exist yet"):
-        dump.dump(f"sqlite:///{tmp_path}/mlflow.db", EXPERIMENT)
+        dump(f"sqlite:///{tmp_path}/mlflow.db", EXPERIMENT)
     assert not (tmp_path / "mlflow.db").exists()
     with pytest.raises(LedgerError, match="no experiment"):
         mlflow_store.dump()

@@ -20,9 +20,9 @@ import pytest
 from driftledger.tracking.connection import connect
 from driftledger.tracking.content import RunContent
 from driftledger.tracking.store import Pushed, push
-from tests.tracking.dump import dump
 
 from .contents import EXPERIMENT, earlier_runs, two_runs
+from .dump import dump
 from .stores import Store, descriptions
 
 START_SECONDS = 600

@@ -8,12 +8,11 @@ import pytest
 
 from driftledger.benchmarks.score import Score
 from driftledger.ledger.audit.audit import as_json, as_tree
-from driftledger.ledger.audit.found import RunTarget
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import resolve_target
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence, read_evidence
-from tests.support.audited import Audited, audited_in, version
+from tests.support.audited import Audited, as_text, audited_in, version
 from tests.support.ledgers import CHAINS, COMBINATION, SELECTED, component, genception_score, varied, write_ledger
 
 HOSTILE = (
@@ -24,13 +23,6 @@ HOSTILE = (
 def evidence_of(root: Path, score: Score | None = None) -> Evidence:
     write_ledger(root, score)
     return read_evidence(root, SELECTED, COMBINATION)
-
-
-def as_text(evidence: Evidence) -> str:
-    """The tree of a run, without what it proves."""
-    with Sources(Path("nowhere")) as sources:
-        tree = as_tree(RunTarget(evidence, "dvc.lock"), sources)
-    return tree.partition("\nfrom Git and DVC:")[0]
 
 
 def test_every_link_from_the_score_to_the_commit_is_there(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from driftledger.ledger.audit.found import RunTarget, ScoreTarget
 from driftledger.ledger.audit.images import hash_of
 from driftledger.ledger.audit.targets import ImageTarget, MetricTarget, resolve_target
 from tests.support.audited import Audited, audited_in, empty, version
-from tests.support.ledgers import COMBINATION
+from tests.support.ledgers import CHAINS, COMBINATION, DATA
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_without_the_working_files_the_cache_is_asked(audited: Audited, tmp_path
     shutil.rmtree(audited.root / "data")
     [place] = image_target(audited, str(drawn)).places.found
     assert place.use.entry["t"] == 1
-    assert place.use.card["seed"] == 7
+    assert place.use.card["protocol"]["seed"] == 7
 
 
 def test_where_nobody_can_look_is_said(audited: Audited, tmp_path: Path) -> None:
@@ -186,18 +186,18 @@ def test_a_list_that_is_not_the_locked_one_is_doubted(audited: Audited) -> None:
     records = audited.root / CHAINS / "records.jsonl"
     records.write_text(records.read_text().replace("a disc", "a lie"))
     text = told(audited, str(audited.image("disc", 1)))
-    assert "doubt: records.jsonl is not the file that dvc.lock speaks of" in text
+    assert "doubt: records.jsonl is not the file that dvc.lock has" in text
 
 
 def test_without_the_cache_the_working_files_are_enough(audited: Audited) -> None:
     shutil.rmtree(audited.root / ".dvc" / "cache")
     [place] = image_target(audited, str(audited.image("disc", 1))).places.found
     assert place.use.doubts == []
-    assert place.use.card["seed"] == 7
+    assert place.use.card["protocol"]["seed"] == 7
     (audited.image("ring", 1)).unlink()
     [place] = image_target(audited, str(audited.image("disc", 1))).places.found
     assert "which files data/chains/shapes/seer/brush had is known neither" in place.use.doubts[0]
-    assert place.use.card["seed"] == 7
+    assert place.use.card["protocol"]["seed"] == 7
 
 
 def test_a_card_that_is_gone_is_a_doubt_and_no_obstacle(audited: Audited) -> None:

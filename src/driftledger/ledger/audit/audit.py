@@ -14,7 +14,6 @@ from driftledger.ledger.audit.proof import proof
 from driftledger.ledger.audit.score_tree import EVERYTHING, add_inputs, add_lock, add_score
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import ImageTarget, MetricTarget, Target
-from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence
 
 _RECORDED = {"packages.txt": "packages", "dirty.patch": "dirty patch"}
@@ -113,10 +112,6 @@ def _of(run: RunTarget, in_run: bool) -> str:
     return f"of {evidence.name}, fingerprint {evidence.fingerprint}" if in_run else "of no run that is selected here"
 
 
-def _add_state(tree: Tree, code: CodeVersion) -> Tree:
-    return add(tree, "code", _commit(code.commit, code.dirty))
-
-
 def _add_code(tree: Tree, run: RunTarget) -> None:
     """The code now, or in the commit that has the score; and what was noted when the run was shown in MLflow."""
     if run.known == "git":
@@ -126,7 +121,7 @@ def _add_code(tree: Tree, run: RunTarget) -> None:
             f"the scores stand in git commit {run.evidence.code.commit}; which code gave them is not in Git",
         )
     elif run.known == "dvc.lock":
-        _add_state(tree, run.evidence.code)
+        add(tree, "code", _commit(run.evidence.code.commit, run.evidence.code.dirty))
     logged = run.logged
     if logged is None:
         add(tree, "packages and dirty patch", "not recorded: they are artifacts of a run in MLflow")

@@ -206,8 +206,9 @@ class _Told(NamedTuple):
 def _readings(contents: Contents, then: Snapshot, now: Snapshot) -> _Told:
     """Of every grading that both states have; equal MD5s of two revisions need no look."""
     told = _Told([], [])
-    for stage in dict.fromkeys(stage for spec in benchmarks() for stage in spec.collects if reads(stage)):
-        old, new = then.data(stage.name), now.data(stage.name)
+    # several benchmarks may have a stage of one name
+    for stage in dict.fromkeys(stage.name for spec in benchmarks() for stage in spec.collects if reads(stage)):
+        old, new = then.data(stage), now.data(stage)
         for name in sorted(old.keys() & new.keys()):
             if now.commit is not None and old[name].md5 == new[name].md5:
                 continue
