@@ -77,7 +77,12 @@ def question_rules(provider: QuestionProvider) -> QuestionRules:
 
 def lock_files() -> tuple[str, ...]:
     """Every ``dvc.lock`` of a project, relative to its top folder; a stage's name is in one of them only."""
-    return (LOCK, *(f"pipelines/{name}/{LOCK}" for name in benchmark_names()))
+    return (LOCK, *map(lock_file, benchmark_names()))
+
+
+def lock_file(name: str) -> str:
+    """The lock of a benchmark's own pipeline."""
+    return f"pipelines/{name}/{LOCK}"
 
 
 def find_stage(name: str) -> tuple[Benchmark | None, Stage, dict[str, str]] | None:

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.benchmarks.registry import benchmark, lock_files
-from driftledger.benchmarks.score import SCORE
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import METRICS, SCORE, Score
+from driftledger.benchmarks.writing import dvc_metrics
 from driftledger.core.canonical import canonical_json, pretty_json
 from driftledger.core.paths import Combination
 from driftledger.ledger.lineage import Evidence, Lineage, read_evidence
+from driftledger.ledger.lock import locks_here
 from driftledger.ledger.objects.contents import Contents
 from driftledger.project.project import Project
 from tests.conftest import Checkout, make_checkout
@@ -102,9 +104,6 @@ class Ledger:
 
     def change_score(self, folder: str, change: Callable[[dict[str, Any]], object]) -> None:
         """Change a score, its numbers for DVC, and the hashes of both."""
-        from driftledger.benchmarks.score import METRICS, Score
-        from driftledger.benchmarks.writing import dvc_metrics
-
         self.change_json(f"{folder}/{SCORE}", change)
         score = Score.model_validate_json((self.root / folder / SCORE).read_bytes())
         metrics = dvc_metrics(benchmark(score.benchmark), score)
@@ -134,7 +133,7 @@ class Ledger:
 
     def change_locks(self, change: Callable[[dict[str, Any]], object]) -> None:
         """Change the stages of every lock."""
-        for file in lock_files():
+        for file in locks_here(self.root):
             path = self.root / file
             lock = yaml.safe_load(path.read_text(encoding="utf-8"))
             change(lock["stages"])

@@ -278,17 +278,17 @@ def test_a_damaged_lock_is_one_finding(ledger: Ledger, name: str) -> None:
 def test_a_missing_stage_is_missing(ledger: Ledger) -> None:
     ledger.change_locks(lambda stages: stages.pop(SCORE, None))
     result = checked(ledger)
-    assert places(result.findings) == ["missing dvc.lock"]
+    assert places(result.findings) == [f"missing {LOCK}"]
     assert SCORE in result.findings[0].what
 
 
 def test_other_code_is_skipped(kept: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock_check, "stage_code", lambda stage: "0" * 64)
+    monkeypatch.setattr(lock_check, "code_behind", lambda *_: "0" * 64)
     result = checked(kept)
     assert result.findings == []
     [skipped] = result.skipped
     assert skipped.where == "code"
-    assert f"with which {CHAIN} and 14 more ran" in skipped.why
+    assert f"with which {DATASET} and 19 more ran" in skipped.why
 
 
 def test_settings_that_were_changed_since_are_no_finding(ledger: Ledger) -> None:

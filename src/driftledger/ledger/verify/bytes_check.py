@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.registry import LOCK
+from driftledger.benchmarks.registry import LOCK, lock_file
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import StoreError
 from driftledger.core.escaping import for_line
@@ -60,11 +60,10 @@ def check_stages(root: Path, selected: Selected, contents: Contents) -> VerifyRe
     contents.fetch(_files(here.values()))
     check.run_here(here, specs)
     result = check.finish()
-    lost = [stage for stage in specs if stage not in here and not check.locks.findings]
-    result.findings.extend(
-        Finding("missing", LOCK, f"neither it nor the lock of any pipeline has a stage {stage}; run 'git status'")
-        for stage in lost
-    )
+    for stage, spec in specs.items():
+        if stage not in here and not check.locks.findings:
+            file = LOCK if stage.startswith(f"{spec.data.name}@") else lock_file(spec.name)
+            result.findings.append(Finding("missing", file, f"it has no stage {stage}; run 'git status'"))
     return result
 
 
@@ -84,13 +83,13 @@ class _Check:
         entries = Entries(stages, specs, self.locks.where, are_whole=not self.locks.findings)
         self._add(entries)
         self._result.findings.extend(check_settings(self._root, entries, self._known))
-        self._note(check_code(self._root, entries, self._known))
+        self._note(check_code(entries, self._known))
         self._note(check_committed(entries, self.locks.files, self._known))
 
     def run_elsewhere(self, entries: Entries) -> None:
         """Check the entries that a run carries, not all of which ``dvc.lock`` here has."""
         self._add(entries)
-        self._note(check_code(self._root, entries, known=None))
+        self._note(check_code(entries, known=None))
 
     def finish(self) -> VerifyResult:
         """Look at the outputs."""

@@ -88,8 +88,8 @@ def _candidates(
     card: ComponentCard, cls: type[Component], settings: Settings | None, section: str
 ) -> Iterator[dict[str, Any]]:
     """Settings that may give the recorded fingerprint, the likeliest first."""
-    catalogue = settings.entries(section) if settings else {}
-    named_first = sorted(catalogue.items(), key=lambda item: item[0] != card.name)
+    known, own = (settings.entries(section), getattr(settings, section)) if settings else ({}, {})
+    named_first = sorted(known.items(), key=lambda item: (item[0] != card.name, item[0] not in own))
     entries = [each.settings() for _, each in named_first if isinstance(each, Entry) and each.provider == card.provider]
     recorded = {key: value for key, value in card.settings.items() if key not in cls.operational()}
     weights = card.identity.get("weights")

@@ -4,16 +4,14 @@ DVC's hashes say that files are those that were written. These links say that wh
 hold for files that were handed on without DVC.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from driftledger.benchmarks.base import ROLES, SECTIONS, Stage
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import METRICS
 from driftledger.benchmarks.writing import dvc_metrics
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import pretty_json, sha256_of
 from driftledger.core.escaping import for_line
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
@@ -22,8 +20,6 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.folders import Folder
 from driftledger.ledger.verify.lock_check import expected_stage, plain
 from driftledger.ledger.verify.records import Data, check_records, read_data
-
-_NOTHING = object()
 
 
 def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
@@ -43,8 +39,7 @@ class _Links:
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
         self.result = VerifyResult()
-        self._folders: dict[LockedFile, Folder] = {}
-        self._cards: dict[LockedFile, CollectedCard | None] = {}
+        self._folders: dict[LockedFile, tuple[Folder, CollectedCard | None]] = {}
         self._data: dict[LockedFile, Data] = {}
 
     def check(self, lineage: Lineage) -> None:
@@ -60,32 +55,29 @@ class _Links:
     def _check_stage(self, lineage: Lineage, stage: Stage, data: Data) -> None:
         """The folder of a collect stage, and what the score says of it."""
         locked, file, inputs = lineage.collected[stage.name], lineage.score_file.path, lineage.score.inputs
-        if locked not in self._cards:
-            self._cards[locked] = self._check_folder(lineage, stage, locked, data)
-        folder, card = self._folders[locked], self._cards[locked]
-        records = f"{folder.path}/{RECORDS}"
-        self._same(
-            f"{file}: inputs.records.{stage.name}", inputs.records.get(stage.name), folder.sha256(RECORDS), records
-        )
+        if locked not in self._folders:
+            folder = Folder(locked, self._contents, self.result)
+            self._folders[locked] = folder, folder.card(CARD, CollectedCard)
+            self._check_folder(lineage, stage, data)
+        folder, card = self._folders[locked]
+        said, found = inputs.records.get(stage.name), folder.sha256(RECORDS)
+        self._same(f"{file}: inputs.records.{stage.name}", said, found, f"{folder.path}/{RECORDS}")
+        if card is not None:
+            where = f"{folder.path}/{CARD}"
+            for role, each in card.components.items():
+                self._same(f"{file}: components.{role}", lineage.score.components.get(role), each, where)
+            for key, value in card.protocol.items():
+                self._same(f"{file}: inputs.protocol.{key}", plain(inputs.protocol.get(key)), plain(value), where)
+
+    def _check_folder(self, lineage: Lineage, stage: Stage, data: Data) -> None:
+        """What stands in the folder by itself."""
+        folder, card = self._folders[lineage.collected[stage.name]]
         if card is None:
             return
         where = f"{folder.path}/{CARD}"
-        for role, each in card.components.items():
-            self._same(f"{file}: components.{role}", _digest(lineage.score.components.get(role)), _digest(each), where)
-        for key, value in card.protocol.items():
-            if (said := inputs.protocol.get(key, _NOTHING)) != value:
-                self._same(f"{file}: inputs.protocol.{key}", repr(said)[:80], repr(value)[:80], where)
-
-    def _check_folder(self, lineage: Lineage, stage: Stage, locked: LockedFile, data: Data) -> CollectedCard | None:
-        """What stands in the folder by itself; its card, where that can be read."""
-        folder = self._folders[locked] = Folder(locked, self._contents, self.result)
-        card = folder.card(CARD, CollectedCard)
-        if card is None:
-            return None
-        where = f"{folder.path}/{CARD}"
         self._check_components(f"{where}: components", card.components)
         place = stage.path.format_map({key: card.keys.get(key, "?") for key in stage.keys})
-        if (card.benchmark, card.stage, place) != (lineage.score.benchmark, stage.name, locked.path):
+        if (card.benchmark, card.stage, place) != (lineage.score.benchmark, stage.name, folder.path):
             folder.add(CARD, f"it is the card of {card.stage} of {card.benchmark} in {place}")
         self._same(f"{where}: data_digest", card.data_digest, data.digest, data.card)
         for earlier, sha256 in card.records.items():
@@ -93,7 +85,6 @@ class _Links:
                 other = Folder(lineage.collected[earlier], self._contents, VerifyResult())
                 self._same(f"{where}: records.{earlier}", sha256, other.sha256(RECORDS), f"{other.path}/{RECORDS}")
         check_records(folder, lineage.spec, stage, card, data)
-        return card
 
     def _read_data(self, lineage: Lineage) -> Data:
         if lineage.data not in self._data:
@@ -103,17 +94,18 @@ class _Links:
 
     def _metrics(self, lineage: Lineage) -> Iterator[Finding]:
         """The numbers for DVC are the score's."""
-        outs = {out.path: out for entry in lineage.stages.values() for out in entry.outs}
-        out = outs.get(f"{lineage.score_file.path.rpartition('/')[0]}/{METRICS}")
-        path = self._contents.path(out.md5, out.path) if out else None
-        if path is not None and _loaded(path.read_bytes()) != dvc_metrics(lineage.spec, lineage.score):
-            yield Finding("bytes", out.path if out else "", f"its numbers are not those of {lineage.score_file.path}")
+        metrics = pretty_json(dvc_metrics(lineage.spec, lineage.score)).encode()
+        for out in (out for entry in lineage.stages.values() for out in entry.outs if out.path.endswith(f"/{METRICS}")):
+            path = self._contents.path(out.md5, out.path)
+            if path is not None and path.read_bytes() != metrics:
+                yield Finding("bytes", out.path, f"its numbers are not those of {lineage.score_file.path}")
 
-    def _same(self, where: str, said: str | None, found: str | None, what: str) -> None:
+    def _same(self, where: str, said: object, found: object, what: str) -> None:
         """Compare what a file says of another with what that gives; None where the other is missing."""
         self.result.checked["links"] += 1
         if found is not None and said != found:
-            self.result.findings.append(Finding("bytes", where, for_line(f"it is {said}, and {what} gives {found}")))
+            difference = for_line(f"it is {said!s:.80}, and {what} gives {found!s:.80}")
+            self.result.findings.append(Finding("bytes", where, difference))
 
     def _check_components(self, where: str, components: Mapping[str, ComponentCard]) -> None:
         for role, card in components.items():
@@ -125,20 +117,8 @@ class _Links:
 
 def _fits(card: ComponentCard) -> bool:
     """Whether a fingerprint is that of what stands beside it."""
-    return sha256_of(card.model_dump(mode="json", include={"provider", "version", "settings", "identity"})) == (
-        card.fingerprint
-    )
-
-
-def _digest(card: ComponentCard | None) -> str | None:
-    return None if card is None else sha256_of(card.to_dict())
-
-
-def _loaded(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except ValueError:
-        return None
+    spec = card.model_dump(mode="json", include={"provider", "version", "settings", "identity"})
+    return sha256_of(spec) == card.fingerprint
 
 
 def _names(lineage: Lineage) -> Iterator[Finding]:
@@ -156,14 +136,14 @@ def _names(lineage: Lineage) -> Iterator[Finding]:
 def _parameters(lineage: Lineage) -> Iterator[Finding]:
     """The fingerprints, seeds and settings with which the stages ran are those in the score."""
     inputs, spec = lineage.score.inputs, lineage.spec
-    recorded = inputs.protocol | inputs.settings
     for name, entry in lineage.stages.items():
         expected = expected_stage(spec, name)
         own = {f"{spec.name}.{key}": key for key in expected.stage.settings} if expected else {}
         for key, value in entry.params.get("params.yaml", {}).items():
-            setting = own.get(key, "seed" if key == "run.seed" else "")
-            if setting in recorded and plain(value) != plain(recorded[setting]):
-                yield _ran_with(name, key, value, recorded[setting])
+            setting = "seed" if key == "run.seed" else own.get(key, "")
+            for recorded in (inputs.protocol, inputs.settings):
+                if plain(recorded.get(setting, value)) != plain(value):
+                    yield _ran_with(name, key, value, recorded[setting])
         for key, value in entry.params.get(RESOLVED, {}).items():
             for card in _played(lineage, key):
                 if value != card.fingerprint:
@@ -181,5 +161,5 @@ def _played(lineage: Lineage, key: str) -> list[ComponentCard]:
     return [
         card
         for role, card in lineage.score.components.items()
-        if key == role or (role != "judge" and SECTIONS[ROLES[role]] == section and card.name == name)
+        if key == role or (role != "judge" and SECTIONS.get(ROLES.get(role, "")) == section and card.name == name)
     ]

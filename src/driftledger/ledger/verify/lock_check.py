@@ -169,17 +169,16 @@ def plain(value: Any) -> Any:
     return [plain(each) for each in value] if isinstance(value, list | tuple) else str(value)
 
 
-def check_code(root: Path, entries: Entries, known: KnownEntries | None) -> Iterator[Finding | Skipped]:
+def check_code(entries: Entries, known: KnownEntries | None) -> Iterator[Finding | Skipped]:
     """The code of every stage is the one here; else nobody knows whether it would give the same again.
 
     Args:
         known: of entries of ``dvc.lock`` here, what must know of a run with that code; None for those of other runs.
     """
-    older, noted = list[str](), _settings(root / RESOLVED)
+    older = list[str]()
     for name, entry in entries.stages.items():
-        expected = entries.expected.get(name)
         for key, digest in entry.code.items():
-            if digest == (_dug(noted, key) if expected is None else _code_here(name, expected, entry)):
+            if name in entries.expected and digest == _code_here(name, entries.expected[name], entry):
                 continue
             if known is None or known.nothing or known.have_param(entry.cmd, RESOLVED, key, digest):
                 older.append(name)
@@ -194,14 +193,13 @@ def check_code(root: Path, entries: Entries, known: KnownEntries | None) -> Iter
 
 
 def _code_here(name: str, expected: Expected, entry: LockEntry) -> str | None:
-    """The digest of the code here behind a stage; None where nobody can say what it builds."""
+    """The digest of the code here behind a stage; None where its entry does not say what it builds."""
     stage = expected.stage
     if not expected.is_first:
         return code_behind(stage)
-    said = entry.params.get(RESOLVED, {}).get(f"settings.{stage.name}s.{name.partition('@')[2]}")
     try:
-        return code_behind(stage, said)
-    except (ConfigError, ValueError, TypeError, KeyError):  # which the entry is to say, and may not
+        return code_behind(stage, entry.params[RESOLVED][f"settings.{stage.name}s.{name.partition('@')[2]}"])
+    except (ConfigError, ValueError, TypeError, LookupError):
         return None
 
 

@@ -124,7 +124,7 @@ class _Check:
         exact, depends = not isinstance(encoder, CheckpointComponent), depends_on(spec, missing)
 
         def leave_out(place: Place) -> bool:
-            return depends(place) or place == ("components", self._role, "code")  # of which _beside has told
+            return depends(place) or place == ("components", self._role, "code")  # of which _beside tells
 
         self._add(self._path, compare(score, made.score, exact=exact, leave_out=leave_out), spec.scores)
         self._found.checked["scores"] += 1
@@ -146,14 +146,13 @@ class _Check:
         """The encoder and the user's files of the record, or what takes their place where they are not at hand."""
         encoder: Encoder | None = None
         missing = set[Input]()
-        role = self._role
-        if role is not None:
-            card = self._lineage.score.components[role]
-            found = self._components.get(card, role)
+        if self._role is not None:
+            card = self._lineage.score.components[self._role]
+            found = self._components.get(card, self._role)
             if isinstance(found, Unavailable):
                 self._skip(self._path, f"{found.why}; only what needs no encoder is compared")
                 missing.add(Input.ENCODER)
-                found = ReadingStandIn() if role == "text_encoder" else StandIn()
+                found = ReadingStandIn() if self._role == "text_encoder" else StandIn()
             elif why := other_code(found, card):
                 self._skip(self._path, why)
             encoder = found  # type: ignore[assignment]  # of the section of encoders
