@@ -62,7 +62,7 @@ def test_questions_from_the_set_to_the_table(asked: Checkout) -> None:
     grades.unlink()  # it is a link into DVC's cache
     grades.write_text("\n".join([json.dumps(changed), *rest]) + "\n", encoding="utf-8")
     said = [line.strip() for line in asked.run("driftledger", "diff", "HEAD").stdout.splitlines()]
-    [moved] = [number for number, line in enumerate(said) if line.startswith(f"scenes_mm_sap · {MODEL}: 1 of ")]
+    [moved] = [number for number, line in enumerate(said) if line.startswith(f"grades/scenes_mm_sap/{MODEL}: 1 of ")]
     assert said[moved + 1].endswith("→ unparsed: nothing (several)")
     unknown = asked.run("driftledger", "diff", "nowhere", check=False)
     assert unknown.returncode == 2
