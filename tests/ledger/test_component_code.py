@@ -7,10 +7,12 @@ from types import SimpleNamespace
 import pytest
 from rich.tree import Tree
 
-from driftledger.benchmarks.runner import Scored
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.runner import Caller
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import Scored
 from driftledger.components.card import ComponentCard
 from driftledger.core.code_digest import code_digest
+from driftledger.core.files import read_jsonl
 from driftledger.core.registry import PROVIDERS
 from driftledger.demo.encoders.layout import Layout
 from driftledger.demo.generators.painter import Painter
@@ -104,7 +106,7 @@ def recomputed(root: Path, stored: Score, made: Score, monkeypatch: pytest.Monke
     """The check of a score whose records give ``made``."""
     lineage = chains(root, "a", VALUES, stored)
     lineage = lineage.model_copy(update={"stages": {"genception@shapes": lineage.stages["score"]}})
-    rows = recomputing.read_jsonl(root / lineage.rows_file.path, recomputing.Row)
+    rows = read_jsonl(root / lineage.rows_file.path, Row)
     runner = SimpleNamespace(reread=lambda *_: None, score=lambda _: Scored(made, rows))
     monkeypatch.setattr(recomputing, "runner", lambda _: runner)
     monkeypatch.setattr(recomputing._Check, "_where", lambda *_: root)
@@ -146,8 +148,8 @@ def test_calls_made_again_by_other_code_are_told_of(monkeypatch: pytest.MonkeyPa
         made.append(component)
         yield "a call"
 
-    caller = regenerating.Caller("generator", card, "data/chains/x", calls)  # type: ignore[arg-type]
+    caller = Caller("generator", card, "data/chains/x", calls)  # type: ignore[arg-type]
     lineage = SimpleNamespace(score=SimpleNamespace(served={}))
     given = list(regenerating._callable(caller, lineage, Components(None), result))  # type: ignore[arg-type]
-    assert (given, [type(each) for each in made]) == (["a call"], [Painter])
+    assert ([*map(str, given)], [type(each) for each in made]) == (["a call"], [Painter])
     assert [(each.where, each.why) for each in result.skipped] == [("data/chains/x", other_code(Painter(), card))]

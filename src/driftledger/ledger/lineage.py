@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base import SCORES, Benchmark
 from driftledger.benchmarks.registry import benchmark, find_score
-from driftledger.benchmarks.score import ROWS, SCORE, Score
+from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Score
 from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import md5_file, sha256_of
@@ -165,6 +165,12 @@ def read_lineage(root: Path, lock: Mapping[str, LockEntry], spec: Benchmark, key
 def is_score(path: str) -> bool:
     """Whether a score's record stands at ``path``, relative to the top folder."""
     return path.endswith(f"/{SCORE}") and find_score(path) is not None
+
+
+def is_score_of_version_1(path: str) -> bool:
+    """Whether a score's record of version 0.1, which this version does not read, stands at ``path``: those files were
+    called by the last word of their keys."""
+    return path.startswith(f"{SCORES}/") and path.endswith(".json") and not path.endswith((f"/{SCORE}", f"/{METRICS}"))
 
 
 def folders_behind(path: str, outs: Mapping[str, str]) -> dict[str, str]:

@@ -61,7 +61,8 @@ def touched(sources: Sources, query: Query) -> Answer:
         rows[row.path, row.md5] = row if held is None else _merged(held, row)
     found = [row for row in rows.values() if asked.came_since(row.first_commit, row.first_date)]
     if not rows:
-        raise LedgerError(asked.nothing())
+        unread = "" if sources.history is None or not sources.history.unread else f"; {sources.history.unread}"
+        raise LedgerError(asked.nothing() + unread)
     ordered = sorted(found, key=lambda row: (row.first_date or "9", row.path, row.md5))
     return Answer(ordered, [*asked.said, *_said(sources)])
 
@@ -180,6 +181,8 @@ def _said(sources: Sources) -> Iterator[str]:
     else:
         cut = "; the clone is shallow, and older commits are not in it" if history.is_shallow else ""
         yield f"from Git: {history.commits} commits were looked at{cut}"
+        if history.unread:
+            yield history.unread
     if not sources.outs:
         yield "there is no dvc.lock here: which scores are current is what MLflow says"
     yield "from MLflow: every finished run" if sources.why_not is None else f"MLflow was not asked: {sources.why_not}"
