@@ -16,7 +16,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_json
 from driftledger.core.paths import Combination
 from driftledger.ledger.code import CodeVersion, code_version
-from driftledger.ledger.lock import LockedFile, LockEntry, read_lock
+from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry, read_lock
 
 
 class Lineage(BaseModel):
@@ -45,6 +45,15 @@ class Lineage(BaseModel):
     def spec(self) -> Benchmark:
         """The benchmark that the score is of."""
         return benchmark(self.score.benchmark)
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """Setting, ``ratings`` for instance → SHA-256 of the user's file that went into the score beside the records;
+        a setting that named none is absent."""
+        entry = self.stages.get(self.spec.scores.named(self.score.keys))
+        noted = {} if entry is None else entry.params.get(RESOLVED, {})
+        digests = {setting: noted.get(f"beside.{self.spec.name}.{setting}", "none") for setting in self.spec.beside}
+        return {setting: str(digest) for setting, digest in digests.items() if digest != "none"}
 
     @property
     def place(self) -> str:

@@ -22,7 +22,7 @@ from driftledger.core.files import read_jsonl
 from driftledger.core.types import Float32, PromptUsage
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
-from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry
+from driftledger.ledger.lock import LockedFile, LockEntry
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components, Unavailable, other_code
 from driftledger.ledger.verify.folders import Recorded, recorded
@@ -156,11 +156,8 @@ class _Check:
             elif why := other_code(found, card):
                 self._skip(self._path, why)
             encoder = found  # type: ignore[assignment]  # of the section of encoders
-        files, noted = {}, self._entry(self._spec.scores).params.get(RESOLVED, {})
-        for setting in self._spec.beside:
-            recorded_digest = str(noted.get(f"beside.{self._spec.name}.{setting}", "none"))
-            if recorded_digest == "none":
-                continue
+        files = {}
+        for setting, recorded_digest in self._lineage.beside.items():
             file = self._file(setting, recorded_digest)
             if file is None:
                 missing.add(Input.RATINGS)
