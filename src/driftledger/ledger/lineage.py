@@ -1,6 +1,6 @@
 """What links a combination's scores to bytes, components, versions and code."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,14 +94,6 @@ def place_of(spec: Benchmark, keys: Mapping[str, str]) -> str:
 def upstream_stages(spec: Benchmark, keys: Mapping[str, str]) -> dict[str, str]:
     """Stage of ``dvc.lock`` → the folder that leads on, relative to the top folder, from the data to the score."""
     return {stage.named(keys): stage.at(keys) for stage in spec.stages}
-
-
-def all_upstream_stages(selected: Selected, combinations: Iterable[Combination]) -> list[str]:
-    """The stages behind these runs, by name, each once; those that others read come first."""
-    ways = (
-        upstream_stages(spec, keys) for combination in combinations for spec, keys in selected.of(combination).scores
-    )
-    return list(dict.fromkeys(stage for way in ways for stage in way))
 
 
 def read_evidence(root: Path, selected: Selected, combination: Combination) -> Evidence:
