@@ -343,7 +343,7 @@ def test_evidence_that_was_changed_is_found(kept: Ledger) -> None:
     score = first.stages[SCORE]
     seeded = score.model_copy(update={"params": {**score.params, "params.yaml": {"run.seed": 9}}})
     better = first.score.model_copy(update={"metrics": {**first.score.metrics, "gc_at_1": 2.0}})
-    others = {
+    others: dict[str, dict[str, Any]] = {
         "fingerprint": {"stages": {**first.stages, SCORE: seeded}},
         "not the one in": {"score": better},
         "no stage in it wrote data/": {"data": first.data.model_copy(update={"md5": "0" * 32 + ".dir"})},
