@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 TOLERANCE = 1e-12
-OLD = "v0.1.0"
+OLD = "52463fe"  # v0.1.0
 SCORES = "reports/scores"
 
 Numbers = dict[tuple[str, ...], float]

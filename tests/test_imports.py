@@ -17,7 +17,7 @@ SOURCE = REPOSITORY / "src" / "driftledger"
 
 SPECIFICATIONS = (
     *("benchmarks.base", "benchmarks.registry", "benchmarks.selection", "benchmarks.score"),
-    *("benchmarks.settings", "benchmarks.records", "benchmarks.description_records"),
+    *("benchmarks.settings", "benchmarks.records"),
     *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records", "benchmarks.*.questions"),
     *(
         "benchmarks.descriptions",

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
-from driftledger.benchmarks._chains.records import Asked, generation_prompt
+from driftledger.benchmarks._chains.records import ChainRequest, generation_prompt
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.scoring import ToScore
@@ -104,7 +104,7 @@ class Bench:
         """GC@1 … GC@T of a model that describes without fault, over the dataset ``arrangements``."""
         drawn = self._drawn("arrangements", self.settings.dataset("arrangements"))
         settings, seed = genception_of(self.settings), self.settings.run.seed
-        asked = Asked(
+        asked = ChainRequest(
             iterations=self.iterations,
             describe_prompt=settings.describe_prompt,
             max_tokens=None,

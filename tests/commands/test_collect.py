@@ -12,7 +12,7 @@ from driftledger.commands import stages
 from driftledger.commands.collect import collect
 from driftledger.commands.prepare import plan
 from driftledger.core.errors import ConfigError, StoreError
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.models.blind import Blind
 from driftledger.demo.models.rubric import Rubric
 from driftledger.project.project import Project
@@ -81,7 +81,7 @@ def test_stages_find_in_the_store_what_was_collected(project: Project, monkeypat
 
 def test_scores_find_in_the_store_what_the_encoder_saw(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     collect(project)
-    monkeypatch.setattr(Layout, "encode_images", asks_nobody)
+    monkeypatch.setattr(LayoutEncoder, "encode_images", asks_nobody)
     write_all(Project(project.root), "blind")
     write_all(Project(project.root), "regions_coarse")
 

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 import pytest
 from rich.tree import Tree
 
-from driftledger.benchmarks.runner import Scored
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.runner import Caller
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import Scored
 from driftledger.components.card import ComponentCard
 from driftledger.core.code_digest import code_digest
+from driftledger.core.files import read_jsonl
 from driftledger.core.registry import PROVIDERS
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
 from driftledger.ledger.audit.branches import add_component, rendered
 from driftledger.ledger.compare.compare import compare
@@ -33,8 +35,8 @@ OLD, NEW = "0" * 64, "1" * 64
 @pytest.fixture
 def adapter(monkeypatch: pytest.MonkeyPatch) -> ComponentCard:
     """The card of an encoder whose code is not its identity."""
-    monkeypatch.setattr(Layout, "code_is_identity", False)
-    return ComponentCard.of("eye", Layout())
+    monkeypatch.setattr(LayoutEncoder, "code_is_identity", False)
+    return ComponentCard.of("eye", LayoutEncoder())
 
 
 def with_code(card: ComponentCard, digest: str) -> ComponentCard:
@@ -91,10 +93,10 @@ def test_embedded_code_of_another_day_is_not_at_hand() -> None:
 
 def test_an_adapter_is_at_hand_with_other_code_which_is_told(adapter: ComponentCard) -> None:
     found = at_hand(with_code(adapter, OLD), None, "encoder")
-    assert isinstance(found, Layout)
+    assert isinstance(found, LayoutEncoder)
     assert other_code(found, with_code(adapter, OLD)) == (
         f"encoder eye: its code here is not the recorded one (digest {found.code_digest[:12]} here, {OLD[:12]} "
-        f"recorded), under one version {Layout.version}"
+        f"recorded), under one version {LayoutEncoder.version}"
     )
     assert other_code(found, adapter) is None
     assert other_code(found, adapter.model_copy(update={"code": None})) is None  # no code is recorded
@@ -104,7 +106,7 @@ def recomputed(root: Path, stored: Score, made: Score, monkeypatch: pytest.Monke
     """The check of a score whose records give ``made``."""
     lineage = chains(root, "a", VALUES, stored)
     lineage = lineage.model_copy(update={"stages": {"genception@shapes": lineage.stages["score"]}})
-    rows = recomputing.read_jsonl(root / lineage.rows_file.path, recomputing.Row)
+    rows = read_jsonl(root / lineage.rows_file.path, Row)
     runner = SimpleNamespace(reread=lambda *_: None, score=lambda _: Scored(made, rows))
     monkeypatch.setattr(recomputing, "runner", lambda _: runner)
     monkeypatch.setattr(recomputing._Check, "_where", lambda *_: root)
@@ -121,7 +123,7 @@ def test_verify_computes_with_other_code_of_one_version_and_says_so(
     assert result.holds
     assert result.checked["scores"] == 1
     assert [(each.where, each.why) for each in result.skipped] == [
-        ("a/genception/score.json", other_code(Layout(), with_code(adapter, OLD)))
+        ("a/genception/score.json", other_code(LayoutEncoder(), with_code(adapter, OLD)))
     ]
 
 
@@ -146,8 +148,8 @@ def test_calls_made_again_by_other_code_are_told_of(monkeypatch: pytest.MonkeyPa
         made.append(component)
         yield "a call"
 
-    caller = regenerating.Caller("generator", card, "data/chains/x", calls)  # type: ignore[arg-type]
+    caller = Caller("generator", card, "data/chains/x", calls)  # type: ignore[arg-type]
     lineage = SimpleNamespace(score=SimpleNamespace(served={}))
     given = list(regenerating._callable(caller, lineage, Components(None), result))  # type: ignore[arg-type]
-    assert (given, [type(each) for each in made]) == (["a call"], [Painter])
+    assert ([*map(str, given)], [type(each) for each in made]) == (["a call"], [Painter])
     assert [(each.where, each.why) for each in result.skipped] == [("data/chains/x", other_code(Painter(), card))]

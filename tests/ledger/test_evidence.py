@@ -13,7 +13,7 @@ from driftledger.core.paths import Combination
 from driftledger.ledger.lineage import Evidence, read_all_evidence, read_evidence
 from tests.support.audited import as_text
 from tests.support.description_ledgers import FIDELITY, TRAC, add_fidelity, add_trac, fidelity_score, trac_score
-from tests.support.ledgers import COMBINATION, KEYS, component, selected, varied, write_ledger
+from tests.support.ledgers import COMBINATION, KEYS, component, selected, varied, write_ledger, write_lock
 from tests.support.question_ledgers import EXAM, add_questions
 
 EVERY = [("genception", KEYS), *TRAC, *FIDELITY, ("mm_sap", EXAM)]
@@ -124,9 +124,14 @@ def test_the_audit_leads_from_a_score_over_descriptions_to_the_demonstrations(tm
         assert link in text, link
 
 
-def test_the_audit_leads_from_a_score_over_redrawings_to_the_generator(tmp_path: Path) -> None:
+def test_the_audit_leads_from_a_score_over_redrawings_to_generator_and_ratings(tmp_path: Path) -> None:
     write_ledger(tmp_path)
     add_fidelity(tmp_path)
+    assert "ratings" not in as_text(evidence(tmp_path, selected(*FIDELITY)))
+    lock = yaml.safe_load((tmp_path / "dvc.lock").read_text(encoding="utf-8"))
+    noted = lock["stages"]["fidelity@shapes-seer-brush-eye"]["params"]["data/resolved.json"]
+    noted["beside.fidelity.ratings"] = "8" * 64
+    write_lock(tmp_path, lock)
     text = as_text(evidence(tmp_path, selected(*FIDELITY)))
     for link in (
         "fidelity on shapes: SSIM = 31.5000, coverage 1/2",
@@ -139,6 +144,7 @@ def test_the_audit_leads_from_a_score_over_redrawings_to_the_generator(tmp_path:
         "iterations: 1",
         "describe prompt: Describe the shape.",
         "max tokens: 64",
+        f"ratings: sha256 {'8' * 64}",
     ):
         assert link in text, link
 

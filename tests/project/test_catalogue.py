@@ -17,7 +17,7 @@ from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import PROVIDERS
-from driftledger.project.catalogue import SECTIONS, Entry, catalogue
+from driftledger.project.catalogue import SECTIONS, CatalogueEntry, catalogue
 from driftledger.project.presets import apply_preset, presets
 from driftledger.project.settings import Settings, load_settings
 from tests.conftest import REPOSITORY
@@ -106,7 +106,7 @@ def project(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("section", "name"), ENTRIES)
 def test_every_entry_is_valid(section: str, name: str) -> None:
     entry = SETTINGS.entry(section, name)
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, CatalogueEntry)
     assert build(section, name).provider == entry.provider
 
 

@@ -16,10 +16,10 @@ from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import PROVIDERS
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.regions import Regions
-from driftledger.project.catalogue import Entry
+from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.settings import Settings, load_settings
 from tests.conftest import REPOSITORY
 
@@ -108,7 +108,7 @@ def test_the_repositorys_own_settings_load_and_build() -> None:
     assert settings.section("genception").model_dump()["iterations"] == 5
     assert settings.model("regions_fine") == Regions(detail="fine", knowledge=True, refuses=True)
     assert settings.generator("painter") == Painter(longest_side=256)
-    assert settings.encoder("layout") == Layout()
+    assert settings.encoder("layout") == LayoutEncoder()
     assert settings.dataset("photos").groups["textual"] == ["text"]
 
 
@@ -335,7 +335,7 @@ def test_entries_that_are_not_selected_need_no_library(
     monkeypatch.setitem(sys.modules, "datasets", None)
     monkeypatch.setitem(sys.modules, "driftledger.data.datasets.huggingface", None)
     beans = load(lambda params: None).entry("datasets", "beans")
-    assert isinstance(beans, Entry)
+    assert isinstance(beans, CatalogueEntry)
     assert beans.provider == "huggingface"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
-from driftledger.benchmarks._chains.records import Asked
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.call_store import CallStore
 from driftledger.commands.stages import ask
@@ -28,7 +28,7 @@ def chains(
     generate_prompt: str = "Draw: {description}",
 ) -> CollectChains:
     """The chain stage over ``samples``."""
-    asked = Asked(
+    asked = ChainRequest(
         iterations=iterations, describe_prompt="Describe.", max_tokens=None, generate_prompt=generate_prompt, seed=7
     )
     keys = {"dataset": "d", "model": "echo", "generator": "size"}

@@ -30,7 +30,7 @@ def run(*lineages: Lineage, **changes: Any) -> Evidence:
 
 
 def chains(
-    root: Path, name: str, values: dict[str, Sequence[float | None]], score: Score | None = None, **changes: Any
+    root: Path, name: str, values: Mapping[str, Sequence[float | None]], score: Score | None = None, **changes: Any
 ) -> Lineage:
     """GenCeption: sample → its similarities; samples whose name ends alike share a category."""
     rows = [

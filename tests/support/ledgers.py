@@ -62,7 +62,7 @@ def genception_score(**changes: Any) -> Score:
     """GenCeption over two iterations: one category, whose values are the overall ones."""
     values = {"similarity_at_1": 0.9, "similarity_at_2": 0.6, "gc_at_1": 0.9, "gc_at_2": 0.7, "frechet_eye_at_2": 4.5}
     intervals = {"gc_at_1_low": 0.8, "gc_at_1_high": 0.95, "gc_at_2_low": 0.65, "gc_at_2_high": 0.75}
-    curves = {
+    curves: dict[str, list[float | None]] = {
         "similarity": [0.9, 0.6],
         "gc": [0.9, 0.7],
         "gc_low": [0.8, 0.65],
@@ -186,7 +186,8 @@ def md5_of(data: bytes) -> str:
 def add_stages(root: Path, entries: Mapping[str, Any]) -> None:
     """Write entries into ``dvc.lock``, which need not be there yet; one that it has stays."""
     path = root / LOCK
-    lock = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {"schema": "2.0", "stages": {}}
+    new: dict[str, Any] = {"schema": "2.0", "stages": {}}
+    lock = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else new
     lock["stages"] = entries | lock["stages"]
     write_lock(root, lock)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driftledger.benchmarks.records import RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Collecting, Failures, Planned, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, Steps
 from driftledger.components.base import Component, Model
@@ -48,9 +48,9 @@ class CollectWords(Collecting[list[WordsRecord]]):
         result = yield Ask(self.model, "describe", self.asked(sample), Context(self.dataset.name, sample.id, 1))
         return WordsRecord(sample=sample.id, outcome=result.outcome, text=result.text)
 
-    def failures(self, collected: list[WordsRecord]) -> Failures:
+    def failures(self, collected: list[WordsRecord]) -> FailedCalls:
         failed = [record.sample for record in collected if record.outcome is Outcome.FAILED]
-        return Failures(failed, len(collected), "descriptions")
+        return FailedCalls(failed, len(collected), "descriptions")
 
     def write(self, folder: Path, collected: list[WordsRecord]) -> CollectedCard:
         write_jsonl(folder / RECORDS, collected)

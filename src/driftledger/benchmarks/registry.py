@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
 
-from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Stage
+from driftledger.benchmarks.base import Benchmark
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.data.question_sets.rules import QuestionRules
@@ -83,21 +83,6 @@ def lock_files() -> tuple[str, ...]:
 def lock_file(name: str) -> str:
     """The lock of a benchmark's own pipeline."""
     return f"pipelines/{name}/{LOCK}"
-
-
-def find_stage(name: str) -> tuple[Benchmark | None, Stage, dict[str, str]] | None:
-    """What a stage's name in a lock, ``chain@photos-blind-painter`` for instance, says: the benchmark, where it is of
-    one alone, the stage and its keys; None for one that no benchmark has. Of a stage that several have, the first."""
-    word, _, rest = name.partition("@")
-    names = rest.split("-") if rest else []
-    for stage in (DATASET, QUESTION_SET):
-        if stage.name == word and len(names) == len(stage.keys):
-            return None, stage, dict(zip(stage.keys, names, strict=True))
-    for spec in benchmarks():
-        for stage in (*spec.collects, spec.scores):
-            if stage.name == word and len(names) == len(stage.keys):
-                return spec, stage, dict(zip(stage.keys, names, strict=True))
-    return None
 
 
 def find_score(path: str) -> tuple[Benchmark, dict[str, str]] | None:

@@ -46,7 +46,7 @@ class RunSteps(Protocol):
     def __call__(self, planned: Sequence[Planned[R]]) -> list[R]: ...
 
 
-class Failures(NamedTuple):
+class FailedCalls(NamedTuple):
     """What was ended by a failed call, which the next run tries again."""
 
     failed: list[str]
@@ -73,7 +73,7 @@ class Collecting(ABC, Generic[T]):
         """Ask, by ``run``; errors as in :class:`RunSteps`."""
 
     @abstractmethod
-    def failures(self, collected: T) -> Failures:
+    def failures(self, collected: T) -> FailedCalls:
         """Which failed calls there were."""
 
     @abstractmethod

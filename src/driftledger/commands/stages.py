@@ -15,7 +15,7 @@ from driftledger.core.progress import Progress
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.runner import Collecting, Failures, Planned
+    from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned
     from driftledger.benchmarks.scoring import ToScore
     from driftledger.collect.call_store import CallStore
 
@@ -99,7 +99,7 @@ def _made(store: "CallStore", progress: Progress, planned: "Sequence[Planned[R]]
     return run_protocols([each.steps() for each in planned], store, progress, most_calls)
 
 
-def refuse_failures(found: "Failures", benchmark_name: str, min_coverage: float) -> None:
+def refuse_failures(found: "FailedCalls", benchmark_name: str, min_coverage: float) -> None:
     """Refuse to go on when too much was ended by a failed call, so that there is a next run, which tries it again.
 
     A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.

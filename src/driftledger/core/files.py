@@ -29,7 +29,7 @@ class Record(BaseModel):
 
 OF_VERSION_1 = (
     "was written by driftledger 0.1, whose files this version does not read: run 'dvc repro' to make it anew, or "
-    "'git checkout v0.1.0' for the version that reads it"
+    "'git checkout v0.1.0' (52463fe) for the version that reads it"
 )
 """The sentence for every file of schema 1."""
 

@@ -54,8 +54,3 @@ class Paths(NamedTuple):
     def metrics(self) -> Path:
         """A row per combination, for ``dvc metrics``."""
         return self.root / "reports" / "metrics.json"
-
-    @property
-    def chains_picture(self) -> Path:
-        """One sample's chains, a row per model."""
-        return self.root / "reports" / "chains.png"

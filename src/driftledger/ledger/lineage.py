@@ -1,14 +1,14 @@
 """What links a combination's scores to bytes, components, versions and code."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base import SCORES, Benchmark
 from driftledger.benchmarks.registry import benchmark, find_score
-from driftledger.benchmarks.score import ROWS, SCORE, Score
+from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Score
 from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import md5_file, sha256_of
@@ -16,7 +16,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_json
 from driftledger.core.paths import Combination
 from driftledger.ledger.code import CodeVersion, code_version
-from driftledger.ledger.lock import LockedFile, LockEntry, read_lock
+from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry, read_lock
 
 
 class Lineage(BaseModel):
@@ -45,6 +45,15 @@ class Lineage(BaseModel):
     def spec(self) -> Benchmark:
         """The benchmark that the score is of."""
         return benchmark(self.score.benchmark)
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """Setting, ``ratings`` for instance → SHA-256 of the user's file that went into the score beside the records;
+        a setting that named none is absent."""
+        entry = self.stages.get(self.spec.scores.named(self.score.keys))
+        noted = {} if entry is None else entry.params.get(RESOLVED, {})
+        digests = {setting: noted.get(f"beside.{self.spec.name}.{setting}", "none") for setting in self.spec.beside}
+        return {setting: str(digest) for setting, digest in digests.items() if digest != "none"}
 
     @property
     def place(self) -> str:
@@ -85,14 +94,6 @@ def place_of(spec: Benchmark, keys: Mapping[str, str]) -> str:
 def upstream_stages(spec: Benchmark, keys: Mapping[str, str]) -> dict[str, str]:
     """Stage of ``dvc.lock`` → the folder that leads on, relative to the top folder, from the data to the score."""
     return {stage.named(keys): stage.at(keys) for stage in spec.stages}
-
-
-def all_upstream_stages(selected: Selected, combinations: Iterable[Combination]) -> list[str]:
-    """The stages behind these runs, by name, each once; those that others read come first."""
-    ways = (
-        upstream_stages(spec, keys) for combination in combinations for spec, keys in selected.of(combination).scores
-    )
-    return list(dict.fromkeys(stage for way in ways for stage in way))
 
 
 def read_evidence(root: Path, selected: Selected, combination: Combination) -> Evidence:
@@ -165,6 +166,12 @@ def read_lineage(root: Path, lock: Mapping[str, LockEntry], spec: Benchmark, key
 def is_score(path: str) -> bool:
     """Whether a score's record stands at ``path``, relative to the top folder."""
     return path.endswith(f"/{SCORE}") and find_score(path) is not None
+
+
+def is_score_of_version_1(path: str) -> bool:
+    """Whether a score's record of version 0.1, which this version does not read, stands at ``path``: those files were
+    called by the last word of their keys."""
+    return path.startswith(f"{SCORES}/") and path.endswith(".json") and not path.endswith((f"/{SCORE}", f"/{METRICS}"))
 
 
 def folders_behind(path: str, outs: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ SECTIONS = (*PROVIDERS, DESCRIPTIONS)
 """Of ``params.yaml``, and the names of the catalogue's files."""
 
 
-class Entry(BaseModel):
+class CatalogueEntry(BaseModel):
     """A catalogue entry: a provider and whatever settings that provider knows."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -27,12 +27,12 @@ class Entry(BaseModel):
         return dict(self.model_extra or {})
 
 
-AnyEntry = Entry | Description
+AnyEntry = CatalogueEntry | Description
 
 
 @cache
 def catalogue(section: str) -> Mapping[str, AnyEntry]:
     """The entries of a section that come with the package, by name."""
     raw = load_yaml((files("driftledger") / "catalogue" / f"{section}.yaml").read_bytes())
-    kind = Description if section == DESCRIPTIONS else Entry
+    kind = Description if section == DESCRIPTIONS else CatalogueEntry
     return {name: kind.model_validate(entry) for name, entry in raw.items()}

@@ -23,7 +23,7 @@ from driftledger.core.strict import Strict, explain
 from driftledger.core.yaml_text import load_yaml
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
-from driftledger.project.catalogue import DESCRIPTIONS, AnyEntry, Entry, catalogue
+from driftledger.project.catalogue import DESCRIPTIONS, AnyEntry, CatalogueEntry, catalogue
 
 PARAMS = "params.yaml"
 
@@ -105,7 +105,7 @@ def _keys(value: Any) -> Iterator[str]:
             yield from _keys(inner)
 
 
-Entries = dict[Name, Entry]
+Entries = dict[Name, CatalogueEntry]
 
 
 class Settings(Strict):
@@ -287,7 +287,7 @@ class Settings(Strict):
         return sha256_of([encoder, self.model(shown.by).fingerprint if shown.by else None])
 
     def _build(self, section: str, name: str) -> Component | DatasetProvider | QuestionProvider:
-        entry = cast(Entry, self.entry(section, name))
+        entry = cast(CatalogueEntry, self.entry(section, name))
         cls = provider_class(section, entry.provider)
         try:
             return cast(Component | DatasetProvider | QuestionProvider, cls.model_validate(entry.settings()))

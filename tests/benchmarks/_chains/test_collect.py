@@ -13,7 +13,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.seeds import derive_seed
-from driftledger.core.types import ImageFile, Outcome, Reading, Sample
+from driftledger.core.types import ImageFile, Outcome, PromptUsage, Sample
 from tests.conftest import draw
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
@@ -92,13 +92,13 @@ def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: P
     asked = next(steps)
     assert asked.conversation.subject == ("s0", 1)  # type: ignore[union-attr]
     steps.send(Result(Outcome.OK, text="a disc", system_fingerprint="fp_a", note="halved"))
-    drawn = Result(Outcome.OK, image=samples[1].image, system_fingerprint="fp_b", reading=Reading(90, 75))
+    drawn = Result(Outcome.OK, image=samples[1].image, system_fingerprint="fp_b", reading=PromptUsage(90, 75))
     with pytest.raises(StopIteration) as stop:
         steps.send(drawn)
     [iteration] = stop.value.value
     record = iteration.record
     assert (record.system_fingerprint, record.generator_system_fingerprint) == ("fp_a", "fp_b")
-    assert (record.prompt_reading, record.notes) == (Reading(90, 75), ["halved"])
+    assert (record.prompt_reading, record.notes) == (PromptUsage(90, 75), ["halved"])
 
 
 def test_few_failed_calls_are_kept_as_outcomes(samples: list[Sample]) -> None:

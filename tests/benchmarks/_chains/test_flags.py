@@ -1,6 +1,6 @@
 from driftledger.benchmarks._chains.flags import flags, served_versions
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.core.types import Outcome, Reading
+from driftledger.core.types import Outcome, PromptUsage
 
 
 def record(number: int, **changes: object) -> ChainRecord:
@@ -36,7 +36,7 @@ def test_calls_that_gave_nothing_were_served_by_nobody() -> None:
 
 
 def test_descriptions_that_were_cut_off_are_counted() -> None:
-    readings = [Reading(70, 70), Reading(100, 75), Reading(130, 75)]
+    readings = [PromptUsage(70, 70), PromptUsage(100, 75), PromptUsage(130, 75)]
     said = flags([record(n, prompt_reading=reading) for n, reading in enumerate(readings)])
     assert said == ["the generator's text encoder cut off 2 of 3 descriptions: 80 of 300 tokens were not read"]
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from skimage.metrics import structural_similarity
 
-from driftledger.benchmarks._chains.records import Asked, ChainRecord
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.fidelity.collect import asked_once
 from driftledger.benchmarks.fidelity.encode import to_redraw
@@ -52,7 +52,7 @@ def write_case(folder: Path, drawn: Mapping[str, tuple[int, int, int] | None] = 
         records.append(ChainRecord.model_validate(record | {"parent_sha256": "p", "seed": 1}))
     write_jsonl(folder / "r" / RECORDS, records)
     components = {"model": ComponentCard.of("m", ColourModel()), "generator": ComponentCard.of("g", SizeGenerator())}
-    asked = Asked(iterations=1, describe_prompt="p", max_tokens=None, generate_prompt="{description}", seed=1)
+    asked = ChainRequest(iterations=1, describe_prompt="p", max_tokens=None, generate_prompt="{description}", seed=1)
     keys = {"dataset": "d", "model": "m", "generator": "g"}
     about = {"benchmark": "fidelity", "stage": "redraw", "keys": keys, "data_digest": "dd", "components": components}
     write_json(folder / "r" / CARD, CollectedCard.model_validate(about | {"protocol": asked.model_dump()}))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.benchmarks._chains.records import Asked, ChainRecord
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
 from driftledger.benchmarks.genception.score import score
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.genception.spec import GenCeption
@@ -63,7 +63,7 @@ def write_case(folder: Path, groups: dict[str, list[str]], lengths: dict[str, in
     write_json(folder / "d" / "dataset.json", DatasetCard.model_validate(card | {"groups": groups}))
     write_jsonl(folder / "c" / RECORDS, records)
     components = {"model": ComponentCard.of("m", EchoModel()), "generator": ComponentCard.of("g", SizeGenerator())}
-    asked = Asked(iterations=3, describe_prompt="p", max_tokens=None, generate_prompt="{description}", seed=1)
+    asked = ChainRequest(iterations=3, describe_prompt="p", max_tokens=None, generate_prompt="{description}", seed=1)
     keys = {"dataset": "d", "model": "m", "generator": "g"}
     about = {"benchmark": "genception", "stage": "chain", "keys": keys, "data_digest": "dd", "components": components}
     write_json(folder / "c" / CARD, CollectedCard.model_validate(about | {"protocol": asked.model_dump()}))

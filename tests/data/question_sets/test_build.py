@@ -14,7 +14,7 @@ from driftledger.core.files import read_json
 from driftledger.core.images import png_bytes
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.data.question_sets.table import Table
+from driftledger.data.question_sets.table import QuestionTable
 from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, SAP, VET, Given, build_set, jsonl, png, source
 
 
@@ -143,7 +143,7 @@ def test_an_image_that_cannot_be_used_is_named(data: bytes, what: str, tmp_path:
 def test_max_pixels(tmp_path: Path) -> None:
     file = jsonl(tmp_path, VET)
     with pytest.raises(DataError, match=r"is 8×6 pixels, more than max_pixels \(47\)"):
-        build_set("mine", Table(protocol="mm_vet", path=file, max_pixels=47), tmp_path / "mine")
+        build_set("mine", QuestionTable(protocol="mm_vet", path=file, max_pixels=47), tmp_path / "mine")
 
 
 def test_no_questions(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_where_the_sources_lie_is_written_nowhere(tmp_path: Path) -> None:
     for place in ("here", "there"):
         file = jsonl(tmp_path / place, SAP, BEYOND)
         settings: dict[str, Any] = {"protocol": "mm_sap", "path": file, "images": tmp_path / place}
-        build_set("mine", Table.model_validate(settings), tmp_path / f"from-{place}")
+        build_set("mine", QuestionTable.model_validate(settings), tmp_path / f"from-{place}")
     files = [path for path in (tmp_path / "from-here").rglob("*") if path.is_file()]
     assert len(files) == 3
     for file in files:

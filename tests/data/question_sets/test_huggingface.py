@@ -10,7 +10,7 @@ from driftledger.core.errors import ConfigError, DataError, DriftledgerError, Mi
 from driftledger.core.files import read_json
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from driftledger.data.question_sets.huggingface import HuggingFaceQuestions
-from driftledger.data.question_sets.table import Table
+from driftledger.data.question_sets.table import QuestionTable
 from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, RULES, SAP, VET, build_set, images, png
 
 datasets = pytest.importorskip("datasets")
@@ -123,7 +123,7 @@ def test_a_folder_of_images_with_metadata(tmp_path: Path) -> None:
 def test_the_same_rows_give_the_same_questions_as_a_table(tmp_path: Path) -> None:
     folder = stored(tmp_path / "q", SAP, BEYOND)
     ours, entries = built(provider(folder), tmp_path)
-    build_set("mine", Table(protocol="mm_sap", path=folder / "test.parquet"), tmp_path / "table")
+    build_set("mine", QuestionTable(protocol="mm_sap", path=folder / "test.parquet"), tmp_path / "table")
     assert read_questions(tmp_path / "table") == entries
     assert read_json(tmp_path / "table" / "question_set.json", QuestionSetCard).digest == ours.digest
 

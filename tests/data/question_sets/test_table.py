@@ -20,7 +20,7 @@ from driftledger.core.strict import explain
 from driftledger.data.question_sets import table_file
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.data.question_sets.table import Table
+from driftledger.data.question_sets.table import QuestionTable
 from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, RULES, SAP, VET, build_set, images, jsonl, png
 
 Row = dict[str, Any]
@@ -49,8 +49,8 @@ WRITERS: dict[str, Callable[[list[Row], Path], object]] = {
 }
 
 
-def table(path: Path, protocol: str = "mm_sap", **more: Any) -> Table:
-    return Table.model_validate({"protocol": protocol, "path": path} | more)
+def table(path: Path, protocol: str = "mm_sap", **more: Any) -> QuestionTable:
+    return QuestionTable.model_validate({"protocol": protocol, "path": path} | more)
 
 
 def read(path: Path, protocol: str = "mm_sap", **more: Any) -> list[SourceQuestion]:

@@ -95,7 +95,7 @@ def test_who_sees_more_knows_more(show):
     assert scores == sorted(set(scores))
 
 
-def said_yes(show, model: Model) -> yes_no.YesNo:
+def said_yes(show, model: Model) -> yes_no.YesNoScores:
     questions = list(asked("mme", SCENES, SEED))
     answers = [show(model, question, question.question).lower() == "yes" for question in questions]
     truth = [question.answer == "yes" for question in questions]

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from driftledger.core.errors import ConfigError
-from driftledger.project.catalogue import Entry
+from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.settings import load_settings, parse_settings
 from lab.trio.settings import FOLDER, choice_prompt, load_trio, ways_to_ask, ways_to_tell
 from tests.conftest import REPOSITORY
@@ -60,7 +60,7 @@ def test_every_checkpoint_is_in_the_catalogue() -> None:
     made = {*trio.describer.milestones, *trio.polish.milestones, *trio.painter.milestones, "clip", "vit"}
     sections = ("models", "generators", "encoders")
     entries = [entry for section in sections for entry in settings.entries(section).values()]
-    paths = [str(entry.settings().get("path", "")) for entry in entries if isinstance(entry, Entry)]
+    paths = [str(entry.settings().get("path", "")) for entry in entries if isinstance(entry, CatalogueEntry)]
     assert {path.removeprefix(f"{FOLDER}/") for path in paths if path.startswith(f"{FOLDER}/")} == made
 
 

@@ -51,7 +51,7 @@ def test_manifests_are_written_as_dvc_writes_them(files: dict[str, str]) -> None
     from dvc_data.hashfile.hash_info import HashInfo
     from dvc_data.hashfile.tree import Tree
 
-    tree = Tree()
+    tree = Tree()  # type: ignore[no-untyped-call]
     for name, md5 in files.items():
         tree.add((name,), None, HashInfo("md5", md5))
     tree.digest()

@@ -291,6 +291,16 @@ def test_other_code_is_skipped(kept: Ledger, monkeypatch: pytest.MonkeyPatch) ->
     assert f"with which {DATASET} and 19 more ran" in skipped.why
 
 
+def test_other_code_is_skipped_where_nobody_can_be_asked(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(ledger.root / ".git")
+    (ledger.root / ".dvc" / "config").write_text("[core]\n    no_scm = true\n", encoding="utf-8")
+    shutil.rmtree(ledger.root / ".dvc" / "cache" / "runs", ignore_errors=True)
+    monkeypatch.setattr(lock_check, "code_behind", lambda *_: "0" * 64)
+    result = checked(ledger)
+    assert result.findings == []
+    assert {skipped.where for skipped in result.skipped} == {"code", *lock_files()}
+
+
 def test_settings_that_were_changed_since_are_no_finding(ledger: Ledger) -> None:
     """The lock of the last commit knows that the stages ran with the old ones."""
     path = ledger.root / "params.yaml"
@@ -333,7 +343,7 @@ def test_evidence_that_was_changed_is_found(kept: Ledger) -> None:
     score = first.stages[SCORE]
     seeded = score.model_copy(update={"params": {**score.params, "params.yaml": {"run.seed": 9}}})
     better = first.score.model_copy(update={"metrics": {**first.score.metrics, "gc_at_1": 2.0}})
-    others = {
+    others: dict[str, dict[str, Any]] = {
         "fingerprint": {"stages": {**first.stages, SCORE: seeded}},
         "not the one in": {"score": better},
         "no stage in it wrote data/": {"data": first.data.model_copy(update={"md5": "0" * 32 + ".dir"})},

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from driftledger.benchmarks.score import Row, Score
 from driftledger.core.types import Outcome
-from driftledger.ledger.verify.values import Difference, compare, compare_rows
+from driftledger.ledger.verify.values import ValueDifference, compare, compare_rows
 from tests.support.ledgers import genception_score
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
@@ -47,7 +47,9 @@ def test_one_changed_number_is_named_and_nothing_else(values: dict[str, float], 
     ],
 )
 def test_numbers_are_said_with_the_digits_that_tell_them_apart(stored: float, made: float, said: str) -> None:
-    assert compare(metrics(a=stored), metrics(a=made), exact=True).differences == [Difference(("metrics", "a"), said)]
+    assert compare(metrics(a=stored), metrics(a=made), exact=True).differences == [
+        ValueDifference(("metrics", "a"), said)
+    ]
 
 
 def test_what_is_only_on_one_side() -> None:
@@ -81,7 +83,7 @@ def test_hostile_text_is_inert() -> None:
 def test_of_a_row_the_first_difference_is_told_and_how_many_more_there_are() -> None:
     stored, made = [row("a", 1.0, 2.0), row("b", 1.0)], [row("a", 3.0, None), row("b", 1.0)]
     assert compare_rows(stored, made, names, exact=True).differences == [
-        Difference(("a", "values", "gc", "0"), "1 is stored, the records give 3; and 1 more of this row")
+        ValueDifference(("a", "values", "gc", "0"), "1 is stored, the records give 3; and 1 more of this row")
     ]
 
 

@@ -230,6 +230,18 @@ def test_a_card_is_that_of_its_folder(ledger: Ledger) -> None:
     }
 
 
+def test_a_card_by_which_records_cannot_be_followed_is_named(ledger: Ledger) -> None:
+    ledger.change_json(f"{CHAINS}/components.json", lambda card: card["protocol"].pop("seed"))
+    said = found(ledger)
+    assert said == {f"{CHAINS}/components.json": "its records cannot be followed by it: KeyError: 'seed'"}
+
+
+def test_a_role_that_nobody_plays_is_no_trouble(ledger: Ledger) -> None:
+    """That no record has it is for the recomputation to say."""
+    ledger.change_score(GENCEPTION, lambda score: score["components"].update(muse=score["components"]["model"]))
+    assert found(ledger) == {}
+
+
 def test_grades_are_of_the_answers_beside_them(ledger: Ledger) -> None:
     """A card that names other answers than those that the score was computed from."""
     ledger.change_json(f"{GRADES}/components.json", lambda card: card["records"].update(answer="0" * 64))

@@ -164,6 +164,23 @@ def test_a_grade_that_cannot_be_read_is_read_again(ledger: Ledger) -> None:
     assert [each for each in places(check(ledger, MM_VET).findings) if JUDGED in each]
 
 
+def test_a_grade_of_no_answer_is_found(ledger: Ledger) -> None:
+    ledger.change_row(JUDGED, lambda row: row.update(variant=9))
+    [finding] = [each for each in check(ledger, MM_VET).findings if JUDGED in each.where]
+    assert "variant 9" in finding.where
+    assert finding.what == "has a row, and the records give none"
+
+
+def test_a_component_that_no_stage_has_is_found(ledger: Ledger) -> None:
+    def add(score: dict[str, Any]) -> None:
+        score["components"]["muse"] = score["components"]["model"]
+
+    ledger.change_score(GENCEPTION, add)
+    found = places(check(ledger, GENCEPTION).findings)
+    assert f"numbers {GENCEPTION}/score.json: components.muse.name" in found
+    assert all(": components.muse." in place for place in found)
+
+
 def test_another_parser_leaves_the_grades_unread(ledger: Ledger) -> None:
     grades = f"data/grades/scenes_mme/{MODEL}"
     ledger.change_json(f"{grades}/components.json", lambda card: card["protocol"].update(parser="0"))

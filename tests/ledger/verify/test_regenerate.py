@@ -73,6 +73,18 @@ def test_a_changed_description_is_found(ledger: Ledger, number: int) -> None:
     assert "\x1b" not in found[0].what
 
 
+def test_of_a_long_text_the_place_is_shown_where_it_differs(ledger: Ledger) -> None:
+    path = f"{CHAINS}/records.jsonl"
+    before = ledger.change_row(
+        path, lambda row: row.update(description=f"{row['description'][:60]}ß{row['description'][60:]}")
+    )
+    text = before["description"]
+    assert len(text) > 120
+    [found] = [finding for finding in check(ledger).findings if finding.where.endswith("t=1: description")]
+    stored, made = f"{text[40:60]}ß{text[60:99]}", text[40:100]
+    assert found.what == f"{' '.join(stored.split())!r} is stored, regions now says {' '.join(made.split())!r}"
+
+
 def test_a_changed_answer_and_what_a_judge_said(ledger: Ledger) -> None:
     answers, grades = (f"data/{what}/scenes_mm_vet/{MODEL}" for what in ("answers", "grades"))
     ledger.change_row(f"{grades}/records.jsonl", lambda row: row.update(judge_text="0.3"), number=5)

@@ -2,7 +2,9 @@
 
 import random
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,10 +115,14 @@ def test_what_is_untouched_holds_in_one_line(published: Checkout) -> None:
     assert published.run("driftledger", "verify", "--ledger").stdout.startswith("ledger.jsonl: all holds")
 
 
+def _update(key: str, values: dict[str, Any], score: dict[str, Any]) -> None:
+    score[key].update(values)
+
+
 def test_a_number_that_its_records_do_not_give_is_told_apart_from_bytes(ledger: Ledger) -> None:
     wrong = {GENCEPTION: ("gc_at_2", 0.75), TRAC: ("top1", 99.0), FIDELITY: ("ssim", 1.5), MM_SAP: ("score", 100.5)}
     for folder, (metric, value) in wrong.items():
-        ledger.change_score(folder, lambda score, m=metric, v=value: score["metrics"].update({m: v}))
+        ledger.change_score(folder, partial(_update, "metrics", {metric: value}))
     result = verifying.verify(Project(ledger.root), None, regenerated=0).result
     numbers = {finding.where for finding in result.findings if finding.kind == "numbers"}
     assert numbers == {f"{folder}/score.json: metrics.{metric}" for folder, (metric, _) in wrong.items()}

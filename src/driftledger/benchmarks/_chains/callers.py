@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from driftledger.benchmarks._chains.records import Asked, ChainRecord, generation_prompt
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, generation_prompt
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.collect.call_result import Context
@@ -33,7 +33,7 @@ class _Chains:
 
     def __init__(self, stage: str, path: str, dataset: Path, folder: Path) -> None:
         self.card = read_json(folder / CARD, CollectedCard)
-        self._asked = Asked.model_validate(self.card.protocol)
+        self._asked = ChainRequest.model_validate(self.card.protocol)
         self._stage, self._path, self._folder = stage, path, folder
         self._records = read_jsonl(folder / RECORDS, ChainRecord)
         drawn = {(each.sample, each.t): self._image(each) for each in self._records if each.image is not None}

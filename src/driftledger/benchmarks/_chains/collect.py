@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks._chains.drawn import Drawn, shown_images
-from driftledger.benchmarks._chains.records import Asked, ChainRecord, generation_prompt
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, generation_prompt
 from driftledger.benchmarks.records import RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Collecting, Failures, Planned, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call_result import Context, Result
 from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
@@ -42,7 +42,7 @@ class ChainProtocol:
     dataset: DatasetCard
     model: Model
     generator: Generator
-    asked: Asked
+    asked: ChainRequest
 
     def run(self, sample: Sample) -> Steps[list[Iteration]]:
         """One sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
@@ -122,14 +122,14 @@ class CollectChains(Collecting[Chains]):
         each = (protocol.model, protocol.describe(sample.image)), (protocol.generator, protocol.asked.generate_prompt)
         return Planned(lambda: protocol.run(sample), each * protocol.asked.iterations)
 
-    def failures(self, collected: Chains) -> Failures:
+    def failures(self, collected: Chains) -> FailedCalls:
         ends = [chain[-1].record for chain in collected]
         failed = [
             f"{end.sample} at t={end.t}: {end.error or 'no reason given'}"
             for end in ends
             if end.outcome is Outcome.FAILED
         ]
-        return Failures(failed, len(collected), "chains")
+        return FailedCalls(failed, len(collected), "chains")
 
     def write(self, folder: Path, collected: Chains) -> CollectedCard:
         """Write ``records.jsonl`` and ``images/<sample>/<t>.png``."""

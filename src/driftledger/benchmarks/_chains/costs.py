@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from driftledger.benchmarks._chains.records import Asked, ChainRecord, generation_prompt
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, generation_prompt
 from driftledger.benchmarks.costs import describe_key
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Score
@@ -13,7 +13,7 @@ from driftledger.core.files import read_jsonl
 
 def chain_calls(score: Score, folder: Path) -> Mapping[str, Sequence[str]]:
     """``describe`` and ``generate`` → keys of the calls that the chains in ``folder``, which ``score`` is of, made."""
-    asked = Asked.model_validate(score.inputs.protocol)
+    asked = ChainRequest.model_validate(score.inputs.protocol)
     model, generator = score.components["model"].fingerprint, score.components["generator"].fingerprint
     calls: dict[str, list[str]] = {"describe": [], "generate": []}
     for record in read_jsonl(folder / RECORDS, ChainRecord):

@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.core.seeds import derive_seed
-from driftledger.core.types import Reading
+from driftledger.core.types import PromptUsage
 
 
-class Asked(BaseModel):
+class ChainRequest(BaseModel):
     """What was asked of every sample of a chain."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,7 +38,7 @@ class ChainRecord(CollectedRecord):
     revised_prompt: str | None = None
     system_fingerprint: str | None = None
     generator_system_fingerprint: str | None = None
-    prompt_reading: Reading | None = None
+    prompt_reading: PromptUsage | None = None
     """How much of the prompt the generator's text encoder read, where that is known."""
     notes: list[str] = Field(default_factory=list)
     """What was unusual about how the calls were made, e.g. in a smaller batch than the fingerprint says."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from driftledger.benchmarks._questions.records import AnswerRecord, permutation
 from driftledger.benchmarks.records import RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Collecting, Failures, Planned, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, Steps
 from driftledger.components.base import Component, Model
@@ -102,9 +102,9 @@ class CollectAnswers(Collecting[list[AnswerRecord]]):
         protocol = self.protocol
         return Planned(partial(protocol.run, question, variant), [(protocol.model, protocol.asked(question, variant))])
 
-    def failures(self, collected: list[AnswerRecord]) -> Failures:
+    def failures(self, collected: list[AnswerRecord]) -> FailedCalls:
         failed = [f"{a.question}: {a.error or 'no reason given'}" for a in collected if a.outcome is Outcome.FAILED]
-        return Failures(failed, len(collected), "answers")
+        return FailedCalls(failed, len(collected), "answers")
 
     def write(self, folder: Path, collected: list[AnswerRecord]) -> CollectedCard:
         """Write ``records.jsonl``."""

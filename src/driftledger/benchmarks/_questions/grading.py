@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks.records import RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Collecting, Failures, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, RunSteps
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import write_jsonl
@@ -16,7 +16,7 @@ G = TypeVar("G", bound=GradeRecord)
 
 
 @dataclass(frozen=True)
-class Answered:
+class GivenAnswers:
     """The answers that a grade stage goes on from."""
 
     answers: Sequence[AnswerRecord]
@@ -33,7 +33,7 @@ class CollectReadings(Collecting[list[G]], Generic[G]):
     benchmark: str
     stage: str
     keys: Mapping[str, str]
-    given: Answered
+    given: GivenAnswers
     read: Callable[[Sequence[AnswerRecord]], list[G]]
     parser: str
     """Its version."""
@@ -47,8 +47,8 @@ class CollectReadings(Collecting[list[G]], Generic[G]):
     def run(self, run: RunSteps) -> list[G]:
         return self.read(self.given.answers)
 
-    def failures(self, collected: list[G]) -> Failures:
-        return Failures([], len(collected), "readings")
+    def failures(self, collected: list[G]) -> FailedCalls:
+        return FailedCalls([], len(collected), "readings")
 
     def write(self, folder: Path, collected: list[G]) -> CollectedCard:
         """Write ``records.jsonl``."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from driftledger.benchmarks._questions.answers import AnswerProtocol, CollectAnswers
-from driftledger.benchmarks._questions.grading import Answered
+from driftledger.benchmarks._questions.grading import GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
@@ -42,7 +42,7 @@ class QuestionRunner(Runner):
 
     @abstractmethod
     def grading(
-        self, project: "Project", keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: Answered
+        self, project: "Project", keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: GivenAnswers
     ) -> Collecting[Any]:
         """The grade stage."""
 
@@ -66,7 +66,7 @@ class QuestionRunner(Runner):
             return CollectAnswers(self.spec.name, stage, keys, protocol, questions, self.variants(asked), asked)
         file = project.root / self.spec.collects[0].at(keys) / RECORDS
         answers = read_jsonl(file, AnswerRecord) if earlier is None else earlier.get(ANSWER, [])
-        return self.grading(project, keys, questions, Answered(answers, file, card.digest))
+        return self.grading(project, keys, questions, GivenAnswers(answers, file, card.digest))
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
         path, folder = lineage.collected[ANSWER].path, where(ANSWER)

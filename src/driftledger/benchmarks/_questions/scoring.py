@@ -25,7 +25,7 @@ G = TypeVar("G", bound=GradeRecord)
 
 
 @dataclass(frozen=True)
-class Graded(Generic[G]):
+class GradedAnswers(Generic[G]):
     """What a score over questions is computed from."""
 
     questions: Sequence[QuestionEntry]
@@ -52,7 +52,7 @@ class Measured(NamedTuple):
     rows: list[Row]
 
 
-def read_graded(given: ToScore, benchmark: str, kind: type[G]) -> Graded[G]:
+def read_graded(given: ToScore, benchmark: str, kind: type[G]) -> GradedAnswers[G]:
     """Read the records.
 
     Raises:
@@ -61,7 +61,7 @@ def read_graded(given: ToScore, benchmark: str, kind: type[G]) -> Graded[G]:
     grades = read_jsonl(given.folders[GRADE] / RECORDS, kind)
     _check_coverage(grades, benchmark, given.min_coverage)
     answers = read_jsonl(given.folders[ANSWER] / RECORDS, AnswerRecord)
-    return Graded(read_questions(given.folders[DATA]), answers, grades)
+    return GradedAnswers(read_questions(given.folders[DATA]), answers, grades)
 
 
 def _check_coverage(grades: Sequence[GradeRecord], benchmark: str, min_coverage: float) -> None:
@@ -78,7 +78,7 @@ def _check_coverage(grades: Sequence[GradeRecord], benchmark: str, min_coverage:
 def assemble(
     given: ToScore,
     benchmark: str,
-    graded: Graded[G],
+    graded: GradedAnswers[G],
     measured: Measured,
     *,
     served: Mapping[str, Iterable[str]] | None = None,

@@ -1,7 +1,7 @@
 """Collecting: one description and one redrawing per image, which is a chain of one iteration."""
 
 from driftledger.benchmarks._chains.collect import Chains, CollectChains
-from driftledger.benchmarks._chains.records import Asked
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.descriptions import Description, filled
 from driftledger.benchmarks.fidelity.encode import Redrawing, encode_reconstructions
 from driftledger.collect.feature_store import FeatureStore
@@ -18,7 +18,7 @@ class CollectRedraws(CollectChains):
         encode_reconstructions(redrawings, encoder, features)
 
 
-def asked_once(dataset: DatasetCard, way: tuple[str, Description], generate_prompt: str, seed: int) -> Asked:
+def asked_once(dataset: DatasetCard, way: tuple[str, Description], generate_prompt: str, seed: int) -> ChainRequest:
     """What is asked of every image.
 
     Args:
@@ -28,7 +28,7 @@ def asked_once(dataset: DatasetCard, way: tuple[str, Description], generate_prom
         ConfigError: the prompt wants a general category, and the dataset has none.
     """
     name, description = way
-    return Asked(
+    return ChainRequest(
         iterations=1,
         describe_prompt=filled(description.prompt, dataset, name),
         max_tokens=description.lengths[0],

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from driftledger.benchmarks._chains.records import Asked, ChainRecord, check_chains
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, check_chains
 from driftledger.benchmarks.base import DATASET, SCORES, Artifacts, Benchmark, Block, Input, Metric, Rule, Stage, Table
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings, check_asks_plainly
 from driftledger.benchmarks.records import CollectedCard, Linked
@@ -103,7 +103,7 @@ class Fidelity(Benchmark):
         ),
     )
     settings: ClassVar[type[FidelitySettings]] = FidelitySettings
-    protocol: ClassVar[type[Asked]] = Asked
+    protocol: ClassVar[type[ChainRequest]] = ChainRequest
     scoring: ClassVar[type[FidelityScoring]] = FidelityScoring
     runner: ClassVar[str] = "driftledger.benchmarks.fidelity.runner:FidelityRunner"
     at_a_glance: ClassVar[tuple[str, ...]] = ("ssim", "clip_s")

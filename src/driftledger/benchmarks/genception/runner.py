@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from driftledger.benchmarks._chains.callers import chain_callers
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
-from driftledger.benchmarks._chains.records import Asked
+from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.genception.score import score
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.runner import Caller, Runner
@@ -39,7 +39,7 @@ class GenCeptionRunner(Runner):
 def chain_protocol(project: "Project", dataset: str, model: Model, generator: Generator) -> ChainProtocol:
     """How chains over a dataset that is built go."""
     settings = cast(GenCeptionSettings, project.settings.section("genception"))
-    asked = Asked(
+    asked = ChainRequest(
         iterations=settings.iterations,
         describe_prompt=settings.describe_prompt,
         max_tokens=None,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from driftledger.benchmarks._chains.records import Asked, ChainRecord, check_chains
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, check_chains
 from driftledger.benchmarks.base import DATASET, SCORES, Artifacts, Benchmark, Block, Input, Metric, Rule, Stage, Table
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.records import CollectedCard, Linked
@@ -85,7 +85,7 @@ class GenCeption(Benchmark):
         ),
     )
     settings: ClassVar[type[GenCeptionSettings]] = GenCeptionSettings
-    protocol: ClassVar[type[Asked]] = Asked
+    protocol: ClassVar[type[ChainRequest]] = ChainRequest
     scoring: ClassVar[type[GenCeptionScoring]] = GenCeptionScoring
     runner: ClassVar[str] = "driftledger.benchmarks.genception.runner:GenCeptionRunner"
     pictures: ClassVar[tuple[str, ...]] = ("chains.png",)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from driftledger.benchmarks._questions.grading import Answered, CollectReadings
+from driftledger.benchmarks._questions.grading import CollectReadings, GivenAnswers
 from driftledger.benchmarks._questions.parsing import choice
 from driftledger.benchmarks._questions.records import NO_ANSWER, AnswerRecord
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord
@@ -28,7 +28,7 @@ def _read(question: QuestionEntry, answer: AnswerRecord) -> ChoiceRecord:
 
 
 def grade_stage(
-    keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: Answered
+    keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: GivenAnswers
 ) -> CollectReadings[ChoiceRecord]:
     """The stage that reads the answers of one model."""
     read = partial(read_choices, {question.id: question for question in questions})

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from driftledger.benchmarks._questions.grading import Answered, CollectReadings
+from driftledger.benchmarks._questions.grading import CollectReadings, GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.runner import QuestionRunner
 from driftledger.benchmarks._questions.scoring import ANSWER, DATA
@@ -38,7 +38,7 @@ class MMSAPRunner(QuestionRunner):
         return int(asked["permutations"])
 
     def grading(
-        self, project: "Project", keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: Answered
+        self, project: "Project", keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: GivenAnswers
     ) -> CollectReadings[ChoiceRecord]:
         return grade_stage(keys, questions, given)
 

@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks._questions.scoring import PERCENT, Graded, Measured, assemble, joint_outcome, read_graded
+from driftledger.benchmarks._questions.scoring import (
+    PERCENT,
+    GradedAnswers,
+    Measured,
+    assemble,
+    joint_outcome,
+    read_graded,
+)
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
 from driftledger.benchmarks.score import HIGH, LOW, STD, Row
@@ -50,7 +57,7 @@ class _Key(NamedTuple):
     images: list[str]
 
 
-def _measure(graded: Graded[ChoiceRecord], scoring: MMSAPScoring) -> Measured:
+def _measure(graded: GradedAnswers[ChoiceRecord], scoring: MMSAPScoring) -> Measured:
     """Every measure per subset, subtask and in total: mean and deviation over permutations, interval over questions."""
     questions, grades = graded.questions, graded.grades
     key = _Key(
@@ -177,7 +184,7 @@ def _positions(
     }
 
 
-def _rows(graded: Graded[ChoiceRecord], choices: NDArray[np.int64], key: _Key) -> Iterator[Row]:
+def _rows(graded: GradedAnswers[ChoiceRecord], choices: NDArray[np.int64], key: _Key) -> Iterator[Row]:
     """Whether each permutation's choice was accepted."""
     by_question = graded.by_question
     accepted = [ratios(row, key.correct, key.refusal, key.subset).score.numerator for row in choices]

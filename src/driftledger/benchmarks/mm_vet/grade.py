@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks._questions.grading import Answered
+from driftledger.benchmarks._questions.grading import GivenAnswers
 from driftledger.benchmarks._questions.parsing import grade
 from driftledger.benchmarks._questions.records import NO_ANSWER, AnswerRecord
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION, Known
 from driftledger.benchmarks.mm_vet.records import CALIBRATION as CALIBRATION_FILE
 from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord
 from driftledger.benchmarks.records import RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Collecting, Failures, Planned, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call_result import Context, Result
 from driftledger.collect.steps import Ask, Steps
 from driftledger.collect.uncounted import NotStoredError, Uncounted
@@ -127,7 +127,7 @@ class CollectGrades(Collecting[Judged]):
     judge_name: str
     """In the catalogue."""
     questions: Sequence[QuestionEntry]
-    given: Answered
+    given: GivenAnswers
 
     @property
     def title(self) -> str:  # type: ignore[override]  # read-only here
@@ -179,9 +179,9 @@ class CollectGrades(Collecting[Judged]):
         """By the prompt alone, which holds no answer yet."""
         return [(self.judging.judge, _conversation(self.judging.prompt), self.calls)]
 
-    def failures(self, collected: Judged) -> Failures:
+    def failures(self, collected: Judged) -> FailedCalls:
         failed = [g.question for g in collected.grades if g.outcome is Outcome.FAILED and g.how != NO_ANSWER]
-        return Failures(failed, len(collected.grades), "gradings")
+        return FailedCalls(failed, len(collected.grades), "gradings")
 
     def write(self, folder: Path, collected: Judged) -> CollectedCard:
         """Write ``records.jsonl``, and ``calibration.jsonl`` beside it."""

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from driftledger.benchmarks._questions.grading import Answered
+from driftledger.benchmarks._questions.grading import GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.runner import QuestionRunner, only_call
 from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
@@ -35,7 +35,7 @@ class MMVetRunner(QuestionRunner):
         return {"prompt": self._settings(project).prompt, "seed": project.settings.run.seed}
 
     def grading(
-        self, project: "Project", keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: Answered
+        self, project: "Project", keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: GivenAnswers
     ) -> CollectGrades:
         settings = self._settings(project)
         judging = Judging(keys[DATA], project.judge(), settings.grade_prompt, settings.gradings)

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from driftledger.benchmarks._questions.scoring import GRADE, Graded, Measured, assemble, joint_outcome, read_graded
+from driftledger.benchmarks._questions.scoring import (
+    GRADE,
+    GradedAnswers,
+    Measured,
+    assemble,
+    joint_outcome,
+    read_graded,
+)
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
 from driftledger.benchmarks.mm_vet.records import CALIBRATION, Calibration, JudgedRecord
 from driftledger.benchmarks.mm_vet.settings import MMVetScoring
@@ -13,8 +20,7 @@ from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.collect.served import version
 from driftledger.core.files import read_jsonl
 from driftledger.data.question_sets.files import QuestionEntry
-from driftledger.metrics.capabilities import CAPABILITIES, by_capability, by_combination
-from driftledger.metrics.capabilities import Graded as Grades
+from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_capability, by_combination
 from driftledger.metrics.capabilities import score as total_grade
 from driftledger.metrics.clustered import clustered_ratio_interval
 
@@ -40,7 +46,7 @@ def score(given: ToScore, scoring: MMVetScoring) -> Scored:
     )
 
 
-def _measure(graded: Graded[JudgedRecord], scoring: MMVetScoring) -> Measured:
+def _measure(graded: GradedAnswers[JudgedRecord], scoring: MMVetScoring) -> Measured:
     """Means and deviations over the gradings, and an interval over questions."""
     questions, found = graded.questions, graded.by_question
     tenths = [[grade.tenths for grade in found[question.id]] for question in questions]
@@ -61,7 +67,7 @@ def _measure(graded: Graded[JudgedRecord], scoring: MMVetScoring) -> Measured:
     )
 
 
-def _values(name: str, grades: Grades) -> dict[str, float]:
+def _values(name: str, grades: CapabilityScores) -> dict[str, float]:
     values = {name: grades.mean, name + STD: grades.std}
     return {key: value for key, value in values.items() if value is not None}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from driftledger.benchmarks._questions.grading import Answered, CollectReadings
+from driftledger.benchmarks._questions.grading import CollectReadings, GivenAnswers
 from driftledger.benchmarks._questions.parsing import yes_no
 from driftledger.benchmarks._questions.records import NO_ANSWER, AnswerRecord
 from driftledger.benchmarks.mme.records import YesNoRecord
@@ -23,6 +23,6 @@ def _read(answer: AnswerRecord) -> YesNoRecord:
     return YesNoRecord(**asked, outcome=read.outcome, how=read.how, answer=read.answer)
 
 
-def grade_stage(keys: Mapping[str, str], given: Answered) -> CollectReadings[YesNoRecord]:
+def grade_stage(keys: Mapping[str, str], given: GivenAnswers) -> CollectReadings[YesNoRecord]:
     """The stage that reads the answers of one model."""
     return CollectReadings("mme", "grade", keys, given, read_yes_no, PARSER)

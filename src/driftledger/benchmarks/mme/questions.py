@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.data.question_sets.rules import Asked, QuestionRules, folded
+from driftledger.data.question_sets.rules import QuestionFacts, QuestionRules, folded
 
 YES_NO = ("yes", "no")
 PER_IMAGE = 2
@@ -26,7 +26,7 @@ class MMEQuestions(QuestionRules):
             return f"has the answer {question.answer!r:.80}, which is neither yes nor no (correct it)"
         return None
 
-    def problems_of_images(self, images: Iterable[Sequence[Asked]]) -> Iterator[str]:
+    def problems_of_images(self, images: Iterable[Sequence[QuestionFacts]]) -> Iterator[str]:
         for asked in images:
             name, categories = asked[0].name, {each.category for each in asked}
             if len(asked) != PER_IMAGE:

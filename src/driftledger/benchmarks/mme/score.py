@@ -2,14 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 
-from driftledger.benchmarks._questions.scoring import PERCENT, Graded, Measured, assemble, joint_outcome, read_graded
+from driftledger.benchmarks._questions.scoring import (
+    PERCENT,
+    GradedAnswers,
+    Measured,
+    assemble,
+    joint_outcome,
+    read_graded,
+)
 from driftledger.benchmarks.mme.records import YesNoRecord
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.yes_no import YesNo, by_category, total
+from driftledger.metrics.yes_no import YesNoScores, by_category, total
 from driftledger.metrics.yes_no import score as yes_no
 
 
@@ -23,7 +30,7 @@ def score(given: ToScore) -> Scored:
     return assemble(given, "mme", graded, _measure(graded))
 
 
-def _measure(graded: Graded[YesNoRecord]) -> Measured:
+def _measure(graded: GradedAnswers[YesNoRecord]) -> Measured:
     """The measures per category, their sum and their mean, and accuracies over all questions.
 
     To decline is a wrong answer here, where everything can be known from the image. What could not be read is not
@@ -67,7 +74,7 @@ def _image(question: QuestionEntry) -> str:
     return f"{_category(question)}/{question.image_id}"
 
 
-def _values(measured: YesNo) -> dict[str, float]:
+def _values(measured: YesNoScores) -> dict[str, float]:
     values = {
         "accuracy": None if measured.accuracy is None else PERCENT * measured.accuracy,
         "accuracy_plus": None if measured.accuracy_plus is None else PERCENT * measured.accuracy_plus,

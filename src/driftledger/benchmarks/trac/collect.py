@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.descriptions import Description, filled
 from driftledger.benchmarks.records import RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Collecting, Failures, Planned, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.benchmarks.trac.examples import Examples, rank_examples
 from driftledger.benchmarks.trac.records import DescriptionRecord
 from driftledger.benchmarks.trac.settings import TracProtocol
@@ -177,9 +177,9 @@ class CollectDescriptions(Collecting[list[DescriptionRecord]]):
                 )
         return {sample.id: result.text or "" for sample, result in zip(support, results, strict=True)}
 
-    def failures(self, collected: list[DescriptionRecord]) -> Failures:
+    def failures(self, collected: list[DescriptionRecord]) -> FailedCalls:
         failed = [f"{r.sample}: {r.error or 'no reason given'}" for r in collected if r.outcome is Outcome.FAILED]
-        return Failures(failed, len(collected), "descriptions")
+        return FailedCalls(failed, len(collected), "descriptions")
 
     def write(self, folder: Path, collected: list[DescriptionRecord]) -> CollectedCard:
         """Write ``records.jsonl``."""

@@ -21,7 +21,7 @@ from driftledger.metrics.retrieval import class_mean, votes
 PERCENT = 100.0
 
 
-class Query(NamedTuple):
+class RetrievalQuery(NamedTuple):
     """A test sample with a description."""
 
     sample: str
@@ -32,7 +32,7 @@ class Query(NamedTuple):
 class Retrieval(NamedTuple):
     """What q test descriptions were taken for, among n support descriptions of C classes."""
 
-    queries: list[Query]
+    queries: list[RetrievalQuery]
     support: list[str]
     """Ids, in the order in which equally similar ones are taken: that of their hashes, which favours no class."""
     labels: list[str]
@@ -92,9 +92,9 @@ def retrieve(
     )
 
 
-def _described(records: Sequence[DescriptionRecord], samples: Mapping[str, Sample], split: str) -> list[Query]:
+def _described(records: Sequence[DescriptionRecord], samples: Mapping[str, Sample], split: str) -> list[RetrievalQuery]:
     return [
-        Query(record.sample, samples[record.sample].label or "", record.description)
+        RetrievalQuery(record.sample, samples[record.sample].label or "", record.description)
         for record in records
         if record.split == split and record.is_there and record.description is not None
     ]

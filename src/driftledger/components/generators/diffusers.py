@@ -19,7 +19,7 @@ from driftledger.components.generators.prompt_reading import PromptReader
 from driftledger.core.errors import ConfigError, first_few, unknown_name
 from driftledger.core.extras import import_extra
 from driftledger.core.images import ENCODING
-from driftledger.core.types import Float32, Generated, Outcome, Reading
+from driftledger.core.types import Float32, Generated, Outcome, PromptUsage
 
 _SETTINGS = ("guidance_scale", "height", "width", "negative_prompt")
 _ARGUMENTS = {"steps": "num_inference_steps"} | {name: name for name in _SETTINGS}
@@ -102,7 +102,7 @@ class Diffusers(CheckpointComponent, Generator):
             raise ConfigError(f"{self.path!r:.200}: {name} draws noise that no seed reaches; set another scheduler")
         return drawn
 
-    def _generated(self, values: Float32, flagged: bool, reading: Reading | None, revised: str | None) -> Generated:
+    def _generated(self, values: Float32, flagged: bool, reading: PromptUsage | None, revised: str | None) -> Generated:
         """``values`` is H×W×3, from 0 to 1."""
         image, outcome, error = None, Outcome.OK, None
         if flagged:

@@ -7,7 +7,7 @@ in one sentence that names the first few and counts the rest.
 from driftledger.core.errors import DataError, first_few
 from driftledger.data.datasets.build import SAFE_ID
 from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.data.question_sets.rules import Asked, QuestionRules
+from driftledger.data.question_sets.rules import QuestionFacts, QuestionRules
 
 
 class Checker:
@@ -18,7 +18,7 @@ class Checker:
         self._questions = 0
         self._problems: list[str] = []
         self._ids: dict[str, str] = {}
-        self._of_image: dict[str, list[Asked]] = {}
+        self._of_image: dict[str, list[QuestionFacts]] = {}
 
     @property
     def fine(self) -> bool:
@@ -31,7 +31,7 @@ class Checker:
         problem = self._id_problem(question) or question_problem(self._rules, question)
         if problem:
             self.note(f"{question.name} {problem}")
-        self._of_image.setdefault(question.image_id, []).append(Asked(question.name, question.category))
+        self._of_image.setdefault(question.image_id, []).append(QuestionFacts(question.name, question.category))
 
     def note(self, problem: str) -> None:
         """Enter what somebody else found; it names its question."""

@@ -13,7 +13,7 @@ from pydantic import Field
 from driftledger.data.datasets.huggingface import HuggingFace, cell_text
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.columns import ColumnQuestions
-from driftledger.data.question_sets.rows import Picture, Row, to_question
+from driftledger.data.question_sets.rows import Picture, TableRow, to_question
 from driftledger.data.question_sets.rules import QuestionRules
 
 
@@ -38,7 +38,7 @@ class HuggingFaceQuestions(ColumnQuestions):
         rows = self._dataset.select(loaded, columns, setting="columns.image")
         for number, cells in enumerate(rows.select(range(min(total, self.limit or total)))):
             place = f"row {number} of {self.split}"
-            row = Row(place, _with_class_names(cells, rows.features, place), number)
+            row = TableRow(place, _with_class_names(cells, rows.features, place), number)
             yield to_question(self.columns, found, row, self._picture(cells[self.columns.image], place), total)
 
     def source_digest(self) -> str:

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 from driftledger.data.question_sets.base import SourceQuestion
 
 
-class Asked(NamedTuple):
+class QuestionFacts(NamedTuple):
     """A question as far as a rule over all of them sees it."""
 
     name: str
@@ -30,7 +30,7 @@ class QuestionRules(ABC):
     def problem(self, question: SourceQuestion) -> str | None:
         """What is wrong with ``question`` by itself, and what to do; None where nothing is."""
 
-    def problems_of_images(self, images: Iterable[Sequence[Asked]]) -> Iterator[str]:
+    def problems_of_images(self, images: Iterable[Sequence[QuestionFacts]]) -> Iterator[str]:
         """What only the whole set shows, where every question is right by itself; ``images`` holds the questions about
         each."""
         return iter(())

@@ -6,21 +6,21 @@ from difflib import get_close_matches
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.escaping import for_line
 from driftledger.ledger.audit.logged import LoggedRun
-from driftledger.ledger.audit.query import Query, Wanted, as_date, fits
+from driftledger.ledger.audit.query import AuditQuery, Wanted, as_date, fits
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.summary import ScoreSummary
 from driftledger.ledger.audit.targets import find_image
 from driftledger.ledger.objects.git import Git
 
 
-class Asked:
+class ScoreFilter:
     """Says of each score whether it is asked for.
 
     Raises:
         LedgerError: the image is in no folder of the ledger, or there is no such revision or date.
     """
 
-    def __init__(self, sources: Sources, query: Query) -> None:
+    def __init__(self, sources: Sources, query: AuditQuery) -> None:
         self.said: list[str] = []
         """What a reader of the answer must know."""
         self._query = query

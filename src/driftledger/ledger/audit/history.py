@@ -20,12 +20,13 @@ from driftledger.benchmarks.score import SCORE
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import DriftledgerError
+from driftledger.core.files import OF_VERSION_1
 from driftledger.core.paths import Combination
 from driftledger.core.yaml_text import load_yaml
 from driftledger.ledger import lineage as evidence_module
 from driftledger.ledger.audit.summary import ScoreSummary, read_summary
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.lineage import Evidence, read_evidence
+from driftledger.ledger.lineage import Evidence, is_score_of_version_1, read_evidence
 from driftledger.ledger.objects.git import Commit, Git
 from driftledger.ledger.objects.remembered import Remembered
 
@@ -68,7 +69,7 @@ class Stored(NamedTuple):
     facts: ScoreSummary | None
 
 
-class History:
+class LedgerHistory:
     """The ledger's past, going by Git."""
 
     def __init__(self, git: Git, remembered: Remembered) -> None:
@@ -111,6 +112,17 @@ class History:
                 found[path, blob] = Standing(path, blob, Span(first, last), where)
         return list(found.values())
 
+    @cached_property
+    def unread(self) -> str:
+        """What is to be known of the scores that version 0.1 wrote; empty where none ever stood here."""
+        old = {
+            (path, blob)
+            for tree in {state.scores for state in self.states if state.scores is not None}
+            for path, blob in self._git.files(tree).items()
+            if is_score_of_version_1(f"{SCORES}/{path}")
+        }
+        return f"each of {len(old)} score files in Git's history {OF_VERSION_1}" if old else ""
+
     def stored(self, blob: str) -> Stored:
         """What a content, as Git calls it, says; the facts are None where it is no score file."""
         return self._stored(blob)
@@ -140,6 +152,8 @@ class History:
                 found = read_evidence(root, selected, combination)
             except DriftledgerError:
                 return None
+        if not found.lineages:
+            return None  # it selected nothing that this version knows by the same name
         code = CodeVersion(commit=self.states[state].first.id, dirty=False, untracked=[])
         return found.model_copy(update={"code": code})
 

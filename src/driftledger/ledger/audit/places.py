@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from driftledger.core.errors import DriftledgerError
-from driftledger.ledger.audit.history import History, State
+from driftledger.ledger.audit.history import LedgerHistory, State
 from driftledger.ledger.audit.images import ImageHash, Images, ImageUse
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.summary import ScoreSummary, read_summary
@@ -80,7 +80,7 @@ def _scores_here(sources: Sources) -> Iterator[tuple[UsingScore, dict[str, str]]
             yield UsingScore(path, facts), folders_behind(path, sources.outs)
 
 
-def _scores_then(history: History, state: State) -> Iterator[tuple[UsingScore, dict[str, str]]]:
+def _scores_then(history: LedgerHistory, state: State) -> Iterator[tuple[UsingScore, dict[str, str]]]:
     outs = history.outs(state)
     for path, blob in history.score_files(state).items():
         stored = history.stored(blob)

@@ -25,7 +25,7 @@ class Wanted(NamedTuple):
         return f"{self.role} {self.name or ''}{'@' + self.version if self.version else ''}"
 
 
-class Query(NamedTuple):
+class AuditQuery(NamedTuple):
     """Everything asked must hold of a score."""
 
     wanted: tuple[Wanted, ...] = ()
@@ -44,7 +44,7 @@ def parse_query(
     dataset: str | None = None,
     image: Path | str | None = None,
     since: str | None = None,
-) -> Query:
+) -> AuditQuery:
     """A question as it is asked on the command line.
 
     Args:
@@ -57,7 +57,7 @@ def parse_query(
     wanted = tuple(_wanted(role, text) for role, text in asked.items() if text is not None)
     if not wanted and image is None and since is None:
         raise ConfigError("nothing is asked; name a run, or give --generator, --model, --dataset, --image or --since")
-    return Query(wanted, image, since)
+    return AuditQuery(wanted, image, since)
 
 
 def _wanted(role: str, text: str) -> Wanted:

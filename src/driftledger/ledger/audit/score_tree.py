@@ -58,6 +58,9 @@ def add_inputs(branch: Tree, lineage: Lineage, needed: Set[Input]) -> None:
         for stage, file in lineage.collected.items():
             folder = add_file(branch, stage, file)
             add(folder, RECORDS, f"sha256 {score.inputs.records.get(stage, 'not known')}")
+    if Input.RATINGS in needed:
+        for setting, digest in lineage.beside.items():
+            add(branch, setting, f"sha256 {digest}")
     if Input.DATA in needed:
         data = add_file(branch, lineage.spec.data.name.replace("_", " "), lineage.data)
         add(data, "digest", score.inputs.data_digest)

@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination, Paths
-from driftledger.ledger.audit.history import History, outs_of
+from driftledger.ledger.audit.history import LedgerHistory, outs_of
 from driftledger.ledger.audit.images import Images
 from driftledger.ledger.audit.logged import LoggedRuns
 from driftledger.ledger.lineage import Evidence, read_all_evidence, read_evidence
@@ -75,10 +75,10 @@ class Sources:
         return self._open.enter_context(Remembered(Paths(self.root).state / "audit.db"))
 
     @cached_property
-    def history(self) -> History | None:
+    def history(self) -> LedgerHistory | None:
         """None where there is no Git."""
         git = Git.around(self.root)
-        return None if git is None else History(git, self.remembered)
+        return None if git is None else LedgerHistory(git, self.remembered)
 
     @cached_property
     def contents(self) -> Contents:

@@ -1,5 +1,6 @@
 """What a score says about itself in short, so that many of them can be looked through."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,3 +79,12 @@ def read_summary(data: bytes | Mapping[str, Any]) -> ScoreSummary | None:
         return summary_of(score)
     except (StoreError, ValueError, KeyError):
         return None
+
+
+def is_of_version_1(data: bytes) -> bool:
+    """Whether a file of these bytes is a score that version 0.1 wrote."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.get("schema") == 1 and "metrics" in found

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from driftledger.core.errors import DataError, LedgerError
 from driftledger.core.escaping import for_line
+from driftledger.core.files import OF_VERSION_1
 from driftledger.core.images import png_bytes
 from driftledger.data.datasets.decode import decode
 from driftledger.ledger.audit.found import FINGERPRINT_START, RunTarget, ScoreTarget, find_run, find_score
@@ -13,7 +14,7 @@ from driftledger.ledger.audit.images import ImageHash, hash_of
 from driftledger.ledger.audit.numbers import Number, find_number
 from driftledger.ledger.audit.places import Places, find_places
 from driftledger.ledger.audit.sources import Sources
-from driftledger.ledger.audit.summary import read_summary
+from driftledger.ledger.audit.summary import is_of_version_1, read_summary
 from driftledger.ledger.lineage import is_score
 
 _MOST_PIXELS = 100_000_000
@@ -117,6 +118,8 @@ def _of_file(sources: Sources, file: Path) -> ScoreTarget | ImageTarget:
                 "to its history, nor to a run in MLflow; it was altered, or is of another repository"
             )
         return score
+    if is_of_version_1(data):
+        raise LedgerError(f"{file} {OF_VERSION_1}")
     found = find_image(sources, file)
     if not found.places.found:
         raise LedgerError(
@@ -146,4 +149,5 @@ def _no_such(sources: Sources, text: str) -> str:
     nearest = nearest or runs[:_NEAREST]
     hint = f"; nearest: {for_line(', '.join(nearest))}" if nearest else ""
     asked = "" if sources.why_not is None else f" (MLflow was not asked: {sources.why_not})"
-    return f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}{asked}"
+    unread = "" if sources.history is None or not sources.history.unread else f"; {sources.history.unread}"
+    return f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}{asked}{unread}"

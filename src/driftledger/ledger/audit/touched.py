@@ -6,11 +6,11 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.audit.asked import Asked
+from driftledger.ledger.audit.asked import ScoreFilter
 from driftledger.ledger.audit.found import selection_of
 from driftledger.ledger.audit.history import Span, State
 from driftledger.ledger.audit.logged import LoggedRun, LoggedRuns
-from driftledger.ledger.audit.query import Query
+from driftledger.ledger.audit.query import AuditQuery
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.summary import ScoreSummary, read_summary
 from driftledger.ledger.lineage import folders_behind, is_score
@@ -48,25 +48,26 @@ class Answer(NamedTuple):
     said: list[str]
 
 
-def touched(sources: Sources, query: Query) -> Answer:
+def touched(sources: Sources, query: AuditQuery) -> Answer:
     """Every score for which all that is asked holds.
 
     Raises:
         LedgerError: no score was ever made with such a version, or the image or revision is not known.
     """
-    asked = Asked(sources, query)
+    asked = ScoreFilter(sources, query)
     rows: dict[tuple[str, str], ScoreUse] = {}
     for row in (*_from_git(sources, asked), *_from_here(sources, asked), *_from_mlflow(sources, asked)):
         held = rows.get((row.path, row.md5))
         rows[row.path, row.md5] = row if held is None else _merged(held, row)
     found = [row for row in rows.values() if asked.came_since(row.first_commit, row.first_date)]
     if not rows:
-        raise LedgerError(asked.nothing())
+        unread = "" if sources.history is None or not sources.history.unread else f"; {sources.history.unread}"
+        raise LedgerError(asked.nothing() + unread)
     ordered = sorted(found, key=lambda row: (row.first_date or "9", row.path, row.md5))
     return Answer(ordered, [*asked.said, *_said(sources)])
 
 
-def _from_git(sources: Sources, asked: Asked) -> Iterator[ScoreUse]:
+def _from_git(sources: Sources, asked: ScoreFilter) -> Iterator[ScoreUse]:
     history = sources.history
     if history is None:
         return
@@ -81,7 +82,7 @@ def _from_git(sources: Sources, asked: Asked) -> Iterator[ScoreUse]:
             yield _row(path, stored.md5, stored.facts, "git", runs, current=current, span=standing.span)
 
 
-def _from_here(sources: Sources, asked: Asked) -> Iterator[ScoreUse]:
+def _from_here(sources: Sources, asked: ScoreFilter) -> Iterator[ScoreUse]:
     """What ``dvc.lock`` has now, committed or not."""
     runs: dict[str, list[str]] = {}
     for run in sources.current:
@@ -94,11 +95,11 @@ def _from_here(sources: Sources, asked: Asked) -> Iterator[ScoreUse]:
             yield _row(path, md5, facts, "here", runs.get(path, []), current=True)
 
 
-def _from_mlflow(sources: Sources, asked: Asked) -> list[ScoreUse]:
+def _from_mlflow(sources: Sources, asked: ScoreFilter) -> list[ScoreUse]:
     return sources.ask_mlflow(lambda mlflow: list(_logged(sources, mlflow, asked))) or []
 
 
-def _logged(sources: Sources, mlflow: LoggedRuns, asked: Asked) -> Iterator[ScoreUse]:
+def _logged(sources: Sources, mlflow: LoggedRuns, asked: ScoreFilter) -> Iterator[ScoreUse]:
     for run in mlflow.every():
         if not asked.may_be_in(run):
             continue
@@ -180,6 +181,8 @@ def _said(sources: Sources) -> Iterator[str]:
     else:
         cut = "; the clone is shallow, and older commits are not in it" if history.is_shallow else ""
         yield f"from Git: {history.commits} commits were looked at{cut}"
+        if history.unread:
+            yield history.unread
     if not sources.outs:
         yield "there is no dvc.lock here: which scores are current is what MLflow says"
     yield "from MLflow: every finished run" if sources.why_not is None else f"MLflow was not asked: {sources.why_not}"

@@ -14,7 +14,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.ledger.compare.comparable import Differing, differing, what_changed
 from driftledger.ledger.compare.paired_values import Repeats, Values, paired_values
-from driftledger.ledger.compare.ranking import NOT_RANKED, Compared, Drawing, measured
+from driftledger.ledger.compare.ranking import NOT_RANKED, Drawing, MetricComparison, measured
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
 
@@ -23,7 +23,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Pair(_Frozen):
+class ScorePair(_Frozen):
     """Two scores of one benchmark on one dataset or question set."""
 
     benchmark: str
@@ -34,7 +34,7 @@ class Pair(_Frozen):
     differing: list[Differing]
     changed: list[str]
     """Of components that are called the same and are not: which settings differ."""
-    metrics: list[Compared]
+    metrics: list[MetricComparison]
 
     @property
     def reasons(self) -> list[str]:
@@ -60,7 +60,7 @@ class Comparison(_Frozen):
     """What is compared, ``model: seer 0123456789ab and oracle ba9876543210``; empty where no component differs."""
     noted: list[str]
     """In which code, and what else both runs differ in as a whole."""
-    pairs: list[Pair]
+    pairs: list[ScorePair]
     only_a: list[str]
     """What only A was evaluated on, as ``benchmark on dataset``."""
     only_b: list[str]
@@ -169,7 +169,7 @@ def _exactly(lineage: Lineage) -> tuple[str, ...]:
     return (lineage.place,)
 
 
-def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> Pair:
+def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
     drawing = _drawing(a.score)
     keys = compared_keys(a.spec, a.score, b.score)
     found = differing(a, b, keys)
@@ -189,8 +189,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> Pair:
                 row.get(key) if key in each.score.metrics else None for row, each in zip(rows, (a, b), strict=True)
             )
             found_out = measured(ours, theirs, barred, drawing)
-        metrics.append(Compared(**values, **found_out))
-    return Pair(
+        metrics.append(MetricComparison(**values, **found_out))
+    return ScorePair(
         benchmark=a.score.benchmark,
         on=a.on,
         a=a.score_file.path,

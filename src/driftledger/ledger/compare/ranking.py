@@ -24,7 +24,7 @@ class Drawing(NamedTuple):
     seed: int
 
 
-class Compared(BaseModel):
+class MetricComparison(BaseModel):
     """One metric of two scores. The difference is B's less A's, over what both have; higher is better."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,7 +49,7 @@ class Compared(BaseModel):
 def measured(
     a: Values | Repeats | None, b: Values | Repeats | None, barred: Sequence[str], drawing: Drawing
 ) -> dict[str, Any]:
-    """What :class:`Compared` says beyond the values of the score files; each of ``barred`` forbids a ranking."""
+    """What :class:`MetricComparison` says beyond the values of the score files; ``barred`` forbids a ranking."""
     if a is None or b is None:
         return {"verdict": f"{NOT_RANKED}only {'B' if a is None else 'A'} has it"}
     units = [set(each.values if isinstance(each, Values) else each.sums) for each in (a, b)]

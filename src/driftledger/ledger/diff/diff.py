@@ -26,7 +26,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Commit(_Frozen):
+class CommitSummary(_Frozen):
     """One commit: its hash and the first line of what it says."""
 
     commit: str
@@ -58,14 +58,14 @@ class ScoreChange(_Frozen):
     """All of them, those of the headline included."""
 
 
-class Difference(_Frozen):
+class ProjectDiff(_Frozen):
     """What changed from one state of a project to another. Names and texts in it are untrusted."""
 
     old: str
     new: str
-    commits: list[Commit]
+    commits: list[CommitSummary]
     """Those that lead to the new state and are not in the old one."""
-    left: list[Commit]
+    left: list[CommitSummary]
     """Those of the old state that the new one does not have."""
     dirty: bool
     """Whether the new state is the workspace with uncommitted changes."""
@@ -94,7 +94,7 @@ class Difference(_Frozen):
         return self.model_dump(mode="json")
 
 
-def diff(root: Path, old: str, new: str | None = None) -> Difference:
+def diff(root: Path, old: str, new: str | None = None) -> ProjectDiff:
     """What changed from revision ``old`` to ``new``, or to the workspace. Nothing is checked out, and nothing written.
 
     Scores and components are those that each state's ``dvc.lock`` has. Samples and answers are compared where
@@ -107,7 +107,7 @@ def diff(root: Path, old: str, new: str | None = None) -> Difference:
     contents = Contents(root)
     settings = list(changes(then.params, now.params))
     readings = _readings(contents, then, now)
-    return Difference(
+    return ProjectDiff(
         old=_named(then),
         new=_named(now),
         commits=_commits(root, then.commit, now.commit),
@@ -128,13 +128,13 @@ def _named(state: Snapshot) -> str:
     return state.name if state.commit is None else f"{state.name} ({state.commit[:12]})"
 
 
-def _commits(root: Path, since: str | None, until: str | None) -> list[Commit]:
+def _commits(root: Path, since: str | None, until: str | None) -> list[CommitSummary]:
     """Those that lead to ``until`` and not to ``since``; None is HEAD."""
     git = Git.around(root)
     if git is None:
         return []
     subjects = git.subjects(*(each or git.heads()[0] for each in (since, until)))
-    return [Commit(commit=commit, subject=subject) for commit, subject in subjects]
+    return [CommitSummary(commit=commit, subject=subject) for commit, subject in subjects]
 
 
 def _selection(old: Any, new: Any) -> Iterator[Change]:

@@ -11,9 +11,9 @@ import yaml
 from driftledger.benchmarks.registry import lock_files
 from driftledger.benchmarks.score import Score
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.files import parse_json
+from driftledger.core.files import OF_VERSION_1, parse_json
 from driftledger.core.yaml_text import load_yaml
-from driftledger.ledger.lineage import is_score
+from driftledger.ledger.lineage import is_score, is_score_of_version_1
 from driftledger.ledger.lock import LockedFile, LockEntry, parse_lock
 from driftledger.ledger.objects.git import Git, contents_at
 
@@ -63,8 +63,13 @@ class Snapshot:
 
     @cached_property
     def scores(self) -> Scores:
-        paths = sorted(out.path for entry in self.lock.values() for out in entry.outs if is_score(out.path))
+        outs = sorted(out.path for entry in self.lock.values() for out in entry.outs)
+        paths = [path for path in outs if is_score(path)]
+        old = [path for path in outs if is_score_of_version_1(path)]
         found, unread = {}, []
+        if old:
+            more = f", as {len(old) - 1} others," if len(old) > 1 else ""
+            unread.append(f"{old[0]} of {self.name}{more} {OF_VERSION_1}")
         for path, data in zip(paths, self.read(paths), strict=True):
             try:
                 if data is not None:

@@ -23,7 +23,7 @@ from driftledger.core.escaping import for_line
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log.history import history
-from driftledger.ledger.log.lines import BEGINNING, Line, Published, PublishedCode, encoded, read_chain, rows_of
+from driftledger.ledger.log.lines import BEGINNING, LogLine, Published, PublishedCode, encoded, read_chain, rows_of
 from driftledger.ledger.objects.git import why_unread
 
 _LOCK_SECONDS = 60
@@ -153,7 +153,9 @@ def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> VerifyResult:
     return result + _check_history(path, root, data, {finding.where for finding in chain.findings})
 
 
-def _check_runs(name: str, lines: Mapping[int, Line], unreadable: bool, evidence: Sequence[Evidence]) -> VerifyResult:
+def _check_runs(
+    name: str, lines: Mapping[int, LogLine], unreadable: bool, evidence: Sequence[Evidence]
+) -> VerifyResult:
     result = VerifyResult()
     of = {line.fingerprint: line for line in reversed([*lines.values()])}
     for each in evidence:

@@ -41,7 +41,7 @@ class Published(Record):
     code: PublishedCode
 
 
-class Line(Published):
+class LogLine(Published):
     """A line of ``ledger.jsonl``."""
 
     n: int = Field(ge=1)
@@ -69,7 +69,7 @@ def rows_of(data: bytes) -> list[bytes]:
 class Chain(NamedTuple):
     """What a ledger file holds."""
 
-    lines: dict[int, Line]
+    lines: dict[int, LogLine]
     """By number, in ascending order: those that are as they were written, wherever they stand now."""
     findings: list[Finding]
     unreadable: bool
@@ -105,13 +105,13 @@ def read_chain(data: bytes, name: str = "ledger.jsonl") -> Chain:
 
 class _Row(NamedTuple):
     data: bytes
-    line: Line | None
+    line: LogLine | None
     wrong: str = ""
 
 
 def _read(data: bytes) -> _Row:
     try:
-        line = Line.model_validate(json.loads(data.decode()))
+        line = LogLine.model_validate(json.loads(data.decode()))
         if canonical_json(line.to_dict()).encode() != data:
             return _Row(data, None, "was edited: these are not the bytes in which driftledger writes what it says")
     except (ValidationError, ValueError, RecursionError):

@@ -18,7 +18,7 @@ from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.registry import PROVIDERS, provider_class
 from driftledger.core.strict import explain
-from driftledger.project.catalogue import Entry
+from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
@@ -90,7 +90,11 @@ def _candidates(
     """Settings that may give the recorded fingerprint, the likeliest first."""
     known, own = (settings.entries(section), getattr(settings, section)) if settings else ({}, {})
     named_first = sorted(known.items(), key=lambda item: (item[0] != card.name, item[0] not in own))
-    entries = [each.settings() for _, each in named_first if isinstance(each, Entry) and each.provider == card.provider]
+    entries = [
+        each.settings()
+        for _, each in named_first
+        if isinstance(each, CatalogueEntry) and each.provider == card.provider
+    ]
     recorded = {key: value for key, value in card.settings.items() if key not in cls.operational()}
     weights = card.identity.get("weights")
     repository = weights.get("repository") if isinstance(weights, dict) else None

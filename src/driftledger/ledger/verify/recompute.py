@@ -19,14 +19,14 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
-from driftledger.core.types import Float32, Reading
+from driftledger.core.types import Float32, PromptUsage
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
-from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry
+from driftledger.ledger.lock import LockedFile, LockEntry
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components, Unavailable, other_code
 from driftledger.ledger.verify.folders import Recorded, recorded
-from driftledger.ledger.verify.values import Compared, Place, compare, compare_rows
+from driftledger.ledger.verify.values import Place, ValueComparison, compare, compare_rows
 from driftledger.project.project import Project
 
 _TROUBLE = (DriftledgerError, ValueError, LookupError, OSError)
@@ -156,11 +156,8 @@ class _Check:
             elif why := other_code(found, card):
                 self._skip(self._path, why)
             encoder = found  # type: ignore[assignment]  # of the section of encoders
-        files, noted = {}, self._entry(self._spec.scores).params.get(RESOLVED, {})
-        for setting in self._spec.beside:
-            recorded_digest = str(noted.get(f"beside.{self._spec.name}.{setting}", "none"))
-            if recorded_digest == "none":
-                continue
+        files = {}
+        for setting, recorded_digest in self._lineage.beside.items():
             file = self._file(setting, recorded_digest)
             if file is None:
                 missing.add(Input.RATINGS)
@@ -186,7 +183,7 @@ class _Check:
         [entry] = [each for name, each in self._lineage.stages.items() if name.partition("@")[0] == stage.name]
         return entry
 
-    def _add(self, path: str, compared: Compared, stage: Stage) -> None:
+    def _add(self, path: str, compared: ValueComparison, stage: Stage) -> None:
         self._found.checked["numbers"] += compared.numbers
         if compared.differences:
             recorded_code = self._entry(stage).code.values()
@@ -220,8 +217,8 @@ class ReadingStandIn(StandIn):
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         return np.ones((len(texts), 1), dtype=np.float32)
 
-    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
-        return [Reading(0, 0) for _ in texts]
+    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
+        return [PromptUsage(0, 0) for _ in texts]
 
 
 def depends_on(spec: Benchmark, missing: frozenset[Input]) -> Callable[[Place], bool]:

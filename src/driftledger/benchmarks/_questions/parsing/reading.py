@@ -1,4 +1,4 @@
-"""ParsedAnswer one answer at one place: a letter, an option's text, or both beside each other."""
+"""Reading one answer at one place: a letter, an option's text, or both beside each other."""
 
 import re
 from bisect import bisect_left

@@ -64,7 +64,7 @@ _SENTENCE = re.compile(r"[.!?] |\n")
 _INITIAL = {"y": True, "n": False}
 
 
-class YesNo(NamedTuple):
+class ParsedYesNo(NamedTuple):
     """What was read. ``answer`` is True for yes where ``outcome`` is OK, else None; ``how`` names what decided."""
 
     outcome: Outcome
@@ -77,7 +77,7 @@ class _Parsed(NamedTuple):
     how: str
 
 
-def parse_yes_no(text: str) -> YesNo:
+def parse_yes_no(text: str) -> ParsedYesNo:
     """Whether ``text`` says yes or no; English and some twenty other languages.
 
     OK: one of the two was read. REFUSED: neither, and the text says in its own words that it does not answer. UNPARSED:
@@ -92,20 +92,20 @@ def parse_yes_no(text: str) -> YesNo:
     <Outcome.UNPARSED: 'unparsed'>
     """
     if is_error(text):
-        return YesNo(Outcome.UNPARSED, None, "error")
+        return ParsedYesNo(Outcome.UNPARSED, None, "error")
     spoken = without_thinking(text)
     low = folded(plain(spoken.text))
     for rule in RULES if spoken.finished else RULES[:1]:
         if readings := list(rule(low)):
             answers = {reading.answer for reading in readings}
             if len(answers) > 1 or None in answers:
-                return YesNo(Outcome.UNPARSED, None, "several")
-            return YesNo(Outcome.OK, readings[0].answer, readings[0].how)
+                return ParsedYesNo(Outcome.UNPARSED, None, "several")
+            return ParsedYesNo(Outcome.OK, readings[0].answer, readings[0].how)
     if not spoken.finished:
-        return YesNo(Outcome.UNPARSED, None, "unfinished")
+        return ParsedYesNo(Outcome.UNPARSED, None, "unfinished")
     if REFUSAL.search(low):
-        return YesNo(Outcome.REFUSED, None, "free_refusal")
-    return YesNo(Outcome.UNPARSED, None, "nothing")
+        return ParsedYesNo(Outcome.REFUSED, None, "free_refusal")
+    return ParsedYesNo(Outcome.UNPARSED, None, "nothing")
 
 
 def _final(low: str) -> Iterator[_Parsed]:
