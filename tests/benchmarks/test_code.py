@@ -2,6 +2,7 @@
 
 import pytest
 
+from driftledger.benchmarks.code import WRITING, code_behind
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.core.code_digest import module_digests
 
@@ -60,6 +61,22 @@ def test_no_stage_has_anything_to_do_with_other_benchmarks_nor_with_scheduling(n
     collecting = {each for each in scoring if each.startswith("collect.")}
     assert collecting == {"collect.encoding", "collect.feature_store", "collect.served"}
     assert not any(each.endswith(".collect") for each in scoring)
+
+
+def test_what_writes_all_outputs_is_behind_all_stages_and_is_little() -> None:
+    assert modules_behind(WRITING) == {
+        *("driftledger", "benchmarks", "benchmarks.writing", "benchmarks.records", "benchmarks.score"),
+        *("components", "components.card", "core", "core.canonical", "core.errors", "core.escaping", "core.files"),
+        *("core.strict", "core.types"),
+    }
+
+
+def test_what_dvc_is_to_show_of_a_score_is_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = benchmark("mm_sap")
+    before = {stage.name: code_behind(spec, stage) for stage in (*spec.collects, spec.scores)}
+    monkeypatch.setattr(type(spec), "dvc_metrics", ("score",))
+    after = {stage.name: code_behind(spec, stage) for stage in (*spec.collects, spec.scores)}
+    assert {name for name in before if before[name] != after[name]} == {"mm_sap"}
 
 
 @pytest.mark.parametrize("name", DESCRIBING)

@@ -251,6 +251,9 @@ class Benchmark(ABC):
     """Group of commands that it adds to ``driftledger``, ``ratings`` for instance → ``module:app`` of a Typer app."""
     at_a_glance: ClassVar[tuple[str, ...]] = ()
     """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
+    dvc_metrics: ClassVar[tuple[str, ...]] = ()
+    """Keys of the metrics that ``dvc metrics`` shows, in a column each beside those of all other benchmarks: few, so
+    that a row fits a terminal. Those at a glance where none is named."""
     pictures: ClassVar[tuple[str, ...]] = ()
     """Names of the pictures that :meth:`picture` draws into ``reports/``."""
     tracked_groups: ClassVar[tuple[str, ...]] = ()
@@ -301,6 +304,17 @@ class Benchmark(ABC):
         """The headline metrics that a score has, in the order of the table; of a family over t the one at T."""
         keys = [key for metric in self.metrics if metric.headline for key in self.members(metric, score)[-1:]]
         return {key: score.metrics[key] for key in keys}
+
+    @property
+    def for_dvc(self) -> tuple[str, ...]:
+        """:attr:`dvc_metrics`, or what stands for them."""
+        return self.dvc_metrics or self.at_a_glance or (self.metrics[0].key,)
+
+    def shown_by_dvc(self, score: Score) -> dict[str, float]:
+        """The metrics that ``dvc metrics`` shows of a score, in the order of the table; of a family over t the one at
+        T."""
+        shown = (metric for metric in self.metrics if metric.key in self.for_dvc)
+        return {key: score.metrics[key] for metric in shown for key in self.members(metric, score)[-1:]}
 
     def headline(self, score: Score) -> tuple[str, float | None]:
         """The first headline that the score has; the name of the table's first where it has none."""

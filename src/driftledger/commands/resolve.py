@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
-from driftledger.benchmarks.code import code_behind
+from driftledger.benchmarks.code import code_behind, code_behind_data
+from driftledger.benchmarks.descriptions import Description
 from driftledger.commands.stages import files_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file
 from driftledger.core.code_digest import code_digest
 from driftledger.core.files import write_json
-from driftledger.core.strict import Strict
+from driftledger.data.datasets.base import DatasetProvider
+from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
@@ -58,11 +60,11 @@ def _code(settings: Settings, entries: Mapping[str, Mapping[str, Any]]) -> dict[
     """Digests of the code behind each stage that the selection has: of datasets and question sets by name, of each
     benchmark's own stages by stage, of the report."""
     found: dict[str, Any] = {
-        stage.name: {name: code_behind(stage, entry) for name, entry in entries[f"{stage.name}s"].items()}
+        stage.name: {name: code_behind_data(stage, entry) for name, entry in entries[f"{stage.name}s"].items()}
         for stage in (DATASET, QUESTION_SET)
     }
     for spec in settings.benchmarks:
-        found[spec.name] = {stage.name: code_behind(stage) for stage in (*spec.collects, spec.scores)}
+        found[spec.name] = {stage.name: code_behind(spec, stage) for stage in (*spec.collects, spec.scores)}
     return found | {"report": code_digest(REPORT, *(type(spec).__module__ for spec in settings.benchmarks))}
 
 
@@ -71,9 +73,10 @@ def _beside(project: Project, spec: Benchmark) -> dict[str, str]:
     return {setting: sha256_file(files[setting]) if setting in files else NOTHING for setting in spec.beside}
 
 
-def _in_words(entry: Strict) -> dict[str, Any]:
-    """Its provider and every setting that can change an output, also those that nobody set."""
-    left_out = entry.operational() if isinstance(entry, Component) else set()
-    words = entry.model_dump(mode="json", exclude=left_out)
-    provider = getattr(entry, "provider", None)
-    return words if provider is None else {"provider": provider, **words}
+def _in_words(entry: Component | DatasetProvider | QuestionProvider | Description) -> dict[str, Any]:
+    """What can change an output: of a component every setting, also those that nobody set, as in its fingerprint; of
+    data and of descriptions what is not the default."""
+    if isinstance(entry, Component):
+        return {"provider": entry.provider, **entry.spec["settings"]}
+    words = entry.model_dump(mode="json", exclude_defaults=True)
+    return words if isinstance(entry, Description) else {"provider": entry.provider, **words}

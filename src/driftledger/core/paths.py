@@ -52,5 +52,10 @@ class Paths(NamedTuple):
 
     @property
     def metrics(self) -> Path:
-        """A row per combination, for ``dvc metrics``."""
+        """A row per combination."""
         return self.root / "reports" / "metrics.json"
+
+    @property
+    def plots(self) -> Path:
+        """Rows that ``dvc plots`` draws, in a folder per benchmark."""
+        return self.root / "reports" / "plots"

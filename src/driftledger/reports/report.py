@@ -1,4 +1,4 @@
-"""The report of what is selected: the leaderboard, and the pictures of each benchmark."""
+"""The report of what is selected: the leaderboard, the pictures of each benchmark, and rows for other programs."""
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmarks
@@ -7,6 +7,7 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, write_bytes
 from driftledger.project.project import Project
 from driftledger.reports.leaderboard import write_leaderboard
+from driftledger.reports.rows import write_combinations, write_plots
 
 
 def write_report(project: Project) -> None:
@@ -17,6 +18,8 @@ def write_report(project: Project) -> None:
     """
     scores = selected_scores(project)
     write_leaderboard(project.paths.leaderboard, scores)
+    write_combinations(project.paths.metrics, project.combinations, scores)
+    write_plots(project.paths.plots, scores)
     for spec in benchmarks():
         own = [score for score in scores if score.benchmark == spec.name]
         for name in spec.pictures:

@@ -153,6 +153,7 @@ class MMSAP(QuestionBenchmark):
         Rule("parser", "another parser reads other answers from the same replies"),
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
     )
+    dvc_metrics: ClassVar[tuple[str, ...]] = ("score", "answer_rate", "answer_accuracy")
     tracked_groups: ClassVar[tuple[str, ...]] = ("subset",)
 
     def links(

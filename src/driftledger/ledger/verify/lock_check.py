@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from driftledger.benchmarks.base import Benchmark, Stage
-from driftledger.benchmarks.code import code_behind
+from driftledger.benchmarks.code import code_behind, code_behind_data
 from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
 from driftledger.core.yaml_text import load_yaml
@@ -33,6 +33,7 @@ class Expected(NamedTuple):
     command: str
     place: str
     """The folder that it writes."""
+    spec: Benchmark
     stage: Stage
     is_first: bool
     """Whether it builds the data; only then it may read files that no stage wrote."""
@@ -46,7 +47,7 @@ def expected_stage(spec: Benchmark, name: str) -> Expected | None:
         if stage.name == word and len(names) == len(stage.keys):
             words = [stage.name] if stage is spec.data else ["stage", spec.name, stage.name]
             place = stage.at(dict(zip(stage.keys, names, strict=True)))
-            return Expected(" ".join(["driftledger", *words, *names]), place, stage, stage is spec.data)
+            return Expected(" ".join(["driftledger", *words, *names]), place, spec, stage, stage is spec.data)
     return None
 
 
@@ -196,9 +197,9 @@ def _code_here(name: str, expected: Expected, entry: LockEntry) -> str | None:
     """The digest of the code here behind a stage; None where its entry does not say what it builds."""
     stage = expected.stage
     if not expected.is_first:
-        return code_behind(stage)
+        return code_behind(expected.spec, stage)
     try:
-        return code_behind(stage, entry.params[RESOLVED][f"settings.{stage.name}s.{name.partition('@')[2]}"])
+        return code_behind_data(stage, entry.params[RESOLVED][f"settings.{stage.name}s.{name.partition('@')[2]}"])
     except (ConfigError, ValueError, TypeError, LookupError):
         return None
 

@@ -187,7 +187,7 @@ class _Check:
         self._found.checked["numbers"] += compared.numbers
         if compared.differences:
             recorded_code = self._entry(stage).code.values()
-            other = recorded_code and code_behind(stage) not in recorded_code
+            other = recorded_code and code_behind(self._spec, stage) not in recorded_code
             code = f" (the code of {stage.name} here is not the recorded one)" if other else ""
             for each in compared.differences:
                 self._find(f"{path}: {each.where}", each.what + code)
