@@ -46,10 +46,11 @@ def test_its_pictures_are_outputs_of_the_report(spec: Benchmark) -> None:
     assert {f"reports/{name}" for name in spec.pictures} <= {next(iter(out)) for out in report["outs"]}
 
 
-def test_pipelines_come_with_the_package() -> None:
+def test_pipelines_and_templates_of_plots_come_with_the_package() -> None:
     top = {"dvc.yaml": REPOSITORY / "dvc.yaml"}
     top |= {f"{spec.name}/dvc.yaml": pipeline(spec) for spec in benchmarks()}
-    shipped = {file.relative_to(SHIPPED).as_posix(): file.read_bytes() for file in SHIPPED.rglob("*.yaml")}
+    top |= {f"plots/{file.name}": file for file in REPOSITORY.glob(".dvc/plots/*")}
+    shipped = {file.relative_to(SHIPPED).as_posix(): file.read_bytes() for file in SHIPPED.rglob("*") if file.is_file()}
     assert shipped == {name: file.read_bytes() for name, file in top.items()}
 
 
