@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from PIL import Image, ImageDraw
 
@@ -49,10 +50,12 @@ def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:
 
 
 class Checkout:
-    """A copy of the project in a Git repository of its own, with commands run as a user runs them."""
+    """A Git repository with a copy of the project, and commands run there as a user runs them."""
 
     def __init__(self, root: Path, state: Path) -> None:
+        """Take ``root`` as it is; DVC keeps what it knows of it in ``state``."""
         self.root = root
+        self.state = state
         self.env = os.environ | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "DVC_SITE_CACHE_DIR": str(state / "site"),
@@ -61,10 +64,14 @@ class Checkout:
         }
         for name in ("MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID"):
             self.env.pop(name, None)
+
+    def fill(self) -> None:
+        """Make the repository."""
         for name in TRACKED:
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(REPOSITORY / name, root / name)
-        shutil.copytree(REPOSITORY / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / name, self.root / name)
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(REPOSITORY / "src", self.root / "src", ignore=ignored)
         self.git("init", "--quiet")
         self.git("config", "user.name", "tests")
         self.git("config", "user.email", "tests@localhost")
@@ -72,8 +79,8 @@ class Checkout:
     def copy(self, root: Path) -> "Checkout":
         """The same checkout once more, in another folder."""
         shutil.copytree(self.root, root, symlinks=True)
-        other = Checkout.__new__(Checkout)
-        other.root, other.env = root, self.env
+        other = Checkout(root, self.state)
+        other.env = dict(self.env)
         for store in other.root.glob("mlflow.db*"):  # which holds the place of the first one
             store.unlink()
         return other
@@ -98,6 +105,13 @@ class Checkout:
         )
         assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
         return done
+
+    def repro(self, *targets: str, **more: str) -> list[str]:
+        """``dvc repro`` up to the report, or up to ``targets``; the stages that ran.
+
+        MLflow is left out: ``track``, which always runs, takes longer than all that a small change makes run.
+        """
+        return stages_run(self.run("dvc", "repro", *(targets or ("report",)), **more).stdout)
 
     def outputs(self) -> dict[str, bytes]:
         """Every output of the pipelines and their locks, by path."""
@@ -127,6 +141,7 @@ def make_checkout(folder: Path) -> Checkout:
     root = folder / "checkout"
     root.mkdir()
     made = Checkout(root, folder / "state")
+    made.fill()
     for number in range(8):
         draw(root / "my_images" / ("round" if number % 2 else "square") / f"{number}.png", number)
     made.params(shapes_only)
@@ -140,15 +155,49 @@ def checkout(tmp_path: Path) -> Checkout:
     return make_checkout(tmp_path)
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Checkout]) -> Checkout:
+    """The checkout that ``make`` makes in a folder: made once for all processes of these tests, to be copied.
+
+    Nothing may run in it, since others may be copying it.
+    """
+    top = factory.getbasetemp()
+    folder = (top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / name
+    with FileLock(folder.with_suffix(".lock")):
+        if not (folder / "made").exists():
+            shutil.rmtree(folder, ignore_errors=True)  # a maker that failed
+            folder.mkdir()
+            make(folder)
+            (folder / "made").touch()
+    return Checkout(folder / "checkout", folder / "state")
+
+
+def _make_evaluated(folder: Path) -> Checkout:
+    made = make_checkout(folder)
+    made.repro()
+    return made
+
+
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """The same after ``dvc repro``, for tests that only look."""
-    made = make_checkout(tmp_path_factory.mktemp("finished"))
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The same after ``dvc repro`` up to the report, to be copied."""
+    return made_once(tmp_path_factory, "evaluated", _make_evaluated)
+
+
+@pytest.fixture
+def evaluated(pristine: Checkout, tmp_path: Path) -> Checkout:
+    """The same to be changed; MLflow has not seen it."""
+    return pristine.copy(tmp_path / "checkout")
+
+
+@pytest.fixture(scope="session")
+def finished(pristine: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The same after all of ``dvc repro``, for tests that only look."""
+    made = pristine.copy(tmp_path_factory.mktemp("finished") / "checkout")
     made.run("dvc", "repro")
     return made
 
 
 @pytest.fixture
-def evaluated(finished: Checkout, tmp_path: Path) -> Checkout:
-    """The same to be changed, and not in MLflow yet."""
+def published(finished: Checkout, tmp_path: Path) -> Checkout:
+    """The same to be changed: its run is in the ledger, and in an MLflow elsewhere."""
     return finished.copy(tmp_path / "checkout")

@@ -45,6 +45,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, dict[st
     install(folder / "site")
     (folder / "checkout").mkdir()
     checkout = Checkout(folder / "checkout", folder / "state")
+    checkout.fill()
     checkout.env["PYTHONPATH"] = os.pathsep.join([str(folder / "site"), str(checkout.root / "src")])
     for number in range(IMAGES):
         draw(checkout.root / "my_images" / f"{number}.png", number)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.conftest import Checkout, make_checkout, stages_run
+from tests.conftest import Checkout, make_checkout
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     checkout = make_checkout(tmp_path_factory.mktemp("described"))
     checkout.params(with_descriptions)
     checkout.commit("descriptions")
-    checkout.run("dvc", "repro")
+    checkout.repro()
     checkout.commit("scores")
     return checkout
 
@@ -75,24 +75,22 @@ def test_from_the_labelled_set_to_the_tables(described: Checkout) -> None:
     assert "fidelity on my_images" in said
 
     before = described.outputs()
-    assert stages_run(described.run("dvc", "repro").stdout) == ["resolve", "track"]
+    assert described.repro() == ["resolve"]
     assert described.outputs() == before
 
 
 def test_a_change_runs_what_it_concerns_and_nothing_else(described: Checkout) -> None:
     described.params(lambda params: params["encoders"]["words"].update(ngrams=3))
-    ran = stages_run(described.run("dvc", "repro").stdout)
+    ran = described.repro()
     assert [name for name in ran if "@" in name] == [f"{TRAC}-plain-words", f"{TRAC}-shown-words"]
 
     described.params(lambda params: params["encoders"]["layout"].update(batch_size=7))
-    ran = stages_run(described.run("dvc", "repro").stdout)
+    ran = described.repro()
     concerned = {f"{DESCRIBE}-shown", f"fidelity@my_images-{MODEL}-painter-layout"}  # by examples, and by the encoder
     assert {name for name in ran if "@" in name} - {f"{TRAC}-shown-tfidf", f"{TRAC}-shown-words"} == concerned
 
     described.params(lambda params: params["trac"].update(min_coverage=0.5))
-    assert {name.partition("@")[0] for name in stages_run(described.run("dvc", "repro").stdout)} <= {
-        *("resolve", "trac", "report", "track")
-    }
+    assert {name.partition("@")[0] for name in described.repro()} <= {"resolve", "trac", "report"}
 
 
 def test_people_rate_descriptions_and_the_scores_say_how_that_agrees(described: Checkout) -> None:
@@ -112,7 +110,7 @@ def test_people_rate_descriptions_and_the_scores_say_how_that_agrees(described: 
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    ran = stages_run(described.run("dvc", "repro").stdout)
+    ran = described.repro()
     assert [name for name in ran if "@" in name] == [f"fidelity@my_images-{MODEL}-painter-layout"]
     found = score(described.root, f"fidelity/my_images/{MODEL}/painter/layout")
     assert found["metrics"]["human"] == 3.0

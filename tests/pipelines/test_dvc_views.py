@@ -51,6 +51,7 @@ def viewed(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     folder = tmp_path_factory.mktemp("viewed")
     (folder / "checkout").mkdir()
     checkout = Checkout(folder / "checkout", folder / "state")
+    checkout.fill()
     project = Project(checkout.root)
     resolve(project)
     scores = scores_of(project)

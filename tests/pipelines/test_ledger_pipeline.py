@@ -68,28 +68,27 @@ def test_a_changed_generator_is_a_new_run_and_the_old_one_still_verifies(checkou
     assert "all holds" in first_line(checkout, "--ledger")
 
 
-def test_an_image_replaced_under_its_name_is_another_version_of_the_dataset(evaluated: Checkout) -> None:
-    evaluated.commit("first images")
-    first = fingerprint(evaluated)
-    draw(evaluated.root / "my_images" / "round" / "1.png", 11)
-    evaluated.run("dvc", "repro")
-    evaluated.commit("another image")
-    assert fingerprint(evaluated) != first
-    assert "all holds" in first_line(evaluated, first)
-    said = evaluated.run("driftledger", "diff", "HEAD~1").stdout
+def test_an_image_replaced_under_its_name_is_another_version_of_the_dataset(published: Checkout) -> None:
+    published.commit("first images")
+    first = fingerprint(published)
+    draw(published.root / "my_images" / "round" / "1.png", 11)
+    published.run("dvc", "repro")
+    published.commit("another image")
+    assert fingerprint(published) != first
+    assert "all holds" in first_line(published, first)
+    said = published.run("driftledger", "diff", "HEAD~1").stdout
     assert "round_1" in said
-    compared = evaluated.run("driftledger", "compare", first, RUN).stdout
+    compared = published.run("driftledger", "compare", first, RUN).stdout
     assert "not ranked" in compared
 
 
-def test_a_clone_with_only_the_remote_audits_and_verifies(evaluated: Checkout, tmp_path: Path) -> None:
-    evaluated.run("dvc", "remote", "add", "--default", "here", str(tmp_path / "remote"))
-    evaluated.commit("a remote")
-    evaluated.run("dvc", "push")
-    other = Checkout.__new__(Checkout)
-    other.root, other.env = tmp_path / "clone", evaluated.env
-    evaluated.run("git", "clone", "--quiet", str(evaluated.root), str(other.root))
-    shutil.rmtree(evaluated.root / ".dvc" / "cache")
+def test_a_clone_with_only_the_remote_audits_and_verifies(published: Checkout, tmp_path: Path) -> None:
+    published.run("dvc", "remote", "add", "--default", "here", str(tmp_path / "remote"))
+    published.commit("a remote")
+    published.run("dvc", "push")
+    other = Checkout(tmp_path / "clone", published.state)
+    published.run("git", "clone", "--quiet", str(published.root), str(other.root))
+    shutil.rmtree(published.root / ".dvc" / "cache")
     assert "all holds" in first_line(other, RUN)
     said = other.run("driftledger", "audit", RUN).stdout
     assert "from Git and DVC: " in said

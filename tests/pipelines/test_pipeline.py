@@ -3,19 +3,23 @@
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
-import time
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import Checkout, draw, stages_run
+from tests.conftest import REPOSITORY, Checkout, draw, stages_run
 
 pytestmark = pytest.mark.slow
+
+KILLING = REPOSITORY / "tests" / "support" / "killing"
+"""Python reads what to do at its start from there."""
 
 
 def calls_made(root: Path) -> int:
@@ -30,21 +34,20 @@ def query(path: Path, sql: str) -> Any:
     """The one value that ``sql`` asks for; 0 while there is no table yet."""
     if not path.exists():
         return 0
-    with closing(sqlite3.connect(path, timeout=60)) as db:
+    with closing(sqlite3.connect(path, timeout=600)) as db:
         try:
             return db.execute(sql).fetchone()[0]
         except sqlite3.OperationalError:  # the stage has made the file and not yet its table
             return 0
 
 
-def test_second_run_calls_nothing_and_creates_no_run(checkout: Checkout) -> None:
-    checkout.run("dvc", "repro")
-    before, calls = checkout.outputs(), calls_made(checkout.root)
-    again = checkout.run("dvc", "repro").stdout
+def test_second_run_calls_nothing_and_creates_no_run(finished: Checkout) -> None:
+    before, calls = finished.outputs(), calls_made(finished.root)
+    again = finished.run("dvc", "repro").stdout
     assert stages_run(again) == ["resolve", "track"]
     assert "0 runs created, 0 completed, 1 unchanged" in again
-    assert calls_made(checkout.root) == calls == 8 * 2 * 2
-    assert checkout.outputs() == before
+    assert calls_made(finished.root) == calls == 8 * 2 * 2
+    assert finished.outputs() == before
 
 
 def test_only_what_is_new_or_changed_runs(evaluated: Checkout) -> None:
@@ -56,7 +59,7 @@ def test_only_what_is_new_or_changed_runs(evaluated: Checkout) -> None:
         params["run"]["encoders"] = ["layout", "other_layout"]
 
     evaluated.params(second_model_and_generator)
-    new = stages_run(evaluated.run("dvc", "repro").stdout)
+    new = evaluated.repro()
     assert [name for name in new if name.startswith("chain@")] == [
         "chain@my_images-regions_medium-small_painter",
         "chain@my_images-blind-painter",
@@ -67,7 +70,7 @@ def test_only_what_is_new_or_changed_runs(evaluated: Checkout) -> None:
     assert not any(name.startswith("dataset@") for name in new)
 
     evaluated.params(lambda params: params["generators"]["small_painter"].update(longest_side=80))
-    changed = stages_run(evaluated.run("dvc", "repro").stdout)
+    changed = evaluated.repro()
     assert {name for name in changed if "@" in name} == {
         f"{stage}@my_images-{model}-small_painter{encoder}"
         for model in ("regions_medium", "blind")
@@ -77,7 +80,7 @@ def test_only_what_is_new_or_changed_runs(evaluated: Checkout) -> None:
 
 def test_changed_image_in_the_folder_is_seen(evaluated: Checkout) -> None:
     draw(evaluated.root / "my_images" / "round" / "1.png", 30)
-    ran = stages_run(evaluated.run("dvc", "repro").stdout)
+    ran = evaluated.repro()
     assert "dataset@my_images" in ran
     assert "chain@my_images-regions_medium-painter" in ran
     assert calls_made(evaluated.root) == 8 * 2 * 2 + 2 * 2
@@ -87,9 +90,9 @@ def test_a_new_version_of_a_component_is_seen_by_its_fingerprint_alone(evaluated
     painter = evaluated.root / "src/driftledger/demo/generators/painter.py"
     code = painter.read_text(encoding="utf-8")
     painter.write_text(code + "\n# a comment changes nothing\n", encoding="utf-8")
-    assert stages_run(evaluated.run("dvc", "repro", PYTHONPATH="src").stdout) == ["resolve", "track"]
+    assert evaluated.repro(PYTHONPATH="src") == ["resolve"]
     painter.write_text(code.replace('version: ClassVar[str] = "1"', 'version: ClassVar[str] = "2"'), encoding="utf-8")
-    ran = stages_run(evaluated.run("dvc", "repro", PYTHONPATH="src").stdout)
+    ran = evaluated.repro(PYTHONPATH="src")
     assert "chain@my_images-regions_medium-painter" in ran
     assert "dataset@my_images" not in ran
     assert calls_made(evaluated.root) == 8 * 2 * 2 + 8 * 2, (
@@ -99,7 +102,7 @@ def test_a_new_version_of_a_component_is_seen_by_its_fingerprint_alone(evaluated
 
 def test_more_iterations_reuse_the_first_ones(evaluated: Checkout) -> None:
     evaluated.params(lambda params: params["genception"].update(iterations=3))
-    evaluated.run("dvc", "repro")
+    evaluated.repro()
     assert calls_made(evaluated.root) == 8 * 3 * 2
     assert most_often_made(evaluated.root) == 1
 
@@ -113,60 +116,64 @@ def test_killed_ten_times_ends_as_if_undisturbed(checkout: Checkout, tmp_path: P
     checkout.params(one_call_at_a_time)
     checkout.commit("one call at a time")
     undisturbed = checkout.copy(tmp_path / "undisturbed")
-    undisturbed.run("dvc", "repro")
+    undisturbed.repro()
 
     total, moments = calls_made(undisturbed.root), random.Random(20)
     assert 70 < total <= 8 * 6 * 2
-    calls_at_kill = []
+    calls_at_kill: list[int] = []
     for kill in range(10):
         already = calls_at_kill[-1] if calls_at_kill else 0
         target = min(total, already + moments.randint(1, 5)) if kill < 9 else total
         calls_at_kill.append(repro_killed_at(checkout, target, delay=moments.uniform(0.0, 0.05)))
     assert calls_at_kill == sorted(calls_at_kill)
     assert len(set(calls_at_kill)) >= 6, "the kills hit the same moment"
-    checkout.run("dvc", "repro")
+    checkout.repro()
     assert calls_made(checkout.root) == total
     assert most_often_made(checkout.root) == 1
     assert checkout.outputs() == undisturbed.outputs()
 
 
 def repro_killed_at(checkout: Checkout, calls: int, delay: float) -> int:
-    """Start ``dvc repro``, kill its whole process group once ``calls`` are stored; how many are stored then."""
-    process = subprocess.Popen(
-        ["dvc", "repro"], cwd=checkout.root, env=checkout.env, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    """``dvc repro`` in a process group that its stage kills as soon as ``calls`` are stored; how many are stored then.
+
+    Args:
+        delay: in seconds, how much later.
+    """
+    path = os.pathsep.join(filter(None, (str(KILLING), checkout.env.get("PYTHONPATH"))))
+    environment = {"KILLED_AT": str(calls), "KILLED_LATER": str(delay), "PYTHONPATH": path}
+    killed = subprocess.run(
+        ["dvc", "repro", "report"], cwd=checkout.root, env=checkout.env | environment, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
     )  # fmt: skip
-    while calls_made(checkout.root) < calls:
-        assert process.poll() is None, "dvc repro ended before it could be killed"
-        time.sleep(0.001)
-    time.sleep(delay)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    assert killed.returncode == -signal.SIGKILL, "dvc repro ended before it could be killed"
     return calls_made(checkout.root)
 
 
-def test_a_model_that_leaves_too_few_chains_fails_its_stage_with_a_sentence(checkout: Checkout) -> None:
-    checkout.run("dvc", "repro", "dataset@my_images", "pipelines/genception/dvc.yaml:chain")
-    records = checkout.root / "data/chains/my_images/regions_medium/painter/records.jsonl"
+def test_a_model_that_leaves_too_few_chains_fails_its_stage_with_a_sentence(evaluated: Checkout) -> None:
+    score = evaluated.root / "reports/scores/genception/my_images/regions_medium/painter/layout"
+    shutil.rmtree(score)
+    records = evaluated.root / "data/chains/my_images/regions_medium/painter/records.jsonl"
     lines = records.read_text(encoding="utf-8").splitlines()
     records.write_text("\n".join(line for line in lines if json.loads(line)["t"] == 1) + "\n", encoding="utf-8")
-    score = ("driftledger", "stage", "genception", "genception", "my_images", "regions_medium", "painter", "layout")
-    failed = checkout.run(*score, check=False)
+    failed = evaluated.run(
+        *("driftledger", "stage", "genception", "genception", "my_images", "regions_medium", "painter", "layout"),
+        check=False,
+    )
     assert failed.returncode == 2
     assert "only 0 of 8 chains reached t=2" in failed.stderr
     assert "Traceback" not in failed.stderr
-    assert not (checkout.root / "reports/scores/genception/my_images/regions_medium/painter/layout").exists()
+    assert not score.exists()
 
 
-def test_mlflow_project_does_the_same_and_joins_no_runs(evaluated: Checkout) -> None:
-    before = evaluated.outputs()
-    evaluated.run("mlflow", "run", ".", "--env-manager", "local")
-    assert evaluated.outputs() == before
-    with sqlite3.connect(evaluated.root / "mlflow.db") as db:
+def test_mlflow_project_does_the_same_and_joins_no_runs(published: Checkout) -> None:
+    before = published.outputs()
+    published.run("mlflow", "run", ".", "--env-manager", "local")
+    assert published.outputs() == before
+    with sqlite3.connect(published.root / "mlflow.db") as db:
         rows = db.execute("SELECT e.name, r.name FROM runs r JOIN experiments e USING (experiment_id)").fetchall()
     ours = [name for experiment, name in rows if experiment == "driftledger"]
     assert ours == ["regions_medium · painter · layout"]
-    audit = evaluated.run("mlflow", "run", ".", "--env-manager", "local", "-e", "audit", "-P", f"run={ours[0]}")
+    audit = published.run("mlflow", "run", ".", "--env-manager", "local", "-e", "audit", "-P", f"run={ours[0]}")
     assert "GC@2" in audit.stdout + audit.stderr
 
 
@@ -187,13 +194,25 @@ def test_deleted_mlflow_store_is_rebuilt_the_same(evaluated: Checkout) -> None:
     assert len(first["runs"]) == 1
 
 
+AUDITS = """
+import sys
+from driftledger.cli import app
+
+for number, name in enumerate(sys.argv[1:]):
+    print("\\f" * (number > 0), end="")
+    app(["audit", name], standalone_mode=False)
+"""
+"""Several in one process: most of the time, MLflow is being imported."""
+
+
 def test_audit_leads_from_the_run_to_bytes_versions_and_commit(finished: Checkout) -> None:
     evidence = json.loads(finished.run("driftledger", "audit", "regions_medium/painter/layout", "--json").stdout)
     lineage = evidence["lineages"][0]
     generator = lineage["score"]["components"]["generator"]
     run_id = query(finished.root / "mlflow.db", "SELECT run_uuid FROM runs")
-    for name in ("regions_medium · painter · layout", "regions_medium/painter/layout", run_id, evidence["fingerprint"]):
-        text = finished.run("driftledger", "audit", name).stdout
+    names = ("regions_medium · painter · layout", "regions_medium/painter/layout", run_id, evidence["fingerprint"])
+    texts = finished.run(sys.executable, "-c", AUDITS, *names).stdout.split("\f")
+    for name, text in zip(names, texts, strict=True):
         for expected in (
             f"gc_at_2 = {lineage['score']['metrics']['gc_at_2']!r}",
             f"generator: painter, fingerprint {generator['fingerprint']}",

@@ -12,7 +12,6 @@ from driftledger.tracking import connection, store
 from driftledger.tracking.content import FINGERPRINT, RunContent
 from driftledger.tracking.store import Pushed
 
-from . import dump
 from .contents import EXPERIMENT
 from .dump import dump
 from .steps import KILLED

@@ -16,7 +16,6 @@ from driftledger.core.errors import LedgerError
 from driftledger.tracking import connection, store
 from tests.support.unprivileged import unprivileged
 
-from . import dump
 from .contents import EXPERIMENT, two_runs
 from .dump import dump
 from .stores import Store

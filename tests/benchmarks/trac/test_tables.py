@@ -123,7 +123,7 @@ def test_images_of_both_sets_have_a_column_only_where_there_are_some() -> None:
 
 
 def test_one_condition_has_no_table_of_conditions() -> None:
-    assert not any("top-1 by" in line or "Where nothing else" in line for line in lines_of([score()]))
+    assert not any("top-1 by" in line or "Unless a row says" in line for line in lines_of([score()]))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_one_condition_has_no_table_of_conditions() -> None:
 def test_conditions_stand_as_in_the_papers_table_3(choose: str, examples: dict[str, ComponentCard], how: str) -> None:
     conditions: list[Condition] = [(length, shots, length - 5.0 * shots) for length in (30, 70) for shots in (0, 1, 4)]
     lines = lines_of([score(conditions=conditions, choose=choose, examples=examples)])
-    assert "Where nothing else is said, the values are of l30, 4-shot." in lines
+    assert "Unless a row says otherwise, the values are of l30, 4-shot." in lines
     start = next(number for number, line in enumerate(lines) if line.startswith("**top-1 by length and examples"))
     assert f"({how})" in lines[start]
     assert lines[start + 2] == "| | 0-shot | 1-shot | 4-shot |"

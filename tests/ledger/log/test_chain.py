@@ -676,15 +676,15 @@ def test_tracking_appends_what_it_has_shown_and_nothing_that_it_has_not(tmp_path
 
 
 @pytest.mark.slow
-def test_a_committed_ledger_is_left_as_it_is(evaluated: Checkout) -> None:
-    ledger = (evaluated.root / "ledger.jsonl").read_bytes()
+def test_a_committed_ledger_is_left_as_it_is(published: Checkout) -> None:
+    ledger = (published.root / "ledger.jsonl").read_bytes()
     assert [line.name for line in read_chain(ledger).lines.values()] == ["regions_medium · painter · layout"]
-    evaluated.commit("a run")
-    assert "1 runs created" in evaluated.run("dvc", "repro").stdout
-    assert (evaluated.root / "ledger.jsonl").read_bytes() == ledger
+    published.commit("a run")
+    assert "1 runs created" in published.run("dvc", "repro").stdout
+    assert (published.root / "ledger.jsonl").read_bytes() == ledger
 
-    (evaluated.root / "ledger.jsonl").unlink()  # as a crash after the push leaves it
-    assert "1 unchanged; 1 new in ledger.jsonl" in evaluated.run("driftledger", "track").stdout
+    (published.root / "ledger.jsonl").unlink()  # as a crash after the push leaves it
+    assert "1 unchanged; 1 new in ledger.jsonl" in published.run("driftledger", "track").stdout
 
 
 def test_a_score_that_was_computed_again_is_the_same_evidence(tmp_path: Path) -> None:
