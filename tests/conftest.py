@@ -155,7 +155,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return make_checkout(tmp_path)
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Checkout]) -> Checkout:
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Checkout:
     """The checkout that ``make`` makes in a folder: made once for all processes of these tests, to be copied.
 
     Nothing may run in it, since others may be copying it.
@@ -171,10 +171,8 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     return Checkout(folder / "checkout", folder / "state")
 
 
-def _make_evaluated(folder: Path) -> Checkout:
-    made = make_checkout(folder)
-    made.repro()
-    return made
+def _make_evaluated(folder: Path) -> None:
+    make_checkout(folder).repro()
 
 
 @pytest.fixture(scope="session")

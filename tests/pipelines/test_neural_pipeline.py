@@ -15,7 +15,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
 from lab.validity.faultless import shown_in
-from tests.conftest import REPOSITORY, Checkout, make_checkout, stages_run
+from tests.conftest import REPOSITORY, Checkout, make_checkout
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight
 
@@ -115,7 +115,7 @@ def test_the_evidence_names_what_was_loaded(made: Checkout) -> None:
 
 def test_what_is_evaluated_is_not_evaluated_again(copied: Checkout) -> None:
     outputs = copied.outputs()
-    assert stages_run(copied.run("dvc", "repro").stdout) == ["resolve", "track"]
+    assert copied.repro() == ["resolve"]
     for left in copied.root.joinpath(".driftledger").glob("calls.db*"):
         left.unlink()
     copied.run("driftledger", "stage", "genception", "chain", "arrangements", MODEL, PAINTER)
@@ -124,12 +124,12 @@ def test_what_is_evaluated_is_not_evaluated_again(copied: Checkout) -> None:
 
 def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied: Checkout) -> None:
     change_one_weight(copied.root / "trio" / "vit")
-    stages = stages_run(copied.run("dvc", "repro").stdout)
-    assert {stage.partition("@")[0] for stage in stages} == {"resolve", "genception", "fidelity", "report", "track"}
+    stages = copied.repro()
+    assert {stage.partition("@")[0] for stage in stages} == {"resolve", "genception", "fidelity", "report"}
     assert all(stage.endswith("-trio_vit") for stage in stages if "@" in stage)
     (copied.root / "trio" / "sd_2").rename(copied.root / "trio" / "elsewhere")
     copied.params(lambda params: params["generators"][PAINTER].update(path="trio/elsewhere"))
-    assert stages_run(copied.run("dvc", "repro").stdout) == ["resolve", "track"]
+    assert copied.repro() == ["resolve"]
 
 
 def test_a_mistake_in_an_entry_is_one_sentence(copied: Checkout) -> None:

@@ -1,7 +1,9 @@
 """``dvc repro`` with a model and a generator behind a service: what is shown of it, and what never is."""
 
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -9,7 +11,7 @@ pytest.importorskip("openai")
 
 from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json
-from tests.conftest import Checkout
+from tests.conftest import Checkout, make_checkout
 from tests.support.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.slow
@@ -18,7 +20,7 @@ KEY = "sk-test-0123456789abcdefghijklmnopqrstuv"
 
 
 def with_services(address: str) -> Any:
-    common = {"base_url": address, "api_key_env": "TEST_SERVICE_KEY", "limits": {"concurrency": 8, "timeout": 5.0}}
+    common = {"base_url": address, "api_key_env": "TEST_SERVICE_KEY", "limits": {"concurrency": 8, "timeout": 60.0}}
 
     def change(params: dict[str, Any]) -> None:
         params["run"] |= {"models": ["seer"], "generators": ["pen"]}
@@ -40,43 +42,59 @@ def files_that_hold(root: Path, text: str) -> list[str]:
     return [str(path.relative_to(root)) for path in files if text.encode() in path.read_bytes()]
 
 
-def test_spend_versions_and_no_key(checkout: Checkout) -> None:
+class Spent(NamedTuple):
+    """A checkout after a run that was refused and one that was not, what they printed, and the service that is left."""
+
+    checkout: Checkout
+    refused: "subprocess.CompletedProcess[str]"
+    requests_refused: int
+    printed: str
+    server: OpenAIServer
+
+
+@pytest.fixture(scope="module")
+def spent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spent]:
+    checkout = make_checkout(tmp_path_factory.mktemp("services"))
     with OpenAIServer(api_key=KEY, served_models=("m-2026-01", "m-2026-02"), switch_after=20) as server:
         checkout.params(with_services(server.base_url))
         refused = checkout.run("dvc", "repro", check=False, TEST_SERVICE_KEY="sk-wrong-key-0123456789")
-        assert refused.returncode != 0
-        assert "check the key in TEST_SERVICE_KEY" in refused.stdout + refused.stderr
-        assert "sk-wrong" not in refused.stdout + refused.stderr
-        assert len(server.requests) <= 8
+        requests_refused = len(server.requests)
+        printed = checkout.run("dvc", "repro", TEST_SERVICE_KEY=KEY).stdout
+        yield Spent(checkout, refused, requests_refused, printed, server)
 
-        done = checkout.run("dvc", "repro", TEST_SERVICE_KEY=KEY)
-        assert "openai vision-1: 16 attempts so far, cost" in done.stdout
-        assert "openai image-1: 16 attempts so far, cost 0.64" in done.stdout
-        asked = len(server.requests)
-        assert "0 runs created" in checkout.run("dvc", "repro", TEST_SERVICE_KEY=KEY).stdout
-        checkout.params(lambda params: params["models"]["seer"]["limits"].update(concurrency=2))
-        assert "0 runs created" in checkout.run("dvc", "repro").stdout  # no key: nothing is asked
-        assert len(server.requests) == asked
+
+def test_a_wrong_key_ends_the_run_and_is_shown_nowhere(spent: Spent) -> None:
+    assert spent.refused.returncode != 0
+    assert "check the key in TEST_SERVICE_KEY" in spent.refused.stdout + spent.refused.stderr
+    assert "sk-wrong" not in spent.refused.stdout + spent.refused.stderr
+    assert spent.requests_refused <= 8
+    assert not files_that_hold(spent.checkout.root, KEY)
+    assert not files_that_hold(spent.checkout.root, "sk-wrong")
+
+
+def test_spend_and_versions(spent: Spent) -> None:
+    checkout, server = spent.checkout, spent.server
+    assert "openai vision-1: 16 attempts so far, cost" in spent.printed
+    assert "openai image-1: 16 attempts so far, cost 0.64" in spent.printed
+    asked = len(server.requests)
+    checkout.params(lambda params: params["models"]["seer"]["limits"].update(concurrency=2))
+    assert "0 runs created" in checkout.run("dvc", "repro").stdout  # no key: nothing is asked
+    assert len(server.requests) == asked
 
     score = read_json(checkout.root / "reports/scores/genception/my_images/seer/pen/layout/score.json", Score)
     assert {name.split(" ")[0] for name in score.served["model"]} == {"m-2026-01", "m-2026-02"}
     assert any("served versions" in flag for flag in score.flags)
     assert "served versions" in (checkout.root / "reports/leaderboard.md").read_text(encoding="utf-8")
-    assert not files_that_hold(checkout.root, KEY)
-    assert not files_that_hold(checkout.root, "sk-wrong")
 
 
-def test_mlflow_shows_cost_and_flags(checkout: Checkout) -> None:
-    with OpenAIServer(served_models=("m-1", "m-2"), switch_after=10) as server:
-        checkout.params(with_services(server.base_url))
-        checkout.run("dvc", "repro", TEST_SERVICE_KEY="unused")
+def test_mlflow_shows_cost_and_flags(spent: Spent) -> None:
     from mlflow import MlflowClient
 
-    client = MlflowClient(f"sqlite:///{checkout.root / 'mlflow.db'}")
+    client = MlflowClient(f"sqlite:///{spent.checkout.root / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("driftledger")
     assert experiment is not None
     [run] = client.search_runs([experiment.experiment_id])
     assert run.data.metrics["genception/my_images/cost/cost_of_generate"] == pytest.approx(16 * 0.04)
     assert run.data.metrics["genception/my_images/cost/input_tokens_per_describe"] > 0
     assert "2 served versions of the model in this run" in run.data.tags["driftledger.flags"]
-    assert run.data.tags["model.served"].startswith("m-1 fp_")
+    assert run.data.tags["model.served"].startswith("m-2026-01 fp_")

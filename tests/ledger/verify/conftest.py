@@ -19,7 +19,7 @@ from driftledger.ledger.lineage import Evidence, Lineage, read_evidence
 from driftledger.ledger.lock import locks_here
 from driftledger.ledger.objects.contents import Contents
 from driftledger.project.project import Project
-from tests.conftest import Checkout, make_checkout
+from tests.conftest import Checkout, made_once, make_checkout
 
 MODEL = "regions_medium"
 SETS = {"mm_sap": "scenes_mm_sap", "mm_vet": "scenes_mm_vet", "mme": "scenes_mme"}
@@ -154,17 +154,20 @@ def _hash(data: bytes) -> str:
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
-@pytest.fixture(scope="session")
-def untouched(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """A checkout with every benchmark, as ``dvc repro`` leaves it, to look at only."""
-    made = make_checkout(tmp_path_factory.mktemp("verification"))
+def _make_with_everything(folder: Path) -> None:
+    made = make_checkout(folder)
     made.params(with_everything)
     made.commit("every benchmark")
     made.run(sys.executable, "-c", STAGES)
     listed = made.run("dvc", "stage", "list", "--all", "--name-only").stdout.split()
     made.run("dvc", "commit", "--force", *(name for name in listed if name not in ("report", "track")))
     made.commit("scores")
-    return made
+
+
+@pytest.fixture(scope="session")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A checkout with every benchmark, as ``dvc repro`` leaves it, to be copied."""
+    return made_once(tmp_path_factory, "every_benchmark", _make_with_everything)
 
 
 @pytest.fixture
@@ -173,10 +176,10 @@ def ledger(untouched: Checkout, tmp_path: Path) -> Ledger:
     return Ledger(untouched.copy(tmp_path / "checkout"))
 
 
-@pytest.fixture
-def kept(untouched: Checkout) -> Ledger:
-    """The checkout itself."""
-    return Ledger(untouched)
+@pytest.fixture(scope="session")
+def kept(untouched: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    """A copy that all tests look at."""
+    return Ledger(untouched.copy(tmp_path_factory.mktemp("kept") / "checkout"))
 
 
 def places(findings: Iterable[tuple[str, str, str]]) -> list[str]:
