@@ -53,13 +53,13 @@ def parse_choice(text: str, options: Sequence[str], refusal: int) -> ParsedChoic
 
     >>> options = ["a red car", "a blue truck", "It cannot be determined"]
     >>> parse_choice("The correct answer is **B**. The image …", options, refusal=2)
-    Choice(outcome=<Outcome.OK: 'ok'>, option=1, how='answer_phrase')
+    ParsedChoice(outcome=<Outcome.OK: 'ok'>, option=1, how='answer_phrase')
     >>> parse_choice("It cannot be determined.", options, refusal=2)
-    Choice(outcome=<Outcome.OK: 'ok'>, option=2, how='refusal_text')
+    ParsedChoice(outcome=<Outcome.OK: 'ok'>, option=2, how='refusal_text')
     >>> parse_choice("I'm sorry, but I cannot tell.", options, refusal=2).outcome
     <Outcome.REFUSED: 'refused'>
     >>> parse_choice("A or B", options, refusal=2)
-    Choice(outcome=<Outcome.UNPARSED: 'unparsed'>, option=None, how='several')
+    ParsedChoice(outcome=<Outcome.UNPARSED: 'unparsed'>, option=None, how='several')
     """
     shown = Options(options)
     if not 0 <= refusal < len(options):

@@ -85,9 +85,9 @@ def parse_yes_no(text: str) -> ParsedYesNo:
     raises, and takes time linear in the length of ``text``.
 
     >>> parse_yes_no("No, there isn't.")
-    YesNo(outcome=<Outcome.OK: 'ok'>, answer=False, how='first_word')
+    ParsedYesNo(outcome=<Outcome.OK: 'ok'>, answer=False, how='first_word')
     >>> parse_yes_no("Yes and no.")
-    YesNo(outcome=<Outcome.UNPARSED: 'unparsed'>, answer=None, how='several')
+    ParsedYesNo(outcome=<Outcome.UNPARSED: 'unparsed'>, answer=None, how='several')
     >>> parse_yes_no("No dogs are visible.").outcome
     <Outcome.UNPARSED: 'unparsed'>
     """
