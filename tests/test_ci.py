@@ -1,0 +1,90 @@
+"""What CI runs notices what is not as in Git, on a small repository whose evaluation is a script."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+MAKEFILE = """
+install-all:
+.venv/installed: missing
+run: .venv/installed
+\tdvc repro
+check:
+\t@echo "=== 3 passed in 1s ==="; exit $${TESTS_FAIL:-0}
+"""
+"""Only ``run`` needs what is installed, which CI must not install again from its clone."""
+
+DVC = """#!/bin/sh
+[ -n "$EVALUATION_FAILS" ] && exit 3
+if [ "$2" = --force ]; then
+  echo "${SCORE:-1.0}" > score.json
+  [ -n "$NEW_FILE" ] && touch "$NEW_FILE"
+else
+  echo "Running stage 'resolve':"
+  [ -n "$AGAIN" ] && echo "Running stage '$AGAIN':"
+  echo "Running stage 'track':"
+fi
+exit 0
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "repository"
+    for name, text in (("Makefile", MAKEFILE), ("score.json", "1.0\n"), (".gitignore", ".venv/\n")):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    (root / ".ci").mkdir()
+    shutil.copy(REPOSITORY / ".ci" / "run", root / ".ci" / "run")
+    (root / ".venv" / "bin").mkdir(parents=True)
+    (root / ".venv" / "bin" / "dvc").write_text(DVC, encoding="utf-8")
+    (root / ".venv" / "bin" / "dvc").chmod(0o755)
+    for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "scores"]):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *command], cwd=root, check=True)
+    return root
+
+
+def ci(repository: Path, **environment: str) -> tuple[bool, list[str]]:
+    """Whether it passed, and what it printed."""
+    env = os.environ | {"TMPDIR": str(repository.parent), "GIT_CONFIG_GLOBAL": os.devnull} | environment
+    done = subprocess.run([repository / ".ci" / "run"], env=env, capture_output=True, text=True, check=False)
+    assert sorted(path.name for path in repository.parent.iterdir()) == ["repository"]
+    return done.returncode == 0, done.stdout.splitlines()
+
+
+def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository: Path) -> None:
+    passed, printed = ci(repository)
+    assert passed
+    assert printed[-2:] == [
+        "=== 3 passed in 1s ===",
+        "the checks pass; everything evaluated anew is what is in Git, and a second run makes nothing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("environment", "shown"),
+    [
+        ({"SCORE": "2.0"}, ["evaluated anew |  M score.json", "evaluated anew | +2.0"]),
+        ({"NEW_FILE": "more.json"}, ["evaluated anew | ?? more.json"]),
+        ({"AGAIN": "drift@photos"}, ["evaluated anew | drift@photos"]),
+        ({"EVALUATION_FAILS": "yes"}, []),
+    ],
+    ids=["another score", "a new file", "a stage that runs again", "a failed stage"],
+)
+def test_what_differs_is_shown_and_fails(repository: Path, environment: dict[str, str], shown: list[str]) -> None:
+    passed, printed = ci(repository, **environment)
+    assert not passed
+    assert set(shown) <= set(printed)
+    assert printed[-1] == "the checks pass; WHAT IS EVALUATED ANEW IS NOT WHAT IS IN GIT, see above"
+
+
+def test_tests_that_fail_fail(repository: Path) -> None:
+    passed, printed = ci(repository, TESTS_FAIL="1")
+    assert not passed
+    assert printed[-2] == "=== 3 passed in 1s ==="
+    assert printed[-1].startswith("THE CHECKS FAIL; everything evaluated anew is what is in Git")
