@@ -303,12 +303,16 @@ def test_other_code_is_skipped_where_nobody_can_be_asked(ledger: Ledger, monkeyp
 
 def test_settings_that_were_changed_since_are_no_finding(ledger: Ledger) -> None:
     """The lock of the last commit knows that the stages ran with the old ones."""
+    shutil.rmtree(ledger.root / ".dvc" / "cache" / "runs")
     path = ledger.root / "params.yaml"
     params = yaml.safe_load(path.read_text(encoding="utf-8"))
     params["genception"]["min_coverage"] = 0.123
     path.write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
     result = checked(ledger)
     assert (result.findings, result.skipped) == ([], [])
+    shutil.rmtree(ledger.root / ".git")
+    (ledger.root / ".dvc" / "config").write_text("[core]\n    no_scm = true\n", encoding="utf-8")
+    assert places(checked(ledger).findings) == [f"bytes {LOCK}: {SCORE}"]
 
 
 def test_a_run_of_another_time_is_checked_by_its_own_entries(ledger: Ledger) -> None:
