@@ -283,7 +283,8 @@ def test_a_missing_stage_is_missing(ledger: Ledger) -> None:
 
 
 def test_other_code_is_skipped(kept: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock_check, "code_behind", lambda *_: "0" * 64)
+    for digest in ("code_behind", "code_behind_data"):
+        monkeypatch.setattr(lock_check, digest, lambda *_: "0" * 64)
     result = checked(kept)
     assert result.findings == []
     [skipped] = result.skipped
@@ -295,7 +296,8 @@ def test_other_code_is_skipped_where_nobody_can_be_asked(ledger: Ledger, monkeyp
     shutil.rmtree(ledger.root / ".git")
     (ledger.root / ".dvc" / "config").write_text("[core]\n    no_scm = true\n", encoding="utf-8")
     shutil.rmtree(ledger.root / ".dvc" / "cache" / "runs", ignore_errors=True)
-    monkeypatch.setattr(lock_check, "code_behind", lambda *_: "0" * 64)
+    for digest in ("code_behind", "code_behind_data"):
+        monkeypatch.setattr(lock_check, digest, lambda *_: "0" * 64)
     result = checked(ledger)
     assert result.findings == []
     assert {skipped.where for skipped in result.skipped} == {"code", *lock_files()}
