@@ -35,8 +35,8 @@ def asked(checkout: Checkout) -> Checkout:
 
 
 def metrics(root: Path, question_set: str) -> dict[str, float]:
-    path = root / f"reports/scores/{SETS[question_set]}/{question_set}/{MODEL}/metrics.json"
-    found: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
+    path = root / f"reports/scores/{SETS[question_set]}/{question_set}/{MODEL}/score.json"
+    found: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))["metrics"]
     return found
 
 
