@@ -4,7 +4,9 @@ VENV := .venv
 UV_VERSION := 0.13.8
 UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python
 
-EVALUATE := evaluate-genception evaluate-trac evaluate-fidelity evaluate-questions
+IMAGES := genception trac fidelity
+QUESTIONS := mm_sap mm_vet mme
+EVALUATE := $(addprefix evaluate-,$(IMAGES) $(QUESTIONS))
 BY_FILE := --dist loadfile --no-loadscope-reorder # what tests of one file share is made once
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -28,12 +30,12 @@ run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/
 # One process makes all calls, so that a checkpoint is loaded once; the stages then find them in the call store.
 $(EVALUATE): evaluate-%:
 	dvc --wait-for-lock repro --single-item pipelines/$*/dvc.yaml
-evaluate-genception evaluate-trac evaluate-fidelity: collect-images
-evaluate-questions: collect-questions
+$(addprefix evaluate-,$(IMAGES)): collect-images
+$(addprefix evaluate-,$(QUESTIONS)): collect-questions
 collect-images:
-	driftledger collect genception trac fidelity
+	driftledger collect $(IMAGES)
 collect-questions:
-	driftledger collect questions
+	driftledger collect $(QUESTIONS)
 
 train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go on; takes more than an hour
 	dvc repro trio/dvc.yaml:train_trio

@@ -1,4 +1,4 @@
-"""LLaVA-1.5-7B and Stable Diffusion 1.4 with random weights: speed hangs on shapes, not on what was learnt."""
+"""LLaVA-1.5-7B and Stable Diffusion 1.4 with random weights: speed depends on shapes, not on what was learnt."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

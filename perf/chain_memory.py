@@ -15,7 +15,7 @@ import yaml
 from _report import write
 from PIL import Image
 
-from driftledger.commands.stages import chain, dataset
+from driftledger.commands.stages import dataset, run_stage
 from driftledger.project.project import Project
 
 SIZES = (50, 500)
@@ -56,15 +56,15 @@ def peak_mib(samples: int) -> float:
         root = Path(folder)
         _write_project(root, samples)
         dataset(Project(root), "noise")
-        chain(Project(root), "noise", "regions_coarse", "painter")
+        run_stage(Project(root), "genception", "chain", ["noise", "regions_coarse", "painter"])
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _write_project(root: Path, samples: int) -> None:
     params = yaml.safe_load((Path(__file__).parents[1] / "params.yaml").read_text(encoding="utf-8"))
     params["genception"]["iterations"] = ITERATIONS
-    params["run"]["datasets"] = ["noise"]
-    params["datasets"]["noise"] = {"provider": "image_folder", "path": str(root / "noise")}
+    params["run"] |= {"datasets": ["noise"], "genception": ["noise"], "trac": [], "fidelity": []}
+    params["datasets"] = {"noise": {"provider": "image_folder", "path": str(root / "noise")}}
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     (root / "noise").mkdir()
     random = np.random.default_rng(1)

@@ -21,14 +21,14 @@ from PIL import Image
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from driftledger.benchmarks.genception.chain import ChainProtocol, collect  # noqa: E402
 from driftledger.collect.call_store import CallStore  # noqa: E402
+from driftledger.commands.stages import ask  # noqa: E402
 from driftledger.components.generators.openai_images import OpenAIImages  # noqa: E402
 from driftledger.components.models.openai_chat import OpenAIChat  # noqa: E402
 from driftledger.components.remote.limits import Limits  # noqa: E402
 from driftledger.core.canonical import sha256_file  # noqa: E402
 from driftledger.core.types import ImageFile, Sample  # noqa: E402
-from driftledger.data.records import DatasetCard  # noqa: E402
+from tests.support.chains import chains as chain_stage  # noqa: E402
 from tests.support.openai_server import OpenAIServer  # noqa: E402
 
 SAMPLES = 64
@@ -37,9 +37,6 @@ CONCURRENCY = 32
 LATENCY = 1.0
 ALONE = 1
 """Samples of the run with one call after another; its time per sample stands for all."""
-CARD = DatasetCard(
-    name="noise", provider="image_folder", settings={}, source={}, samples=SAMPLES, categories={}, groups={}, digest="x"
-)
 
 
 def main() -> None:
@@ -99,12 +96,10 @@ def _seconds(folder: Path, address: str, samples: int, concurrency: int, side: i
     generator = OpenAIImages(
         model="image-1", base_url=address, api_key_env=None, image_size=f"{side}x{side}", limits=limits
     )
-    prompts = ("Describe the image.", "Draw this: {description}")
-    protocol = ChainProtocol(CARD, model, generator, ITERATIONS, *prompts, run_seed=1)
-    originals = [_sample(folder, number) for number in range(samples)]
+    stage = chain_stage([_sample(folder, number) for number in range(samples)], model, generator, ITERATIONS)
     with CallStore(folder / "store") as store:
         started = time.perf_counter()
-        chains = collect(protocol, originals, store, f"{concurrency} at once")
+        chains = ask(stage, store)
         seconds = time.perf_counter() - started
     if any(len(chain) < ITERATIONS for chain in chains):
         raise RuntimeError("a chain stopped early")

@@ -15,10 +15,10 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from PIL import Image, ImageDraw
 
-from driftledger.core.paths import LOCKS
+from driftledger.benchmarks.registry import benchmark_names, lock_files
 
 REPOSITORY = Path(__file__).parent.parent
-PIPELINES = tuple(file.replace(".lock", ".yaml") for file in LOCKS)
+PIPELINES = tuple(file.replace(".lock", ".yaml") for file in lock_files())
 TRACKED = (*PIPELINES, "params.yaml", "MLproject", "python_env.yaml", ".dvcignore", ".gitignore", ".dvc/config")
 
 
@@ -115,7 +115,11 @@ class Checkout:
 
     def outputs(self) -> dict[str, bytes]:
         """Every output of the pipelines and their locks, by path."""
-        files = [*(self.root / "data").rglob("*"), *(self.root / "reports").rglob("*"), *map(self.root.joinpath, LOCKS)]
+        files = [
+            *(self.root / "data").rglob("*"),
+            *(self.root / "reports").rglob("*"),
+            *map(self.root.joinpath, lock_files()),
+        ]
         return {str(file.relative_to(self.root)): file.read_bytes() for file in sorted(files) if file.is_file()}
 
 
@@ -126,10 +130,9 @@ def stages_run(output: str) -> list[str]:
 
 def shapes_only(params: dict[str, Any]) -> None:
     """The smallest selection: drawn images, two iterations, one model, GenCeption alone."""
-    params["run"]["datasets"] = params["run"]["genception"] = ["my_images"]
-    params["run"]["trac"] = params["run"]["fidelity"] = []
-    params["run"]["models"] = ["regions_medium"]
-    params["run"]["question_sets"] = []
+    run = params["run"]
+    run |= {name: [] for name in benchmark_names() if name in run}
+    run |= {"datasets": ["my_images"], "genception": ["my_images"], "models": ["regions_medium"], "question_sets": []}
     params["genception"]["iterations"] = 2
     params["genception"]["bootstrap"]["resamples"] = 200
 

@@ -3,37 +3,38 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from driftledger import cli
-from driftledger.commands import ask as inquiries
-from driftledger.commands import stages
+from driftledger.benchmarks.registry import benchmarks
+from driftledger.commands import ask, prepare, resolve, stages, verify, views
+from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
-from driftledger.core.paths import Combination
-from driftledger.ledger.findings import Finding, Report
+from driftledger.ledger.findings import Finding, VerifyResult
 from tests.conftest import PIPELINES, REPOSITORY
 
-COMMANDS = {
-    "resolve": [],
-    "dataset": ["shapes"],
-    "chain": ["shapes", "seer", "brush"],
-    "drift": ["shapes", "seer", "brush", "eye"],
-    "describe": ["birds", "seer", "features"],
-    "trac": ["birds", "seer", "features", "words"],
-    "redraw": ["shapes", "seer", "brush"],
-    "fidelity": ["shapes", "seer", "brush", "eye"],
-    "question_set": ["exam"],
-    "answer": ["exam", "seer"],
-    "grade": ["exam", "seer"],
-    "score": ["exam", "seer"],
-    "report": [],
-    "track": [],
+COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
+    # what is typed → the module and the function that it goes to, and the arguments there
+    "resolve": (resolve, "resolve", [], ()),
+    "dataset": (stages, "dataset", ["shapes"], ("shapes",)),
+    "question_set": (stages, "question_set", ["exam"], ("exam",)),
+    "stage": (
+        stages,
+        "run_stage",
+        ["words", "tell", "shapes", "seer"],
+        ("words", "tell", ["shapes", "seer"]),
+    ),
+    "report": (views, "report", [], ()),
+    "track": (views, "track", [], ()),
+    "collect": (collecting, "collect", ["mme", "trac", "--model", "seer"], (["mme", "trac"], ["seer"])),
 }
 
 
@@ -64,15 +65,14 @@ def raising(error: BaseException) -> Any:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_arguments_go_to_the_stage_of_that_name(
+def test_arguments_go_to_the_command_of_that_name(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seen: list[tuple[object, ...]] = []
+    module, function, typed, expected = COMMANDS[name]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(stages, name, lambda project, *given: seen.append((project.root, *given)) or "done")
-    assert run(monkeypatch, name, *COMMANDS[name]) == 0
-    given = COMMANDS[name]
-    expected = (given[0], Combination(*given[1:])) if name in ("drift", "fidelity") else tuple(given)
+    monkeypatch.setattr(module, function, lambda project, *given: seen.append((project.root, *given)) or "done")
+    assert run(monkeypatch, name, *typed) == 0
     assert seen == [(tmp_path, *expected)]
     assert capsys.readouterr().out == ("done\n" if name == "track" else "")
 
@@ -81,8 +81,8 @@ def test_audit_asks_for_a_target_or_for_a_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr(inquiries, "audit", lambda project, name, as_json: asked.append((name, as_json)) or "a tree")
-    monkeypatch.setattr(inquiries, "touched", lambda project, **what: asked.append((what,)) or "a table")
+    monkeypatch.setattr(ask, "audit", lambda project, name, as_json: asked.append((name, as_json)) or "a tree")
+    monkeypatch.setattr(ask, "touched", lambda project, **what: asked.append((what,)) or "a table")
     assert run(monkeypatch, "audit", "seer · brush · eye") == 0
     assert run(monkeypatch, "audit", "--json", "seer/brush/eye") == 0
     assert run(monkeypatch, "audit", "--generator", "brush@12345678", "--since", "2026-01-01") == 0
@@ -98,9 +98,9 @@ def test_audit_asks_for_a_target_or_for_a_version(
 def test_verify_exits_with_one_where_something_does_not_hold(
     findings: list[Finding], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = inquiries.Verified(["seer · brush · eye"], Report(findings, [], Counter(files=3)))
-    monkeypatch.setattr(inquiries, "verify", lambda project, run, regenerated: found)
-    monkeypatch.setattr(inquiries, "verify_ledger", lambda project: found)
+    found = verify.Verified(["seer · brush · eye"], VerifyResult(findings, [], Counter(files=3)))
+    monkeypatch.setattr(verify, "verify", lambda project, run, regenerated: found)
+    monkeypatch.setattr(verify, "verify_ledger", lambda project: found)
     for arguments in (["verify"], ["verify", "seer/brush/eye"], ["verify", "--ledger"]):
         assert run(monkeypatch, *arguments) == code
         said = capsys.readouterr().out
@@ -112,7 +112,7 @@ def test_verify_exits_with_one_where_something_does_not_hold(
 
 
 def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(inquiries, "why", lambda project, call: f"{call}\n  text: \x1b[31m \x9b1m")
+    monkeypatch.setattr(ask, "why", lambda project, call: f"{call}\n  text: \x1b[31m \x9b1m")
     assert run(monkeypatch, "calls", "why", "coffee") == 0
     assert capsys.readouterr().out == "coffee\n  text: \\x1b[31m \\x9b1m\n"
 
@@ -121,7 +121,7 @@ def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 def test_a_mistake_is_one_sentence(
     kind: type[DriftledgerError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(stages, "report", raising(kind("x is wrong; mend it")))
+    monkeypatch.setattr(views, "report", raising(kind("x is wrong; mend it")))
     assert run(monkeypatch, "report") == 2
     assert capsys.readouterr() == ("", "driftledger: x is wrong; mend it\n")
 
@@ -129,7 +129,7 @@ def test_a_mistake_is_one_sentence(
 def test_a_hostile_mistake_is_one_inert_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(stages, "report", raising(StoreError("a\nb\r\x1b[2J\u202e\u2028c")))
+    monkeypatch.setattr(views, "report", raising(StoreError("a\nb\r\x1b[2J\u202e\u2028c")))
     assert run(monkeypatch, "report") == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
@@ -141,7 +141,7 @@ def test_a_hostile_mistake_is_one_inert_line(
 def test_a_disk_that_cannot_be_used_is_one_sentence(
     number: int, name: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(stages, "report", raising(OSError(number, os.strerror(number), name)))
+    monkeypatch.setattr(views, "report", raising(OSError(number, os.strerror(number), name)))
     assert run(monkeypatch, "report") == 2
     said = capsys.readouterr().err
     assert said == f"driftledger: {name or 'a file'}: {os.strerror(number)}; mend that and run again\n"
@@ -149,7 +149,7 @@ def test_a_disk_that_cannot_be_used_is_one_sentence(
 
 @pytest.mark.parametrize("bug", [ValueError("a bug"), KeyError("x"), OSError(errno.EISDIR, "Is a directory")])
 def test_a_bug_is_not_dressed_up(bug: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "report", raising(bug))
+    monkeypatch.setattr(views, "report", raising(bug))
     monkeypatch.setattr(sys, "argv", ["driftledger", "report"])
     with pytest.raises(type(bug)) as caught:
         cli.main()
@@ -159,9 +159,9 @@ def test_a_bug_is_not_dressed_up(bug: Exception, monkeypatch: pytest.MonkeyPatch
 def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
     code = (
         "from driftledger import cli\n"
-        "from driftledger.commands import stages\n"
+        "from driftledger.commands import views\n"
         "def broken(project): raise ValueError('a bug')\n"
-        "stages.report = broken\n"
+        "views.report = broken\n"
         "cli.main()"
     )
     done = subprocess.run(
@@ -174,7 +174,13 @@ def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
 
 
 def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
-    for arguments in (["report"], ["chain", "a", "b", "c"], ["audit", "x"], ["track"]):
+    for arguments in (
+        ["report"],
+        ["stage", "genception", "chain", "a", "b", "c"],
+        ["audit", "x"],
+        ["track"],
+        ["preset", "trac"],
+    ):
         done = command(*arguments, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("driftledger: ")
@@ -183,7 +189,8 @@ def test_outside_a_project_the_way_in_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["rport"], ["calls", "y"], ["chain", "only_one"], ["report", "too", "many"], ["report", "--force"]]
+    "arguments",
+    [["rport"], ["calls", "y"], ["stage", "trac"], ["report", "too", "many"], ["report", "--force"], ["human", "x"]],
 )
 def test_a_command_that_does_not_exist_is_a_usage_error(arguments: list[str], tmp_path: Path) -> None:
     done = command(*arguments, cwd=tmp_path)
@@ -192,19 +199,67 @@ def test_a_command_that_does_not_exist_is_a_usage_error(arguments: list[str], tm
     assert "Traceback" not in done.stderr
 
 
-def test_help_lists_the_commands(tmp_path: Path) -> None:
+def test_help_lists_the_commands_and_says_what_each_option_is(tmp_path: Path) -> None:
     done = command("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for name in (*COMMANDS, "audit", "verify", "compare", "diff", "calls"):
+    added = {group for spec in benchmarks() for group in spec.commands}
+    assert {"human", "ratings"} <= added
+    for name in (
+        *(COMMANDS.keys() - {"stage"}),
+        *added,
+        "audit",
+        "verify",
+        "compare",
+        "diff",
+        "calls",
+        "plan",
+        "preset",
+    ):
         assert f" {name} " in done.stdout
+    assert " stage " not in done.stdout  # it is DVC's
     assert "KEY-OR-SAMPLE" in command("calls", "why", "--help", cwd=tmp_path).stdout
+    for name in ("audit", "verify", "compare", "diff", "collect"):
+        assert "The same" not in command(name, "--help", cwd=tmp_path).stdout
 
 
-def test_every_stage_of_the_pipeline_is_a_command() -> None:
+def test_a_group_of_a_benchmark_is_given_the_project(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = next(place for spec in benchmarks() for group, place in spec.commands.items() if group == "ratings")
+    module = import_module(place.partition(":")[0])
+    monkeypatch.setattr(module, "ratings_sheet", lambda project, *given: f"{project.root} {given}")
+    assert run(monkeypatch, "ratings", "sheet", "shapes", "--samples", "3") == 0
+    assert capsys.readouterr().out == f"{tmp_path} ('shapes', 3, None)\n"
+
+
+def test_presets_are_listed_and_selected(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(REPOSITORY / "params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "preset") == 0
+    assert {"default", "mmeception", "neural", "trac"} <= set(capsys.readouterr().out.split())
+    assert run(monkeypatch, "preset", "neural") == 0
+    assert "genception.iterations: 5 → 3" in capsys.readouterr().out.splitlines()
+    assert run(monkeypatch, "preset", "neural") == 0
+    assert capsys.readouterr().out == "params.yaml is as neural wants it\n"
+
+
+def test_plan_counts_and_asks_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(prepare, "plan", lambda project: {})
+    assert run(monkeypatch, "plan", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {}
+
+
+def test_every_stage_of_the_pipelines_is_a_command() -> None:
     texts = [(REPOSITORY / file).read_text(encoding="utf-8") for file in PIPELINES]
     lines = [line.split() for text in texts for line in text.splitlines()]
-    called = [line[2] for line in lines if line[:2] == ["cmd:", "driftledger"]]
-    assert sorted(called) == sorted(COMMANDS)
+    called = {line[2] for line in lines if line[:2] == ["cmd:", "driftledger"]}
+    assert called == COMMANDS.keys() - {"collect"}
 
 
 def test_every_pipeline_is_one_whose_lock_is_read() -> None:

@@ -17,8 +17,16 @@ SOURCE = REPOSITORY / "src" / "driftledger"
 
 SPECIFICATIONS = (
     *("benchmarks.base", "benchmarks.registry", "benchmarks.selection", "benchmarks.score"),
-    *("benchmarks.settings", "benchmarks.records", "benchmarks.description_records"),
-    *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records"),
+    *("benchmarks.settings", "benchmarks.records"),
+    *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records", "benchmarks.*.questions"),
+    *(
+        "benchmarks.descriptions",
+        "benchmarks.tables",
+        "benchmarks.costs",
+        "benchmarks.*.tables",
+        "benchmarks.*.artifacts",
+    ),
+    *("benchmarks._chains.costs", "benchmarks._chains.contact_sheet"),
 )
 """What a benchmark is, without what runs it."""
 
@@ -56,8 +64,8 @@ COMPONENTS = (
     *("components.checkpoints", "components.remote", "demo"),
 )
 READERS = (
-    *("ledger.audit.audit", "ledger.why", "reports.leaderboard", "reports.contact_sheet"),
-    *("tracking.project", "tracking.lookup"),
+    *("ledger.audit.audit", "ledger.why", "reports.leaderboard"),
+    *("tracking.projection", "tracking.lookup"),
 )
 """They read stored files, so that a score can be traced without a single component."""
 
@@ -171,7 +179,7 @@ def test_no_module_imports_itself_by_any_detour() -> None:
 
 
 def test_the_arrows_are_really_seen() -> None:
-    assert {("cli", "commands"), ("tracking.project", "ledger.lineage"), ("metrics.drift", "core.types")} <= {
+    assert {("cli", "commands"), ("tracking.projection", "ledger.lineage"), ("metrics.drift", "core.types")} <= {
         *arrows(),
         *((here, there.partition(".")[0]) for here, there in arrows()),
     }

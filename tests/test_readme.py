@@ -8,10 +8,12 @@ import pytest
 import yaml
 from typer.main import get_command
 
+from driftledger.benchmarks.base import DATASET
+from driftledger.benchmarks.registry import benchmarks
 from driftledger.cli import app
 from driftledger.core.extras import EXTRAS
 from driftledger.core.registry import PROVIDERS
-from driftledger.project.settings import Settings
+from driftledger.project.settings import Settings, parse_settings
 from tests.conftest import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -46,17 +48,18 @@ def copied(block: str) -> Settings:
     params: dict[str, Any] = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
     changes = yaml.safe_load(block)
     if "datasets" in changes.get("run", {}):
-        params["run"] |= {"genception": [], "trac": [], "fidelity": []}
+        params["run"] |= {spec.name: [] for spec in benchmarks() if spec.data is DATASET}
     for section, values in changes.items():
         params[section] |= values
-    return Settings.model_validate(params)
+    return parse_settings(params, "params.yaml")
 
 
 def test_a_few_lines_of_params_select_ones_own() -> None:
     images, labelled, questions = map(copied, blocks("yaml"))
-    assert (images.run.genception, images.run.fidelity) == (("my_images",), ("my_images",))
+    assert images.run.over("genception") == images.run.over("fidelity") == ("my_images",)
     assert images.dataset("my_images").provider == "image_folder"
-    assert (labelled.run.trac, labelled.dataset("birds").general_category) == (("birds",), "bird")
+    assert (labelled.run.over("trac"), labelled.dataset("birds").general_category) == (("birds",), "bird")
+    assert questions.run.over("mm_sap") == ("mine",)
     assert questions.question_set("mine").provider == "table"
 
 

@@ -186,7 +186,7 @@ class _Finder(ast.NodeVisitor):
         """Messages; before Python 3.12 the places inside are wrong besides."""
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        """What is said, not what is done."""
+        """Text for people, not what is done."""
 
     def _visit_all(self, nodes: Sequence[ast.AST]) -> None:
         for node in nodes:

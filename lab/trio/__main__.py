@@ -30,7 +30,7 @@ def train(
             raise ConfigError(unknown_name("part", part, PARTS))
     project = here()
     folder = project.root / FOLDER
-    made = workshop(project.settings, load_trio(project.root), project.layout.state / FOLDER, folder)
+    made = workshop(project.settings, load_trio(project.root), project.paths.state / FOLDER, folder)
     with project.only_one(folder):
         for part in parts or PARTS:
             PARTS[part](made)

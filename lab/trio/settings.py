@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Self, cast
 
 from pydantic import Field, ValidationError, model_validator
 
+from driftledger.benchmarks.fidelity.settings import FidelitySettings
+from driftledger.benchmarks.genception.settings import GenCeptionSettings
+from driftledger.benchmarks.mm_sap.settings import MMSAPSettings
 from driftledger.core.errors import ConfigError
 from driftledger.core.strict import Strict, explain
 from driftledger.project.settings import Settings, read_yaml
@@ -119,9 +122,20 @@ def load_trio(root: Path) -> TrioSettings:
 def ways_to_ask(settings: Settings) -> list[str]:
     """The prompts with which the benchmarks ask for a description of shapes."""
     asked = [settings.description(name).prompt for name in ("features", "elements")]
-    return [settings.genception.describe_prompt, *(prompt.replace("{category}", "shapes") for prompt in asked)]
+    return [genception_of(settings).describe_prompt, *(prompt.replace("{category}", "shapes") for prompt in asked)]
 
 
 def ways_to_tell(settings: Settings) -> list[str]:
     """The prompts with which they ask for a picture, with ``{description}``."""
-    return [settings.genception.generate_prompt, settings.fidelity.generate_prompt]
+    fidelity = cast(FidelitySettings, settings.section("fidelity"))
+    return [genception_of(settings).generate_prompt, fidelity.generate_prompt]
+
+
+def genception_of(settings: Settings) -> GenCeptionSettings:
+    """How chains are asked for."""
+    return cast(GenCeptionSettings, settings.section("genception"))
+
+
+def choice_prompt(settings: Settings) -> str:
+    """The prompt with which questions with options are put."""
+    return cast(MMSAPSettings, settings.section("mm_sap")).prompt

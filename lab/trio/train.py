@@ -14,7 +14,7 @@ from driftledger.project.settings import Settings
 from lab.trio import autoencoder, describer, eye, looker, painter, pair
 from lab.trio.lessons import Lessons, Prompts, words_of, words_of_captions
 from lab.trio.loop import Place, train
-from lab.trio.settings import TrioSettings, ways_to_ask, ways_to_tell
+from lab.trio.settings import TrioSettings, choice_prompt, ways_to_ask, ways_to_tell
 from lab.trio.tokens import caption_tokenizer
 
 CAPTION_LENGTH = 48
@@ -34,7 +34,7 @@ class Workshop:
 
 def workshop(settings: Settings, trio: TrioSettings, state: Path, folder: Path) -> Workshop:
     """Checkpoints go below ``folder``. What is half done is below ``state``, apart for each choice of settings."""
-    asked = [ways_to_ask(settings), ways_to_tell(settings), settings.questions.choice_prompt]
+    asked = [ways_to_ask(settings), ways_to_tell(settings), choice_prompt(settings)]
     chosen = sha256_of([trio.model_dump(mode="json"), asked])[:16]
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return Workshop(settings, trio, Place(state / chosen, device, trio.seed), folder)
@@ -42,7 +42,7 @@ def workshop(settings: Settings, trio: TrioSettings, state: Path, folder: Path) 
 
 def train_describer(at: Workshop) -> None:
     """A LLaVA, in two rounds."""
-    lessons = Lessons(Prompts(ways_to_ask(at.settings), at.settings.questions.choice_prompt), at.trio.scenes)
+    lessons = Lessons(Prompts(ways_to_ask(at.settings), choice_prompt(at.settings)), at.trio.scenes)
     processor = describer.build_processor(lessons.words)
     model = describer.build(processor, train_eye(at, lessons)).to(at.place.device)
     for name, part in (("describer", at.trio.describer), ("polish", at.trio.polish)):

@@ -20,7 +20,7 @@ def validity() -> None:
     trio, settings = load_trio(project.root), preset_settings(project.root, PRESET)
     ladder = Ladder(trio.models, trio.generators, CONTROL, trio.measured.retrieval)
     with project.only_one(project.root / REPORT):
-        write_validity(project.layout, settings.run, settings.genception, ladder)
+        write_validity(project.root, settings, ladder)
 
 
 if __name__ == "__main__":

@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Literal
+from pathlib import Path
+from typing import Literal, cast
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from driftledger.benchmarks.settings import GenCeption
+from driftledger.benchmarks.genception.settings import GenCeptionSettings
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.tables import grouped
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import Record
-from driftledger.core.paths import Layout
-from driftledger.project.settings import Run
-from driftledger.reports.tables import grouped
+from driftledger.project.settings import Settings
 from lab.validity.collected import Place, Readings, Source, collect
 from lab.validity.ladder import Ladder, climb
 from lab.validity.measured import MEASURED, Interval, Measured, Retrieval, Rounded, Share
 from lab.validity.ranked import Drawing, Point, Ranking, Rungs, rank
-from lab.validity.scores import Reading, higher_is_better
+from lab.validity.scores import Reading
 
 _FROZEN = ConfigDict(extra="forbid")
 
@@ -92,19 +93,20 @@ class Validity(Record):
     drift: list[Drift]
 
 
-def assemble(layout: Layout, run: Run, genception: GenCeption, ladder: Ladder, measured: Measured) -> Validity:
+def assemble(root: Path, settings: Settings, ladder: Ladder, measured: Measured) -> Validity:
     """Read all scores of the models and generators of ``ladder``, and rank them.
 
     Raises:
         ConfigError: fewer than two models or generators, or two with equal steps; an encoder that is not selected.
         StoreError: a score file is missing or of another T, or ``measured`` is of others than ``ladder``.
     """
+    run, genception = settings.run, cast(GenCeptionSettings, settings.section("genception"))
     models, generators = climb("models", ladder.models), climb("generators", ladder.generators)
     if ladder.encoder not in run.encoders:
         raise ConfigError(unknown_name("among run.encoders of params.yaml, the encoder", ladder.encoder, run.encoders))
     _check("describers", {name: each.steps for name, each in measured.describers.items()}, ladder.models)
     _check("painters", {name: each.steps for name, each in measured.painters.items()}, ladder.generators)
-    source = Source(layout, run, genception.iterations, genception.bootstrap, (*models, ladder.control), generators)
+    source = Source(root, settings, genception.iterations, (*models, ladder.control), generators)
     readings = collect(source)
     ceilings = dict(_ceilings(source, measured))
     faultless = {place: Reading(each.value, each.low, each.high) for place, each in ceilings.items()}
@@ -149,7 +151,8 @@ def _ranked(
         return item[0]._replace(**{over: ""})
 
     for place, some in sorted(grouped(readings.items(), others).items()):
-        higher = higher_is_better(place.metric)
+        metric = benchmark(place.benchmark).metric(place.metric)
+        higher = metric is None or metric.higher_is_better is not False
         found = {getattr(one, over): reading for one, reading in some}
         yield Ranked(
             place.benchmark,
@@ -165,9 +168,10 @@ def _ranked(
 
 def _ceilings(source: Source, measured: Measured) -> Iterator[tuple[Place, Interval]]:
     """What was measured of GC@t without a model, over the first dataset, through encoders that are selected."""
-    for dataset, generator in product(source.run.genception[:1], sorted(source.generators)):
+    first = source.settings.run.names("genception", "dataset")[:1]
+    for dataset, generator in product(first, sorted(source.generators)):
         ceiling = measured.painters[generator].ceiling
-        for encoder in sorted(ceiling.keys() & set(source.run.encoders)):
+        for encoder in sorted(ceiling.keys() & set(source.settings.run.encoders)):
             for t, interval in enumerate(ceiling[encoder][: source.iterations], 1):
                 yield Place("genception", dataset, f"gc_at_{t}", encoder, generator, ""), interval
 

@@ -7,14 +7,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from driftledger.benchmarks.genception import chain as chains
-from driftledger.benchmarks.genception import drift
-from driftledger.benchmarks.genception.records import generation_prompt
+from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
+from driftledger.benchmarks._chains.records import ChainRequest, generation_prompt
+from driftledger.benchmarks.genception.settings import GenCeptionScoring
+from driftledger.benchmarks.registry import runner
+from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.encoding import encode_images, encode_texts
+from driftledger.commands.stages import ask
 from driftledger.components.base import Encoder, Generator, Model
 from driftledger.core.files import read_json, write_json
-from driftledger.core.paths import Combination
 from driftledger.core.types import Conversation, Sample
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.datasets.build import build
@@ -24,7 +27,7 @@ from driftledger.demo.datasets.arrangements.provider import Arrangements
 from driftledger.metrics.retrieval import top1
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
-from lab.trio.settings import load_trio
+from lab.trio.settings import genception_of, load_trio
 from lab.validity.faultless import Faultless, shown_in
 from lab.validity.measured import MEASURED, Describer, Interval, Measured, Painter, Retrieval, Share, share
 
@@ -80,14 +83,14 @@ class Bench:
 
     def exact(self, model: Model) -> Share:
         """Of held-out arrangements, those that are described word for word as their caption does."""
-        prompt = self.settings.genception.describe_prompt
+        prompt = genception_of(self.settings).describe_prompt
         asked = [Conversation.ask(prompt, sample.image) for sample in self._held_out.samples]
         said = [reply.text for some in _batches(asked, model.batch_size) for reply in model.respond(some)]
         return share(text == truth.caption for text, truth in zip(said, self._held_out.truths, strict=True))
 
     def redrawn(self, generator: Generator) -> Share:
         """Of the things in true captions, those that are drawn in their cell with their colour and their shape."""
-        truths, template = self._held_out.truths, self.settings.genception.generate_prompt
+        truths, template = self._held_out.truths, genception_of(self.settings).generate_prompt
         asked = [generation_prompt(template, truth.caption) for truth in truths]
         made = [
             one
@@ -100,27 +103,32 @@ class Bench:
     def ceiling(self, generator: Generator, encoder: Encoder) -> list[Interval]:
         """GC@1 … GC@T of a model that describes without fault, over the dataset ``arrangements``."""
         drawn = self._drawn("arrangements", self.settings.dataset("arrangements"))
-        asked = self.settings.genception.model_copy(update={"iterations": self.iterations})
-        names = ("faultless", "generator")
-        protocol = chains.ChainProtocol(
-            dataset=drawn.card,
-            model=Faultless(),
-            generator=generator,
-            iterations=asked.iterations,
-            describe_prompt=asked.describe_prompt,
-            generate_prompt=asked.generate_prompt,
-            run_seed=self.settings.run.seed,
+        settings, seed = genception_of(self.settings), self.settings.run.seed
+        asked = ChainRequest(
+            iterations=self.iterations,
+            describe_prompt=settings.describe_prompt,
+            max_tokens=None,
+            generate_prompt=settings.generate_prompt,
+            seed=seed,
         )
+        keys = {"dataset": "arrangements", "model": "faultless", "generator": "generator", "encoder": "encoder"}
         target = self.folder / "chains" / generator.fingerprint
         if not target.is_dir():
-            target.mkdir(parents=True)
-            collected = chains.collect(protocol, drawn.samples, CallStore(self.folder / "calls"), "without fault")
-            chains.write_chains(target, protocol, names, collected)
-        seed = self.settings.run.seed
-        score, _ = drift.score(drawn.folder, target, Combination(*names, "encoder"), encoder, asked, seed)
+            chains = ChainProtocol(drawn.card, Faultless(), generator, asked)
+            collecting = CollectChains("genception", "chain", keys, chains, drawn.samples)
+            with CallStore(self.folder / "calls") as store:
+                write_collected(target, collecting, ask(collecting, store))
+        given = ToScore(
+            keys=keys,
+            folders={"dataset": drawn.folder, "chain": target},
+            scoring=GenCeptionScoring(bootstrap=settings.bootstrap, seed=seed, iterations=self.iterations),
+            min_coverage=settings.min_coverage,
+            encoder=encoder,
+        )
+        score = runner("genception").score(given).score
         return [
             Interval(*(round(score.metrics[f"gc_at_{t}{end}"], _DIGITS) for end in ("", "_low", "_high")))
-            for t in range(1, asked.iterations + 1)
+            for t in range(1, self.iterations + 1)
         ]
 
     def retrieval(self, encoder: Encoder) -> Retrieval:

@@ -91,7 +91,7 @@ def rank(readings: Mapping[str, Reading], rungs: Rungs, *, higher_is_better: boo
     """Rank what ``readings`` say of the rungs, and of the control where they do.
 
     Args:
-        readings: name → score; a rung that has none is left out, and nothing is said to rise.
+        readings: name → score; a rung without one is left out.
     """
     sign = 1.0 if higher_is_better else -1.0
     points = {name: Point(each.value, each.low, each.high) for name, each in readings.items()}

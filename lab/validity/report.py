@@ -1,10 +1,10 @@
 """Writes ``reports/validity.*``."""
 
-from driftledger.benchmarks.settings import GenCeption
+from pathlib import Path
+
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, write_bytes, write_json, write_text
-from driftledger.core.paths import Layout
-from driftledger.project.settings import Run
+from driftledger.project.settings import Settings
 from lab.validity.assembled import assemble
 from lab.validity.ladder import Ladder
 from lab.validity.measured import MEASURED, Measured
@@ -15,20 +15,20 @@ REPORT = "reports/validity"
 """Below the top folder, without suffix."""
 
 
-def write_validity(layout: Layout, run: Run, genception: GenCeption, ladder: Ladder) -> None:
+def write_validity(root: Path, settings: Settings, ladder: Ladder) -> None:
     """Write the report as ``.json``, ``.md`` and ``.png``; nothing is written before all of it is there.
 
-    Scores are those of what ``run`` selects, T and the bootstrap those of ``genception``.
+    Scores, T and the bootstrap are those of ``settings``.
 
     Raises:
         ConfigError: fewer than two models or generators, or two with equal steps; an encoder that is not selected.
         StoreError: ``reports/trio.json`` or a score file is missing, or they do not belong together.
     """
-    known = layout.root / MEASURED
+    known = root / MEASURED
     if not known.is_file():
         raise StoreError(f"{known} is missing; run 'python -m lab.trio measure', which writes it")
-    found = assemble(layout, run, genception, ladder, read_json(known, Measured))
-    report = layout.root / REPORT
+    found = assemble(root, settings, ladder, read_json(known, Measured))
+    report = root / REPORT
     tables, picture = validity_tables(found), draw_validity(found)
     write_json(report.with_suffix(".json"), found)
     write_text(report.with_suffix(".md"), tables)

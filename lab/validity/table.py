@@ -2,25 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.tables import NOTHING, cell, grouped, markdown_table
 from driftledger.core.escaping import for_markdown
-from driftledger.reports.tables import NOTHING, cell, grouped, markdown_table
 from lab.validity.assembled import Drift, Ranked, Validity
 from lab.validity.ladder import climb
 from lab.validity.measured import Interval, Share
 from lab.validity.ranked import Point
 
-_NAMES = {
-    ("mm_sap", "score"): "MM-SAP score",
-    ("mm_vet", "total"): "MM-Vet total",
-    ("mme", "score"): "MME score",
-    ("trac", "top1"): "TRAC top-1",
-    ("fidelity", "clip_s"): "CLIP-S",
-    ("fidelity", "clip_s_i"): "CLIP-S-I",
-    ("fidelity", "fid"): "FID",
-    ("fidelity", "human"): "human rating",
-    ("fidelity", "image_similarity"): "image similarity",
-    ("fidelity", "ssim"): "SSIM",
-}
 _FAULTLESS = "without fault"
 _ASKED = "questions and TRAC"
 _LEGEND = (
@@ -32,10 +21,11 @@ _LEGEND = (
 
 
 def metric_name(ranked: Ranked) -> str:
-    """A metric as its paper writes it."""
-    if ranked.benchmark == "genception":
-        return ranked.metric.replace("gc_at_", "GC@")
-    return _NAMES.get((ranked.benchmark, ranked.metric), ranked.metric)
+    """A metric as its benchmark's table titles it, with the benchmark before it where several share a table."""
+    spec = benchmark(ranked.benchmark)
+    metric = spec.metric(ranked.metric)
+    title = ranked.metric if metric is None else metric.named(ranked.metric)
+    return f"{spec.title} {title}" if _table(ranked) == _ASKED else title
 
 
 def validity_tables(found: Validity) -> str:

@@ -1,20 +1,23 @@
-"""Arguments → stages. No logic: a mistake becomes one sentence and exit code 2, a bug keeps its traceback."""
+"""Arguments → commands. No logic: a mistake becomes one sentence and exit code 2, a bug keeps its traceback.
+
+Each command imports what it needs when it is called: a run starts a hundred stages, each in a process of its own.
+"""
 
 import errno
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated
 
 import typer
 
-from driftledger.commands import stages
+from driftledger.benchmarks.registry import benchmarks, imported
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
-from driftledger.core.paths import Combination
-from driftledger.project.presets import apply_preset, preset_names
 from driftledger.project.project import Project
+
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+
 
 app = typer.Typer(
     help="Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.",
@@ -24,146 +27,105 @@ app = typer.Typer(
 )
 calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
 app.add_typer(calls, name="calls")
-human = typer.Typer(help="Let people describe images, as a row in every table.", no_args_is_help=True)
-app.add_typer(human, name="human")
+for group, place in (each for spec in benchmarks() for each in spec.commands.items()):
+    app.add_typer(imported(place), name=group)
 
-ratings = typer.Typer(help="Let people say how faithful descriptions are.", no_args_is_help=True)
-app.add_typer(ratings, name="ratings")
-
-DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
-
-Name = Annotated[str, typer.Argument(help="A catalogue name of params.yaml.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 
-def _project() -> Project:
-    return Project(Path.cwd())
-
-
-def _questions() -> ModuleType:
-    """What stages, each of which is a process that has to start, do not need."""
-    from driftledger.commands import prepare as questions
-
-    return questions
-
-
-def _inquiries() -> ModuleType:
-    """The same."""
-    from driftledger.commands import ask as inquiries
-
-    return inquiries
+@app.callback()
+def top(context: typer.Context) -> None:
+    context.obj = Project(Path.cwd())
 
 
 @app.command()
-def resolve() -> None:
-    """DVC stage: note what the selected names stand for now."""
-    stages.resolve(_project())
+def resolve(context: typer.Context) -> None:
+    """DVC stage: note what the selected names stand for now, and which code is behind each stage."""
+    from driftledger.commands import resolve as resolving
+
+    resolving.resolve(context.obj)
 
 
 @app.command()
-def dataset(dataset: Name) -> None:
+def dataset(context: typer.Context, dataset: Annotated[str, typer.Argument(help="An entry of datasets.")]) -> None:
     """DVC stage: read, check and store a dataset."""
-    stages.dataset(_project(), dataset)
+    from driftledger.commands import stages
 
-
-@app.command()
-def chain(dataset: Name, model: Name, generator: Name) -> None:
-    """DVC stage: collect describe → generate chains."""
-    stages.chain(_project(), dataset, model, generator)
-
-
-@app.command()
-def drift(dataset: Name, model: Name, generator: Name, encoder: Name) -> None:
-    """DVC stage: score chains with an encoder."""
-    stages.drift(_project(), dataset, Combination(model, generator, encoder))
-
-
-@app.command()
-def describe(dataset: Name, model: Name, description: Name) -> None:
-    """DVC stage: collect descriptions of a labelled dataset."""
-    stages.describe(_project(), dataset, model, description)
-
-
-@app.command()
-def trac(dataset: Name, model: Name, description: Name, encoder: Name) -> None:
-    """DVC stage: score how distinctive descriptions are, with a text encoder."""
-    stages.trac(_project(), dataset, model, description, encoder)
-
-
-@app.command()
-def redraw(dataset: Name, model: Name, generator: Name) -> None:
-    """DVC stage: collect one description and one redrawing per image."""
-    stages.redraw(_project(), dataset, model, generator)
-
-
-@app.command()
-def fidelity(dataset: Name, model: Name, generator: Name, encoder: Name) -> None:
-    """DVC stage: score how faithful descriptions and redrawings are, with an encoder."""
-    stages.fidelity(_project(), dataset, Combination(model, generator, encoder))
+    stages.dataset(context.obj, dataset)
 
 
 @app.command(name="question_set")
-def question_set(question_set: Name) -> None:
+def question_set(
+    context: typer.Context, question_set: Annotated[str, typer.Argument(help="An entry of question_sets.")]
+) -> None:
     """DVC stage: read, check and store a question set."""
-    stages.question_set(_project(), question_set)
+    from driftledger.commands import stages
+
+    stages.question_set(context.obj, question_set)
+
+
+@app.command(hidden=True)
+def stage(
+    context: typer.Context,
+    benchmark: Annotated[str, typer.Argument(help="A benchmark.")],
+    stage: Annotated[str, typer.Argument(help="One of its stages.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="What the keys of the stage stand for.")],
+) -> None:
+    """DVC stage: run a stage of a benchmark, as its pipeline in pipelines/ does."""
+    from driftledger.commands import stages
+
+    stages.run_stage(context.obj, benchmark, stage, names)
 
 
 @app.command()
-def answer(question_set: Name, model: Name) -> None:
-    """DVC stage: put the questions to a model."""
-    stages.answer(_project(), question_set, model)
+def report(context: typer.Context) -> None:
+    """DVC stage: write the leaderboard, and what DVC shows of the scores."""
+    from driftledger.commands import views
+
+    views.report(context.obj)
 
 
 @app.command()
-def grade(question_set: Name, model: Name) -> None:
-    """DVC stage: read what was chosen, or have the judge grade it."""
-    stages.grade(_project(), question_set, model)
-
-
-@app.command()
-def score(question_set: Name, model: Name) -> None:
-    """DVC stage: score a model's answers."""
-    stages.score(_project(), question_set, model)
-
-
-@app.command()
-def report() -> None:
-    """DVC stage: write the leaderboard."""
-    stages.report(_project())
-
-
-@app.command()
-def track() -> None:
+def track(context: typer.Context) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
-    typer.echo(stages.track(_project()))
+    from driftledger.commands import views
+
+    typer.echo(views.track(context.obj))
 
 
 @app.command()
 def preset(
-    name: Annotated[str | None, typer.Argument(help="A file of presets/, without its ending.")] = None,
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="The preset to select.")] = None,
 ) -> None:
     """Select a published protocol in params.yaml; without a name, list them."""
-    root = _project().root
+    from driftledger.project.presets import apply_preset, presets
+
+    root = context.obj.root
     if name is None:
-        typer.echo("\n".join(preset_names(root / "presets")))
+        typer.echo("\n".join(presets(root)))
     else:
         typer.echo("\n".join(apply_preset(root, name)) or f"params.yaml is as {name} wants it")
 
 
 @app.command()
 def plan(
+    context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """What would the selected runs still ask of each component, and what may that cost? Nothing is asked."""
-    from driftledger.reports.plan import plan_table  # rich is only needed here
+    from driftledger.commands import prepare
+    from driftledger.reports.plan import plan_table
 
-    planned = {name: calls.to_dict() for name, calls in _questions().plan(_project()).items()}
+    planned = {name: calls.to_dict() for name, calls in prepare.plan(context.obj).items()}
     typer.echo(json.dumps(planned, indent=2) if as_json else plan_table(planned))
 
 
 @app.command()
 def collect(
+    context: typer.Context,
     benchmarks: Annotated[
-        list[str] | None, typer.Argument(help="genception, trac, fidelity or questions; else all.")
+        list[str] | None, typer.Argument(metavar="[BENCHMARK]...", help="Only what these need; else all.")
     ] = None,
     model: Annotated[list[str] | None, typer.Option(help="One of run.models; may be repeated; else all.")] = None,
 ) -> None:
@@ -171,96 +133,88 @@ def collect(
 
     What they say, draw and see waits beside the call store: 'dvc repro' then writes its files without loading any.
     """
-    from driftledger.commands import collect as collecting  # stages, each a process that has to start, do not need it
+    from driftledger.commands import collect as collecting
 
-    collecting.collect(_project(), benchmarks or (), model or ())
-
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+    collecting.collect(context.obj, benchmarks or (), model or ())
 
 
 @app.command()
 def audit(
-    target: Annotated[str | None, typer.Argument(help="A run, a score file, an image, or RUN:METRIC.")] = None,
-    model: Annotated[str | None, typer.Option(help="NAME, NAME@VERSION: every score it stands behind.")] = None,
-    generator: Annotated[str | None, typer.Option(help="The same; a version is a fingerprint's start.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="The same.")] = None,
-    judge: Annotated[str | None, typer.Option(help="The same.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST.")] = None,
+    context: typer.Context,
+    target: Annotated[str | None, typer.Argument(help="A run, a score, an image, or RUN:METRIC.")] = None,
+    model: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")] = None,
+    generator: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, a fingerprint's start.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of image and text encoders.")] = None,
+    judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
     image: Annotated[Path | None, typer.Option(help="A file, known by its bytes wherever it was copied to.")] = None,
     since: Annotated[str | None, typer.Option(help="A date or a Git revision.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Where does a score come from, and what did a version touch? Back to images, versions, dataset and commit."""
+    from driftledger.commands import ask
+
     if target is not None:
-        typer.echo(_inquiries().audit(_project(), target, as_json=as_json))
+        typer.echo(ask.audit(context.obj, target, as_json=as_json))
     else:
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        typer.echo(_inquiries().touched(_project(), **asked, image=image, since=since, as_json=as_json))
+        typer.echo(ask.touched(context.obj, **asked, image=image, since=since, as_json=as_json))
 
 
 @app.command()
 def verify(
+    context: typer.Context,
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls are made again.")] = 0,
     ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
-    asked, project = _inquiries(), _project()
-    found = asked.verify_ledger(project) if ledger else asked.verify(project, run, regenerated=regenerate)
-    typer.echo(json.dumps(found.to_dict(), indent=2) if as_json else for_terminal("\n".join(found.lines())))
-    raise typer.Exit(0 if found.report.holds else 1)
+    from driftledger.commands import verify as verifying
+
+    project = context.obj
+    verified = verifying.verify_ledger(project) if ledger else verifying.verify(project, run, regenerated=regenerate)
+    typer.echo(json.dumps(verified.to_dict(), indent=2) if as_json else for_terminal("\n".join(verified.lines())))
+    raise typer.Exit(0 if verified.result.holds else 1)
 
 
 @app.command()
 def compare(
+    context: typer.Context,
     a: Annotated[str, typer.Argument(help="A run.")],
     b: Annotated[str, typer.Argument(help="Another.")],
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank also what is not comparable.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Is one run better than another, and are they comparable at all? With paired intervals over common samples."""
-    comparison = _inquiries().compare(_project(), a, b, anyway=anyway)
-    typer.echo(json.dumps(comparison.to_dict(), indent=2) if as_json else _inquiries().compare_table(comparison))
+    from driftledger.commands import ask
+
+    comparison = ask.compare(context.obj, a, b, anyway=anyway)
+    typer.echo(json.dumps(comparison.to_dict(), indent=2) if as_json else ask.compare_table(comparison))
 
 
 @app.command()
 def diff(
+    context: typer.Context,
     old: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")],
     new: Annotated[str | None, typer.Argument(help="Another; without it, the working tree.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """What changed between two revisions: components, data, scores, and how answers are read."""
-    typer.echo(_inquiries().diff(_project(), old, new, as_json=as_json))
+    from driftledger.commands import ask
+
+    typer.echo(ask.diff(context.obj, old, new, as_json=as_json))
 
 
 @calls.command()
 def why(
+    context: typer.Context,
     call: Annotated[str, typer.Argument(metavar="KEY-OR-SAMPLE", help="The start of a call's key, or a sample's id.")],
 ) -> None:
     """Which part of a call's key differs from the nearest stored call?"""
-    typer.echo(for_terminal(_inquiries().why(_project(), call)))
+    from driftledger.commands import ask
 
-
-@human.command()
-def sheet(
-    dataset: Name,
-    model: Annotated[str, typer.Argument(help="A model of provider human.")],
-    generator: Annotated[str | None, typer.Argument(help="Whose drawings are described from t = 2 on.")] = None,
-) -> None:
-    """Write the sheet to fill in, with the images beside it; what people wrote stays."""
-    typer.echo(for_terminal(_questions().human_sheet(_project(), dataset, model, generator)))
-
-
-@ratings.command(name="sheet")
-def ratings_sheet(
-    dataset: Name,
-    samples: Annotated[int, typer.Option(min=1, help="How many, the same of every model.")] = 20,
-    rater: Annotated[str | None, typer.Option(help="Whose sheet it is; several people can fill in one file.")] = None,
-) -> None:
-    """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays."""
-    typer.echo(for_terminal(_questions().ratings_sheet(_project(), dataset, samples, rater)))
+    typer.echo(for_terminal(ask.why(context.obj, call)))
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from driftledger.collect.call_result import Context, Cost, Result
 from driftledger.collect.call_store import CallStore, Finished, Spent
 from driftledger.core.errors import StoreError
 from driftledger.core.images import png_bytes
-from driftledger.core.types import Outcome, Reading
+from driftledger.core.types import Outcome, PromptUsage
 from driftledger.ledger.why import why
 
 PNG = png_bytes(Image.new("RGB", (4, 3), "red"))
@@ -210,7 +210,7 @@ def test_everything_a_call_said_comes_back(tmp_path: Path) -> None:
         served_model="m",
         revised_prompt="r",
         system_fingerprint="fp",
-        reading=Reading(143, 75),
+        reading=PromptUsage(143, 75),
         note="made in a batch of 2 instead of 4: out of memory",
     )
     with CallStore(tmp_path) as store:

@@ -8,19 +8,18 @@ from typing import Any
 import pytest
 import yaml
 
-from driftledger.commands import prepare as questions
 from driftledger.commands import stages
 from driftledger.commands.collect import collect
+from driftledger.commands.prepare import plan
 from driftledger.core.errors import ConfigError, StoreError
-from driftledger.core.paths import Combination
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.models.blind import Blind
 from driftledger.demo.models.rubric import Rubric
 from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
 from tests.support.labelled import Item, write_labelled
 
-SETS = ["scenes_mm_sap", "scenes_mm_vet"]
+SETS = {"mm_sap": "scenes_mm_sap", "mm_vet": "scenes_mm_vet"}
 
 
 @pytest.fixture
@@ -29,27 +28,31 @@ def project(tmp_path: Path) -> Project:
     for number in range(3):
         draw(tmp_path / "my_images" / f"{number}.png", number)
     params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
-    params["datasets"]["my_images"]["path"] = str(tmp_path / "my_images")
-    params["datasets"]["colours"] = {"provider": "arrangements", "labelled": True}
+    params["datasets"] = {
+        "my_images": {"provider": "image_folder", "path": str(tmp_path / "my_images")},
+        "colours": {"provider": "arrangements", "labelled": True},
+    }
+    params["question_sets"] = {
+        name: {"provider": "scenes", "protocol": protocol, "count": 13} for protocol, name in SETS.items()
+    }
     params["run"] |= {"datasets": ["my_images", "colours"], "genception": ["my_images"], "fidelity": ["my_images"]}
-    params["run"] |= {"trac": ["colours"], "descriptions": ["features"], "question_sets": SETS}
+    params["run"] |= {"trac": ["colours"], "descriptions": ["features"], "question_sets": list(SETS.values())}
+    params["run"] |= {protocol: [name] for protocol, name in SETS.items()} | {"mme": []}
     params["run"] |= {"models": ["blind", "regions_coarse"], "generators": ["painter"]}
-    for name in SETS:
-        params["question_sets"][name]["count"] = 13
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     project = Project(tmp_path)
     stages.dataset(project, "my_images")
     colours = [
         Item(f"{split}{red}", f"c{red}", split, (red, 0, 0)) for split in ("support", "test") for red in (9, 200)
     ]
-    write_labelled(project.layout.dataset("colours"), colours)
-    for name in SETS:
+    write_labelled(project.paths.dataset("colours"), colours)
+    for name in SETS.values():
         stages.question_set(project, name)
     return project
 
 
 def to_make(project: Project) -> dict[str, int]:
-    return {name: calls.to_make for name, calls in questions.plan(Project(project.root)).items()}
+    return {name: calls.to_make for name, calls in plan(Project(project.root)).items()}
 
 
 def asks_nobody(*_: Any) -> None:
@@ -57,14 +60,14 @@ def asks_nobody(*_: Any) -> None:
 
 
 def write_all(project: Project, model: str) -> None:
-    stages.chain(project, "my_images", model, "painter")
-    stages.drift(project, "my_images", Combination(model, "painter", "layout"))
-    stages.redraw(project, "my_images", model, "painter")
-    stages.fidelity(project, "my_images", Combination(model, "painter", "layout"))
-    stages.describe(project, "colours", model, "features")
-    for name in SETS:
-        stages.answer(project, name, model)
-        stages.grade(project, name, model)
+    drawn = ["my_images", model, "painter"]
+    for benchmark, stage in (("genception", "chain"), ("fidelity", "redraw")):
+        stages.run_stage(project, benchmark, stage, drawn)
+        stages.run_stage(project, benchmark, benchmark, [*drawn, "layout"])
+    stages.run_stage(project, "trac", "describe", ["colours", model, "features"])
+    for protocol, name in SETS.items():
+        for stage in ("answer", "grade"):
+            stages.run_stage(project, protocol, stage, [name, model])
 
 
 def test_stages_find_in_the_store_what_was_collected(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +81,7 @@ def test_stages_find_in_the_store_what_was_collected(project: Project, monkeypat
 
 def test_scores_find_in_the_store_what_the_encoder_saw(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     collect(project)
-    monkeypatch.setattr(Layout, "encode_images", asks_nobody)
+    monkeypatch.setattr(LayoutEncoder, "encode_images", asks_nobody)
     write_all(Project(project.root), "blind")
     write_all(Project(project.root), "regions_coarse")
 
@@ -92,15 +95,15 @@ def test_collected_first_or_not_the_files_are_the_same(project: Project) -> None
     write_all(project, "regions_coarse")
     before = written()
     assert any("scores/fidelity" in path for path in before)
-    shutil.rmtree(project.layout.state)
+    shutil.rmtree(project.paths.state)
     collect(project)
     write_all(Project(project.root), "regions_coarse")
     assert written() == before
 
 
 def test_what_encoders_see_is_only_looked_at_for_what_was_asked(project: Project) -> None:
-    collect(project, benchmarks=["trac", "questions"])
-    assert not (project.layout.state / "features").exists()
+    collect(project, benchmarks=["trac", *SETS])
+    assert not (project.paths.state / "features").exists()
 
 
 def test_one_model_or_one_benchmark(project: Project) -> None:
@@ -118,7 +121,7 @@ def test_one_model_or_one_benchmark(project: Project) -> None:
 
 def test_what_is_not_needed_is_not_looked_at(project: Project) -> None:
     params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
-    params["generators"]["gone"] = {"provider": "diffusers", "path": "gone"}
+    params["generators"] = {"gone": {"provider": "diffusers", "path": "gone"}}
     params["run"] |= {"generators": ["gone"], "judge": "gpt_4_1"}
     (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     collect(Project(project.root), benchmarks=["trac"])
@@ -139,6 +142,6 @@ def test_what_is_not_there_is_named(project: Project) -> None:
         collect(project, benchmarks=["genceptoin"])
     with pytest.raises(ConfigError, match="selected model 'regions_fine' is unknown; did you mean 'regions_coarse'"):
         collect(project, models=["regions_fine"])
-    (project.layout.dataset("my_images")).rename(project.root / "elsewhere")
+    (project.paths.dataset("my_images")).rename(project.root / "elsewhere")
     with pytest.raises(StoreError, match="dataset my_images is not built yet; run 'dvc repro dataset@my_images'"):
         collect(project)

@@ -14,7 +14,7 @@ from driftledger.components.base import Component, Encoder
 from driftledger.core import images
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.regions import Regions
 from driftledger.project.settings import load_settings
@@ -154,4 +154,4 @@ def test_an_encoder_says_which_tower_it_lacks(method: Callable[..., Any]) -> Non
     with pytest.raises(NotImplementedError, match=r"'towerless' has no (image|text) tower"):
         method(Towerless(), [])
     with pytest.raises(NotImplementedError, match="'layout' has no text tower"):
-        Layout().encode_texts(["a"])
+        LayoutEncoder().encode_texts(["a"])

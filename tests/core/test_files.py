@@ -7,14 +7,21 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks.genception.records import ChainCard, ChainRecord, SampleScore, ScoreFile
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.records import CollectedCard
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Row, Score
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, new_folder, read_json, read_jsonl, write_json, write_jsonl, write_text
 from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, read_samples
-from tests.support.ledgers import chain_card, score_file, write_ledger
+from tests.support.ledgers import card_of, genception_score, varied, write_ledger
 
 HOSTILE = 'a\u2028b\u2029c\x85d\x1ce\vf\r\ng\x00\x1b[31m \\ " 写真 🙂'
+
+
+def chain_card(**changes: Any) -> CollectedCard:
+    return card_of(varied(genception_score(), **changes), benchmark("genception").collects[0])
 
 
 def record(**changes: Any) -> ChainRecord:
@@ -28,7 +35,7 @@ def sentence(error: pytest.ExceptionInfo[StoreError]) -> str:
     return said
 
 
-@pytest.mark.parametrize("value", [chain_card(), score_file(), chain_card(describe_prompt=HOSTILE)])
+@pytest.mark.parametrize("value", [chain_card(), genception_score(), chain_card(describe_prompt=HOSTILE)])
 def test_what_is_written_is_read_back(tmp_path: Path, value: Record) -> None:
     path = tmp_path / "new" / "folder" / "file.json"
     write_json(path, value)
@@ -40,15 +47,15 @@ def test_a_file_is_sorted_utf8_and_says_its_schema(tmp_path: Path) -> None:
     write_json(tmp_path / "a.json", chain_card(describe_prompt="größe"))
     text = (tmp_path / "a.json").read_bytes().decode()
     loaded = json.loads(text)
-    assert loaded["schema"] == loaded["model"]["schema"] == 1
+    assert loaded["schema"] == loaded["components"]["model"]["schema"] == 2
     assert list(loaded) == sorted(loaded)
     assert "größe" in text
     assert text.endswith("}\n")
 
 
 def test_equal_values_are_equal_bytes(tmp_path: Path) -> None:
-    write_json(tmp_path / "a", score_file(by_category={"a": {"x": 1.0}, "b": {}}))
-    write_json(tmp_path / "b", score_file(by_category={"b": {}, "a": {"x": 1.0}}))
+    write_json(tmp_path / "a", genception_score(groups={"category": {"a": {"x": 1.0}, "b": {}}}))
+    write_json(tmp_path / "b", genception_score(groups={"category": {"b": {}, "a": {"x": 1.0}}}))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -90,7 +97,7 @@ def test_a_half_written_file_of_a_killed_run_is_overwritten(tmp_path: Path) -> N
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_numbers_that_are_not_finite_are_never_written(tmp_path: Path, number: float) -> None:
     with pytest.raises(ValueError, match="finite"):
-        score_file(metrics={"gc_at_2": number})
+        genception_score(metrics={"gc_at_2": number})
     with pytest.raises(ValueError, match="JSON compliant"):
         write_json(tmp_path / "a.json", {"x": number})
     assert list(tmp_path.iterdir()) == []
@@ -125,44 +132,53 @@ def damaged(**changes: Any) -> str:
         "[]",
         "null",
         "{}",
-        damaged(schema=2),
+        damaged(schema=3),
         damaged(schema=0),
-        damaged(seed="seven"),
+        damaged(data_digest=["seven"]),
         damaged(more=1),
-        damaged(seed=None),
+        damaged(data_digest=None),
         '{"a":\n',
     ],
 )
 def test_anything_else_than_the_file_that_was_written_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "components.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(StoreError, match="is not a ChainCard of schema 1") as error:
-        read_json(path, ChainCard)
+    with pytest.raises(StoreError, match="is not a CollectedCard of schema 2") as error:
+        read_json(path, CollectedCard)
     assert str(path) in sentence(error)
+
+
+def test_a_file_of_version_0_1_names_the_version_that_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(damaged(schema=1), encoding="utf-8")
+    (tmp_path / "a.jsonl").write_text(json.dumps(record().to_dict() | {"schema": 1}) + "\n", encoding="utf-8")
+    for read, name, kind in ((read_json, "a.json", CollectedCard), (read_jsonl, "a.jsonl", ChainRecord)):
+        with pytest.raises(StoreError, match=r"was written by driftledger 0\.1, .*'git checkout v0\.1\.0'") as error:
+            read(tmp_path / name, kind)
+        sentence(error)
 
 
 def test_bytes_that_are_no_text_are_refused_too(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b"\x89PNG\xff\xfe")
-    with pytest.raises(StoreError, match="is not a ChainCard of schema 1") as error:
-        read_json(tmp_path / "a.json", ChainCard)
+    with pytest.raises(StoreError, match="is not a CollectedCard of schema 2") as error:
+        read_json(tmp_path / "a.json", CollectedCard)
     sentence(error)
 
 
 def test_the_refusal_names_the_field(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(damaged(seed="seven"), encoding="utf-8")
-    with pytest.raises(StoreError, match="seed"):
-        read_json(tmp_path / "a.json", ChainCard)
+    (tmp_path / "a.json").write_text(damaged(data_digest=["seven"]), encoding="utf-8")
+    with pytest.raises(StoreError, match="data_digest"):
+        read_json(tmp_path / "a.json", CollectedCard)
 
 
 @pytest.mark.parametrize("number", ["NaN", "1e999"])
 @pytest.mark.parametrize("place", ["metrics", "coverage", "settings"])
 def test_numbers_that_are_not_finite_are_refused_when_read(tmp_path: Path, place: str, number: str) -> None:
-    content = score_file().to_dict()
+    content = genception_score().to_dict()
     holder = {"metrics": content["metrics"], "coverage": content, "settings": content["inputs"]["settings"]}[place]
     holder["coverage" if place == "coverage" else "x"] = "HERE"
     (tmp_path / "a.json").write_text(json.dumps(content).replace('"HERE"', number), encoding="utf-8")
     with pytest.raises(StoreError) as error:
-        read_json(tmp_path / "a.json", ScoreFile)
+        read_json(tmp_path / "a.json", Score)
     sentence(error)
 
 
@@ -235,6 +251,7 @@ def test_samples_come_in_the_order_of_the_manifest(tmp_path: Path) -> None:
 
 
 def test_a_value_that_is_not_there_stays_not_there(tmp_path: Path) -> None:
-    row = SampleScore(sample="s", category="c", similarity=[0.5, None], gc=[0.5, None], outcome=Outcome.REFUSED)
+    values = {"similarity": [0.5, None], "gc": [0.5, None]}
+    row = Row(unit="s", group="c", cluster="s", outcome=Outcome.REFUSED, values=values)
     write_jsonl(tmp_path / "a.jsonl", [row])
-    assert read_jsonl(tmp_path / "a.jsonl", SampleScore) == [row]
+    assert read_jsonl(tmp_path / "a.jsonl", Row) == [row]

@@ -1,3 +1,5 @@
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +12,7 @@ nested = st.recursive(
 )
 
 
-def test_mappings_are_entered_and_lists_compared_whole():
+def test_mappings_are_entered_and_lists_compared_whole() -> None:
     old = {"T": 5, "seeds": {"run": 1, "chain": 2}, "lengths": [10, 20]}
     new = {"T": 3, "seeds": {"run": 1, "chain": 4}, "lengths": [10, 30], "new": "x"}
     assert [str(change) for change in changes(old, new)] == [
@@ -22,17 +24,17 @@ def test_mappings_are_entered_and_lists_compared_whole():
 
 
 @given(nested)
-def test_nothing_differs_from_itself(value):
+def test_nothing_differs_from_itself(value: Any) -> None:
     assert list(changes(value, value)) == []
 
 
 @given(nested, nested)
-def test_there_and_back(old, new):
+def test_there_and_back(old: Any, new: Any) -> None:
     there, back = list(changes(old, new)), list(changes(new, old))
     assert [(each.key, each.old, each.new) for each in there] == [(each.key, each.new, each.old) for each in back]
 
 
-def test_long_values_are_shown_where_they_differ():
+def test_long_values_are_shown_where_they_differ() -> None:
     one, two = shown_apart("red " * 100 + "disc", "red " * 100 + "ring")
     assert one.endswith('red disc"')
     assert two.endswith('red ring"')
@@ -41,7 +43,7 @@ def test_long_values_are_shown_where_they_differ():
 
 
 @given(st.text(), st.text())
-def test_what_is_shown_is_one_inert_line_of_bounded_length(one, two):
+def test_what_is_shown_is_one_inert_line_of_bounded_length(one: str, two: str) -> None:
     for text in (shown(one), *shown_apart(one, two)):
         assert text.isprintable() or not any(sign in text for sign in "\x1b\n\r\u202e\u2028")
         assert len(text) < 6 * MOST_SHOWN

@@ -6,9 +6,8 @@ import pytest
 import yaml
 
 from driftledger.core.errors import LedgerError
-from driftledger.core.paths import chain_stage
 from driftledger.ledger.lock import LockEntry, read_lock
-from tests.support.ledgers import divide_lock, lock_of, locked, score_file, write_ledger, write_lock
+from tests.support.ledgers import divide_lock, genception_score, lock_of, locked, write_ledger, write_lock
 
 DATA, CODE = locked("data/datasets/shapes", "1" * 32 + ".dir", nfiles=4), locked("src/driftledger/models", "2" * 32)
 
@@ -30,13 +29,13 @@ def test_stages_files_and_params_are_read(root: Path) -> None:
         "resolve",
         "dataset@shapes",
         "chain@shapes-seer-brush",
-        "drift@shapes-seer-brush-eye",
+        "genception@shapes-seer-brush-eye",
     ]
     chain = lock["chain@shapes-seer-brush"]
-    assert chain.cmd == "driftledger chain shapes seer brush"
+    assert chain.cmd == "driftledger stage genception chain shapes seer brush"
     assert chain.params["params.yaml"]["run.seed"] == 7
     images = chain.out("data/chains/shapes/seer/brush")
-    assert (images.md5, images.nfiles) == ("2" * 32 + ".dir", 5)
+    assert (images.md5, images.nfiles) == ("2" * 32 + ".dir", 6)
 
 
 def test_the_code_is_left_out_and_nothing_else() -> None:
@@ -52,6 +51,18 @@ def test_the_code_is_left_out_and_nothing_else() -> None:
 def test_code_that_changes_leaves_the_rest_as_it_is() -> None:
     assert entry(deps=[DATA, CODE | {"md5": "9" * 32}]).without_code() == entry().without_code()
     assert entry(deps=[DATA | {"md5": "9" * 32}, CODE]).without_code() != entry().without_code()
+
+
+def test_digests_of_code_are_left_out_of_what_was_resolved() -> None:
+    resolved = {"code.chain": "0" * 64, "models.seer": "1" * 64}
+    plain = {"data/resolved.json": resolved, "params.yaml": {"run.seed": 1, "code.chain": "a setting"}}
+    ran = entry(params=plain)
+    assert ran.code == {"code.chain": "0" * 64}
+    assert ran.without_code()["params"] == {
+        "data/resolved.json": {"models.seer": "1" * 64},
+        "params.yaml": {"run.seed": 1, "code.chain": "a setting"},
+    }
+    assert entry().code == {}
 
 
 def test_a_folder_that_only_sounds_like_source_counts() -> None:
@@ -74,13 +85,13 @@ def test_without_a_lock_dvc_has_not_run(tmp_path: Path) -> None:
 
 
 def without_md5(root: Path) -> bytes:
-    lock = lock_of(root, score_file())
+    lock = lock_of(root, genception_score())
     del lock["stages"]["resolve"]["outs"][0]["md5"]
     return yaml.safe_dump(lock).encode()
 
 
 def with_unknown_key(root: Path) -> bytes:
-    lock = lock_of(root, score_file())
+    lock = lock_of(root, genception_score())
     lock["stages"]["resolve"]["wrote"] = []
     return yaml.safe_dump(lock).encode()
 
@@ -123,7 +134,7 @@ def test_a_stage_that_has_moved_to_its_pipeline_is_read_there(root: Path) -> Non
     before = (root / "dvc.lock").read_bytes()
     divide_lock(root)
     (root / "dvc.lock").write_bytes(before.replace(b"run.seed: 7", b"run.seed: 6"))
-    assert read_lock(root)[chain_stage("shapes", "seer", "brush")].params["params.yaml"]["run.seed"] == 7
+    assert read_lock(root)["chain@shapes-seer-brush"].params["params.yaml"]["run.seed"] == 7
 
 
 def test_an_empty_pipeline_has_no_stages(tmp_path: Path) -> None:

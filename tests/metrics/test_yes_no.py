@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score
 
-from driftledger.metrics.yes_no import YesNo, by_category, score, total
+from driftledger.metrics.yes_no import YesNoScores, by_category, score, total
 
 CASES = json.loads((Path(__file__).parents[1] / "cases/mme.json").read_bytes())
 READ = {"yes": True, "no": False, None: None}
@@ -100,7 +100,7 @@ def test_a_constant_answer_is_worth_50(images, said):
 
 
 def of(points):
-    return YesNo(0.0, 0.0, points, 60, 60, 30)
+    return YesNoScores(0.0, 0.0, points, 60, 60, 30)
 
 
 def test_sums_of_published_scores():

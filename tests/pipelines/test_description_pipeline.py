@@ -20,8 +20,8 @@ DESCRIBE = f"describe@beetles-{MODEL}"
 def with_descriptions(params: dict[str, Any]) -> None:
     params["run"] |= {"datasets": ["my_images", "beetles"], "trac": ["beetles"], "fidelity": ["my_images"]}
     params["run"] |= {"genception": [], "descriptions": ["plain", "shown"], "text_encoders": ["tfidf", "words"]}
-    params["datasets"]["beetles"] |= {"support_per_label": 4, "test_per_label": 2}
-    prompt = params["descriptions"]["features"]["prompt"]
+    params["datasets"]["beetles"] = {"provider": "beetles", "support_per_label": 4, "test_per_label": 2}
+    prompt = params["descriptions"]["features_by_words"]["prompt"]
     shown = {"choose": "similar_image", "encoder": "layout", "shots": [1]}
     params["descriptions"]["plain"] = {"prompt": prompt, "max_tokens": [60, 5]}
     params["descriptions"]["shown"] = {"prompt": prompt, "demonstrations": shown}
@@ -47,21 +47,23 @@ def described(made: Checkout, tmp_path: Path) -> Checkout:
 
 
 def score(root: Path, path: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((root / "reports/scores" / path).read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads((root / "reports/scores" / path / "score.json").read_text(encoding="utf-8"))
     return found
 
 
 def test_from_the_labelled_set_to_the_tables(described: Checkout) -> None:
     root = described.root
-    found = score(root, f"trac/beetles/{MODEL}/plain/tfidf.json")
+    found = score(root, f"trac/beetles/{MODEL}/plain/tfidf")
     assert found["metrics"]["top1"] > 5 * found["metrics"]["chance"]
-    assert [row["max_tokens"] for row in found["conditions"]] == [60, 5]
-    few_words = found["conditions"][1]["metrics"]
+    by_length = {row["max_tokens"]: row for row in found["groups"]["condition"].values()}
+    assert found["inputs"]["protocol"]["max_tokens"] == [60, 5]
+    assert by_length.keys() == {60, 5}
+    few_words = by_length[5]
     assert few_words["top1"] < found["metrics"]["top1"] / 3
     assert few_words["words"] == 5
-    shown = score(root, f"trac/beetles/{MODEL}/shown/words.json")
-    assert [row["shots"] for row in shown["conditions"]] == [0, 1]
-    faithful = score(root, f"fidelity/my_images/{MODEL}/painter/layout.json")
+    shown = score(root, f"trac/beetles/{MODEL}/shown/words")
+    assert sorted(row["shots"] for row in shown["groups"]["condition"].values()) == [0, 1]
+    faithful = score(root, f"fidelity/my_images/{MODEL}/painter/layout")
     assert faithful["metrics"]["ssim"] > 0
     assert "no text tower" in faithful["absent"]["clip_s"]
     board = (root / "reports/leaderboard.md").read_text(encoding="utf-8")
@@ -110,10 +112,10 @@ def test_people_rate_descriptions_and_the_scores_say_how_that_agrees(described: 
         writer.writerows(rows)
     ran = described.repro()
     assert [name for name in ran if "@" in name] == [f"fidelity@my_images-{MODEL}-painter-layout"]
-    found = score(described.root, f"fidelity/my_images/{MODEL}/painter/layout.json")
+    found = score(described.root, f"fidelity/my_images/{MODEL}/painter/layout")
     assert found["metrics"]["human"] == 3.0
-    assert found["agreement"]["ssim"]["n"] == 5
-    assert found["inputs"]["ratings"] == {"raters": 1, "stale": 0, "used": 5}
+    assert found["groups"]["agreement"]["ssim"]["n"] == 5
+    assert found["details"]["ratings"] == {"raters": 1, "stale": 0, "used": 5}
 
 
 def test_trac_over_unlabelled_images_is_one_sentence(checkout: Checkout) -> None:

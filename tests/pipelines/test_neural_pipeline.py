@@ -10,10 +10,10 @@ from PIL import Image
 for library in ("torch", "transformers", "diffusers", "open_clip", "cleanfid"):
     pytest.importorskip(library)
 
-from driftledger.benchmarks.genception.records import ChainRecord, ScoreFile
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
-from driftledger.project.project import Project
 from lab.validity.faultless import shown_in
 from tests.conftest import REPOSITORY, Checkout, make_checkout
 from tests.support.checkpoints.inception import build_inception
@@ -26,6 +26,7 @@ pytestmark = [
 ]
 
 MODEL, PAINTER = "trio_llava_final", "trio_sd_2"
+DATA, CHAINS = "data/datasets/arrangements", f"data/chains/arrangements/{MODEL}/{PAINTER}"
 
 
 def neural_selection(params: dict[str, Any]) -> None:
@@ -37,8 +38,12 @@ def neural_selection(params: dict[str, Any]) -> None:
         "generators": [PAINTER],
         "encoders": ["trio_vit", "trio_clip", "inception"],
     }
-    params["datasets"]["arrangements"]["per_category"] = 4
-    params["encoders"]["inception"] |= {"path": "trio/inception", "allow_pickle": True, "device": "cpu"}
+    params["datasets"]["arrangements"] = {"provider": "arrangements", "per_category": 4}
+    params["encoders"]["inception"] = {"provider": "inception", "path": "trio/inception", "allow_pickle": True}
+    params["encoders"]["inception"]["device"] = "cpu"
+    model = {"provider": "transformers", "path": "trio/llava_final", "max_new_tokens": 64, "device": "cpu"}
+    painter = {"provider": "diffusers", "path": "trio/sd_2", "steps": 4, "guidance_scale": 1, "device": "cpu"}
+    params["models"][MODEL], params["generators"][PAINTER] = model, painter  # to be changed below
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +71,11 @@ def copied(made: Checkout, tmp_path: Path) -> Checkout:
 
 
 def records_of(root: Path) -> list[ChainRecord]:
-    return read_jsonl(Project(root).layout.chain("arrangements", MODEL, PAINTER) / "records.jsonl", ChainRecord)
+    return read_jsonl(root / CHAINS / "records.jsonl", ChainRecord)
 
 
-def score_of(root: Path, encoder: str) -> ScoreFile:
-    return read_json(root / f"reports/scores/genception/arrangements/{MODEL}/{PAINTER}/{encoder}.json", ScoreFile)
+def score_of(root: Path, encoder: str) -> Score:
+    return read_json(root / f"reports/scores/genception/arrangements/{MODEL}/{PAINTER}/{encoder}/score.json", Score)
 
 
 def measured(path: Path) -> set[tuple[int, str, str]]:
@@ -80,7 +85,7 @@ def measured(path: Path) -> set[tuple[int, str, str]]:
 
 
 def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
-    captions = {sample.id: sample.image for sample in read_samples(Project(made.root).layout.dataset("arrangements"))}
+    captions = {sample.id: sample.image for sample in read_samples(made.root / DATA)}
     truth = {name: shown_in(image.open()).caption for name, image in captions.items()}
     said = {record.sample: record.description for record in records_of(made.root) if record.t == 1}
     assert sum(said[name] == truth[name] for name in truth) >= 11  # of 12
@@ -88,13 +93,11 @@ def test_the_trained_model_describes_what_is_there(made: Checkout) -> None:
 
 
 def test_the_generator_draws_what_it_is_told(made: Checkout) -> None:
-    layout = Project(made.root).layout
-    chain = layout.chain("arrangements", MODEL, PAINTER)
     asked, drawn = 0, 0
     for record in records_of(made.root):
         if record.t == 1 and record.image is not None:
-            original = measured(layout.dataset("arrangements") / "images" / f"{record.sample}.png")
-            asked, drawn = asked + len(original), drawn + len(original & measured(chain / record.image))
+            original = measured(made.root / DATA / "images" / f"{record.sample}.png")
+            asked, drawn = asked + len(original), drawn + len(original & measured(made.root / CHAINS / record.image))
     assert asked == 24
     assert drawn / asked >= 0.8
 
@@ -102,7 +105,7 @@ def test_the_generator_draws_what_it_is_told(made: Checkout) -> None:
 def test_the_evidence_names_what_was_loaded(made: Checkout) -> None:
     score = score_of(made.root, "inception")
     assert score.metrics["fid_at_2"] > 0
-    identity = score.inputs.chain.generator.identity
+    identity = score.components["generator"].identity
     assert identity["device"] == "cpu"
     assert len(identity["weights"]["sha256"]) == 64
     readings = [record.prompt_reading for record in records_of(made.root)]
@@ -115,14 +118,14 @@ def test_what_is_evaluated_is_not_evaluated_again(copied: Checkout) -> None:
     assert copied.repro() == ["resolve"]
     for left in copied.root.joinpath(".driftledger").glob("calls.db*"):
         left.unlink()
-    copied.run("driftledger", "chain", "arrangements", MODEL, PAINTER)
+    copied.run("driftledger", "stage", "genception", "chain", "arrangements", MODEL, PAINTER)
     assert copied.outputs() == outputs
 
 
 def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied: Checkout) -> None:
     change_one_weight(copied.root / "trio" / "vit")
     stages = copied.repro()
-    assert {stage.partition("@")[0] for stage in stages} == {"resolve", "drift", "fidelity", "report"}
+    assert {stage.partition("@")[0] for stage in stages} == {"resolve", "genception", "fidelity", "report"}
     assert all(stage.endswith("-trio_vit") for stage in stages if "@" in stage)
     (copied.root / "trio" / "sd_2").rename(copied.root / "trio" / "elsewhere")
     copied.params(lambda params: params["generators"][PAINTER].update(path="trio/elsewhere"))

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from driftledger.benchmarks.description_records import FidelityScore
-from driftledger.benchmarks.genception.records import ScoreFile
-from driftledger.commands import stages
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Score
 from driftledger.commands.collect import collect
+from driftledger.commands.resolve import resolve
 from driftledger.core.files import read_json
-from driftledger.core.paths import Combination
 from driftledger.project.presets import apply_preset
 from driftledger.project.project import Project
 from tests.conftest import REPOSITORY
@@ -77,15 +76,14 @@ def test_only_headlines_that_are_too_far_away_are_named(
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """The preset ``neural`` with fewer models, evaluated in one process without DVC."""
     root = tmp_path_factory.mktemp("neural")
-    for name in ("presets", "trio"):
-        shutil.copytree(REPOSITORY / name, root / name)
+    shutil.copytree(REPOSITORY / "trio", root / "trio")
     shutil.copy(REPOSITORY / "params.yaml", root)
     apply_preset(root, "neural")
     params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
     params["run"]["models"] = MODELS
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     made = Project(root)
-    stages.resolve(made)
+    resolve(made)
     build(made)
     collect(made)
     evaluate(made)
@@ -93,7 +91,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def test_the_scores_in_git_are_those_that_come_out_here(project: Project) -> None:
-    made = sorted((project.root / "reports" / "scores").rglob("*.json"))
+    made = sorted((project.root / "reports" / "scores").rglob("score.json"))
     assert len(made) == 2 * (2 * 2 + 2 * 2 + 1 + 3)  # chains, redrawings, descriptions, question sets
     wrong = []
     for path in made:
@@ -103,11 +101,15 @@ def test_the_scores_in_git_are_those_that_come_out_here(project: Project) -> Non
     assert wrong == []
 
 
+def metrics(project: Project, name: str, model: str, generator: str, encoder: str) -> dict[str, float]:
+    keys = {"dataset": "arrangements", "model": model, "generator": generator, "encoder": encoder}
+    return read_json(project.root / benchmark(name).scores.at(keys) / "score.json", Score).metrics
+
+
 @pytest.mark.parametrize("generator", ["trio_sd_1", "trio_sd_2"])
 @pytest.mark.parametrize("encoder", ["layout", "trio_clip"])
 def test_the_metrics_rank_the_trained_model_above_the_untrained(project: Project, generator: str, encoder: str) -> None:
-    scores = (project.layout.scores("genception", "arrangements", Combination(m, generator, encoder)) for m in MODELS)
-    early, final = (read_json(path, ScoreFile).metrics for path in scores)
+    early, final = (metrics(project, "genception", model, generator, encoder) for model in MODELS)
     for t in (1, 2, 3):
         assert final[f"gc_at_{t}_low"] > early[f"gc_at_{t}_high"]
     distance = {"layout": "frechet_layout", "trio_clip": "frechet_open_clip"}[encoder]
@@ -115,8 +117,6 @@ def test_the_metrics_rank_the_trained_model_above_the_untrained(project: Project
 
 
 def test_fidelity_through_a_clip_that_reads(project: Project) -> None:
-    combinations = (Combination(model, "trio_sd_2", "trio_clip") for model in MODELS)
-    paths = (project.layout.scores("fidelity", "arrangements", each) for each in combinations)
-    early, final = (read_json(path, FidelityScore).metrics for path in paths)
+    early, final = (metrics(project, "fidelity", model, "trio_sd_2", "trio_clip") for model in MODELS)
     assert final["clip_s"] > early["clip_s"]
     assert final["clip_s_i"] > early["clip_s_i"]

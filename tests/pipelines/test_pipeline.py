@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -64,8 +65,8 @@ def test_only_what_is_new_or_changed_runs(evaluated: Checkout) -> None:
         "chain@my_images-blind-painter",
         "chain@my_images-blind-small_painter",
     ]
-    assert "drift@my_images-regions_medium-painter-other_layout" in new
-    assert "drift@my_images-regions_medium-painter-layout" not in new
+    assert "genception@my_images-regions_medium-painter-other_layout" in new
+    assert "genception@my_images-regions_medium-painter-layout" not in new
     assert not any(name.startswith("dataset@") for name in new)
 
     evaluated.params(lambda params: params["generators"]["small_painter"].update(longest_side=80))
@@ -73,7 +74,7 @@ def test_only_what_is_new_or_changed_runs(evaluated: Checkout) -> None:
     assert {name for name in changed if "@" in name} == {
         f"{stage}@my_images-{model}-small_painter{encoder}"
         for model in ("regions_medium", "blind")
-        for stage, encoder in (("chain", ""), ("drift", "-layout"), ("drift", "-other_layout"))
+        for stage, encoder in (("chain", ""), ("genception", "-layout"), ("genception", "-other_layout"))
     }
 
 
@@ -149,12 +150,15 @@ def repro_killed_at(checkout: Checkout, calls: int, delay: float) -> int:
 
 
 def test_a_model_that_leaves_too_few_chains_fails_its_stage_with_a_sentence(evaluated: Checkout) -> None:
-    score = evaluated.root / "reports/scores/genception/my_images/regions_medium/painter/layout.json"
-    score.unlink()
+    score = evaluated.root / "reports/scores/genception/my_images/regions_medium/painter/layout"
+    shutil.rmtree(score)
     records = evaluated.root / "data/chains/my_images/regions_medium/painter/records.jsonl"
     lines = records.read_text(encoding="utf-8").splitlines()
     records.write_text("\n".join(line for line in lines if json.loads(line)["t"] == 1) + "\n", encoding="utf-8")
-    failed = evaluated.run("driftledger", "drift", "my_images", "regions_medium", "painter", "layout", check=False)
+    failed = evaluated.run(
+        *("driftledger", "stage", "genception", "genception", "my_images", "regions_medium", "painter", "layout"),
+        check=False,
+    )
     assert failed.returncode == 2
     assert "only 0 of 8 chains reached t=2" in failed.stderr
     assert "Traceback" not in failed.stderr
@@ -203,23 +207,23 @@ for number, name in enumerate(sys.argv[1:]):
 
 def test_audit_leads_from_the_run_to_bytes_versions_and_commit(finished: Checkout) -> None:
     evidence = json.loads(finished.run("driftledger", "audit", "regions_medium/painter/layout", "--json").stdout)
-    behind = evidence["behind"][0]
-    chain = behind["score"]["inputs"]["chain"]
+    lineage = evidence["lineages"][0]
+    generator = lineage["score"]["components"]["generator"]
     run_id = query(finished.root / "mlflow.db", "SELECT run_uuid FROM runs")
     names = ("regions_medium · painter · layout", "regions_medium/painter/layout", run_id, evidence["fingerprint"])
     texts = finished.run(sys.executable, "-c", AUDITS, *names).stdout.split("\f")
     for name, text in zip(names, texts, strict=True):
         for expected in (
-            f"gc_at_2 = {behind['score']['metrics']['gc_at_2']!r}",
-            f"generator: painter, fingerprint {chain['generator']['fingerprint']}",
+            f"gc_at_2 = {lineage['score']['metrics']['gc_at_2']!r}",
+            f"generator: painter, fingerprint {generator['fingerprint']}",
             '"longest_side":256',
-            f"data/chains/my_images/regions_medium/painter, md5 {behind['collected']['chain']['md5']}",
-            behind["score"]["inputs"]["dataset_digest"],
+            f"data/chains/my_images/regions_medium/painter, md5 {lineage['collected']['chain']['md5']}",
+            lineage["score"]["inputs"]["data_digest"],
             "chain@my_images-regions_medium-painter",
             f"git commit {finished.git('rev-parse', 'HEAD').strip()}",
         ):
             assert expected in text, name
-    assert behind["collected"]["chain"]["md5"].endswith(".dir")
+    assert lineage["collected"]["chain"]["md5"].endswith(".dir")
 
 
 def test_audit_of_an_unknown_run_is_one_sentence(finished: Checkout) -> None:

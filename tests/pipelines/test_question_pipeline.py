@@ -10,16 +10,18 @@ from tests.conftest import Checkout
 
 pytestmark = pytest.mark.slow
 
-SETS = ["scenes_mm_sap", "scenes_mm_vet", "scenes_mme"]
+SETS = {"scenes_mm_sap": "mm_sap", "scenes_mm_vet": "mm_vet", "scenes_mme": "mme"}
+"""Question set → its benchmark."""
 MODEL = "regions_medium"
 
 
 def with_questions(params: dict[str, Any]) -> None:
-    params["run"]["question_sets"] = SETS
+    params["run"] |= {"question_sets": list(SETS), **{benchmark: [name] for name, benchmark in SETS.items()}}
     params["genception"]["iterations"] = 1
-    params["questions"] |= {"permutations": 2, "gradings": 2}
-    params["questions"]["bootstrap"]["resamples"] = 200
-    for name in SETS:
+    params["mm_sap"]["permutations"] = 2
+    params["mm_vet"]["gradings"] = 2
+    for name, benchmark in SETS.items():
+        params[benchmark]["bootstrap"]["resamples"] = 200
         params["question_sets"][name]["count"] = 26
 
 
@@ -33,8 +35,8 @@ def asked(checkout: Checkout) -> Checkout:
 
 
 def metrics(root: Path, question_set: str) -> dict[str, float]:
-    path = root / f"reports/scores/questions/{question_set}/{MODEL}.json"
-    found: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))["metrics"]
+    path = root / f"reports/scores/{SETS[question_set]}/{question_set}/{MODEL}/metrics.json"
+    found: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
@@ -50,18 +52,18 @@ def test_questions_from_the_set_to_the_table(asked: Checkout) -> None:
     assert asked.outputs() == before
     assert "mm_sap on scenes_mm_sap" in asked.run("driftledger", "audit", f"{MODEL}/painter/layout").stdout
 
-    asked.params(lambda params: params["questions"].update(count_free_refusals=False))
+    asked.params(lambda params: params["mm_sap"].update(count_free_refusals=False))
     ran = asked.repro()
-    assert set(ran) - {"report"} == {"resolve", *(f"score@{name}-{MODEL}" for name in SETS)}
+    assert set(ran) - {"report"} == {"resolve", f"mm_sap@scenes_mm_sap-{MODEL}"}
     assert len(ran) == len(set(ran))
 
-    grades = asked.root / f"data/grades/scenes_mm_sap/{MODEL}/grades.jsonl"
+    grades = asked.root / f"data/grades/scenes_mm_sap/{MODEL}/records.jsonl"
     first, *rest = grades.read_text(encoding="utf-8").splitlines()
     changed = json.loads(first) | {"choice": None, "outcome": "unparsed", "how": "several"}
     grades.unlink()  # it is a link into DVC's cache
     grades.write_text("\n".join([json.dumps(changed), *rest]) + "\n", encoding="utf-8")
     said = [line.strip() for line in asked.run("driftledger", "diff", "HEAD").stdout.splitlines()]
-    [moved] = [number for number, line in enumerate(said) if line.startswith(f"scenes_mm_sap · {MODEL}: 1 of ")]
+    [moved] = [number for number, line in enumerate(said) if line.startswith(f"grades/scenes_mm_sap/{MODEL}: 1 of ")]
     assert said[moved + 1].endswith("→ unparsed: nothing (several)")
     unknown = asked.run("driftledger", "diff", "nowhere", check=False)
     assert unknown.returncode == 2
@@ -70,7 +72,7 @@ def test_questions_from_the_set_to_the_table(asked: Checkout) -> None:
 
 def test_a_set_that_cannot_be_scored_is_one_sentence_that_names_the_question(checkout: Checkout) -> None:
     def bad(params: dict[str, Any]) -> None:
-        params["run"]["question_sets"] = ["mine"]
+        params["run"] |= {"question_sets": ["mine"], "mm_sap": ["mine"]}
         params["question_sets"]["mine"] = {"provider": "table", "protocol": "mm_sap", "path": "mine.jsonl"}
 
     question = {"id": "q7", "image": "my_images/round/1.png", "question": "What?", "subset": "basic", "answer": "a"}

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("openai")
 
-from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json
 from tests.conftest import Checkout, make_checkout
 from tests.support.openai_server import OpenAIServer
@@ -81,7 +81,7 @@ def test_spend_and_versions(spent: Spent) -> None:
     assert "0 runs created" in checkout.run("dvc", "repro").stdout  # no key: nothing is asked
     assert len(server.requests) == asked
 
-    score = read_json(checkout.root / "reports/scores/genception/my_images/seer/pen/layout.json", ScoreFile)
+    score = read_json(checkout.root / "reports/scores/genception/my_images/seer/pen/layout/score.json", Score)
     assert {name.split(" ")[0] for name in score.served["model"]} == {"m-2026-01", "m-2026-02"}
     assert any("served versions" in flag for flag in score.flags)
     assert "served versions" in (checkout.root / "reports/leaderboard.md").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_mlflow_shows_cost_and_flags(spent: Spent) -> None:
     experiment = client.get_experiment_by_name("driftledger")
     assert experiment is not None
     [run] = client.search_runs([experiment.experiment_id])
-    assert run.data.metrics["genception/my_images/cost_of_generate"] == pytest.approx(16 * 0.04)
-    assert run.data.metrics["genception/my_images/input_tokens_per_describe"] > 0
+    assert run.data.metrics["genception/my_images/cost/cost_of_generate"] == pytest.approx(16 * 0.04)
+    assert run.data.metrics["genception/my_images/cost/input_tokens_per_describe"] > 0
     assert "2 served versions of the model in this run" in run.data.tags["driftledger.flags"]
     assert run.data.tags["model.served"].startswith("m-2026-01 fp_")

@@ -1,4 +1,4 @@
-"""What can be selected: each entry of ``params.yaml`` is valid before anything is installed, and presets select it."""
+"""What can be selected: each entry of the catalogue is valid before anything is installed, and presets select it."""
 
 import json
 import re
@@ -17,14 +17,16 @@ from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import PROVIDERS
-from driftledger.project.presets import apply_preset, preset_names
-from driftledger.project.settings import Run, Settings, load_settings
+from driftledger.project.catalogue import SECTIONS, CatalogueEntry, catalogue
+from driftledger.project.presets import apply_preset, presets
+from driftledger.project.settings import Settings, load_settings
 from tests.conftest import REPOSITORY
 
 PARAMS = REPOSITORY / "params.yaml"
 SETTINGS = load_settings(PARAMS)
-ENTRIES = [(section, name) for section in PROVIDERS for name in getattr(SETTINGS, section)]
-PRESETS = preset_names(REPOSITORY / "presets")
+ENTRIES = [(section, name) for section in PROVIDERS for name in SETTINGS.entries(section)]
+PRESETS = sorted(presets(REPOSITORY))
+FILES = REPOSITORY / "src" / "driftledger"
 COMPONENTS = (REPOSITORY / "docs" / "components.md").read_text(encoding="utf-8")
 
 RUNS_FOREIGN_CODE: set[str] = set()
@@ -78,8 +80,8 @@ socket.socket.connect = socket.getaddrinfo = refuse
 from driftledger.project.settings import load_settings
 
 settings = load_settings()
-for section in ("datasets", "models", "generators", "encoders"):
-    for name in getattr(settings, section):
+for section in ("datasets", "models", "generators", "encoders", "question_sets"):
+    for name in settings.entries(section):
         getattr(settings, section.removesuffix("s"))(name)
 print(json.dumps(sorted({module.partition(".")[0] for module in sys.modules})))
 """
@@ -96,15 +98,42 @@ def build(section: str, name: str, settings: Settings = SETTINGS) -> Any:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the settings and the presets."""
+    """A copy of the settings."""
     shutil.copy(PARAMS, tmp_path)
-    shutil.copytree(REPOSITORY / "presets", tmp_path / "presets")
     return tmp_path
 
 
 @pytest.mark.parametrize(("section", "name"), ENTRIES)
 def test_every_entry_is_valid(section: str, name: str) -> None:
-    assert build(section, name).provider == getattr(SETTINGS, section)[name].provider
+    entry = SETTINGS.entry(section, name)
+    assert isinstance(entry, CatalogueEntry)
+    assert build(section, name).provider == entry.provider
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_params_repeats_what_the_catalogue_says(section: str) -> None:
+    own = getattr(SETTINGS, section)
+    assert own
+    assert {name: catalogue(section).get(name) for name in own} == own
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_shipped_name_can_be_selected(section: str) -> None:
+    assert [name for name in catalogue(section) if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name)] == []
+
+
+def test_shipped_descriptions_name_what_there_is() -> None:
+    shown = [SETTINGS.description(name).demonstrations for name in catalogue("descriptions")]
+    assert {each.encoder for each in shown if each} - {None} <= set(catalogue("encoders"))
+    assert {each.by for each in shown if each} - {None} <= set(catalogue("models"))
+
+
+def test_params_is_what_a_user_decides() -> None:
+    """The entries in it are those of the default run."""
+    assert {section: set(getattr(SETTINGS, section)) for section in SECTIONS} == {
+        section: set(SETTINGS.named(section)) for section in SECTIONS
+    }
+    assert len(PARAMS.read_text(encoding="utf-8").splitlines()) < 140
 
 
 def test_entries_are_checked_without_their_libraries_and_without_a_network() -> None:
@@ -130,7 +159,7 @@ def test_only_listed_entries_run_foreign_code() -> None:
     assert risky == RUNS_FOREIGN_CODE
 
 
-@pytest.mark.parametrize("path", [PARAMS, *sorted((REPOSITORY / "presets").glob("*.yaml"))], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [PARAMS, *sorted(FILES.glob("*/*.yaml"))], ids=lambda path: path.name)
 def test_no_secret_is_in_a_file(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert re.findall(r"\b(?:sk|pk|hf|ghp|xai)[-_][A-Za-z0-9]{8}\S*|AIza\S+|[A-Za-z0-9+/=]{32,}", text) == []
@@ -169,7 +198,8 @@ def test_mmeceptions_models_answer_without_chance(name: str) -> None:
 @pytest.mark.neural
 def test_transformers_knows_the_checkpoints() -> None:
     auto = pytest.importorskip("transformers.models.auto.modeling_auto")
-    assert {name for name, entry in SETTINGS.models.items() if entry.provider == "transformers"} == set(MODEL_TYPES)
+    entries = catalogue("models").items()
+    assert {name for name, entry in entries if getattr(entry, "provider", None) == "transformers"} == set(MODEL_TYPES)
     assert set(MODEL_TYPES.values()) <= set(auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES)
 
 
@@ -185,7 +215,7 @@ def test_documented_extras_exist(extra: str) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_says_first_where_it_comes_from_and_what_it_needs(name: str) -> None:
-    text = (REPOSITORY / "presets" / f"{name}.yaml").read_text(encoding="utf-8")
+    text = presets(REPOSITORY)[name].read_text(encoding="utf-8")
     comment = re.match(r"(?:# .*\n)+", text)
     assert comment is not None
     assert "# Needs: " in comment[0]
@@ -205,11 +235,12 @@ def test_a_preset_makes_valid_settings_and_keeps_every_comment(project: Path, na
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_changes_its_selection_and_nothing_else(project: Path, name: str) -> None:
     before = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))
-    wanted = yaml.safe_load((project / "presets" / f"{name}.yaml").read_text(encoding="utf-8"))
-    assert set(wanted) == {"run", "genception", "questions"}
-    assert set(wanted["run"]) == set(Run.model_fields) - {"judge", "seed"}
+    wanted = yaml.safe_load(presets(project)[name].read_text(encoding="utf-8"))
+    asks = {"mm_sap", "mm_vet", "mme"}
+    assert set(wanted) == {"run", "genception", *asks}
+    assert set(wanted["run"]) == set(type(SETTINGS.run).model_fields) - {"judge", "seed"}
     assert set(wanted["genception"]) == {"iterations"}
-    assert set(wanted["questions"]) == {"min_coverage"}
+    assert {key for section in asks for key in wanted[section]} == {"min_coverage"}
     apply_preset(project, name)
     for section, values in wanted.items():
         before[section] |= values
@@ -221,7 +252,8 @@ def test_a_preset_selects_what_the_paper_says(project: Path, name: str) -> None:
     apply_preset(project, name)
     settings = load_settings(project / "params.yaml")
     run = settings.run
-    selected = (run.datasets, run.models, run.generators, run.encoders, settings.genception.iterations)
+    iterations = settings.section("genception").model_dump()["iterations"]
+    selected = (run.datasets, run.models, run.generators, run.encoders, iterations)
     assert selected == PUBLISHED[name]
 
 
@@ -244,13 +276,13 @@ def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
     apply_preset(project, "trac")
     settings = load_settings(project / "params.yaml")
     run = settings.run
-    assert (run.genception, run.trac, run.fidelity) == ((), FIVE, FIVE)
+    assert {spec.name: run.over(spec.name) for spec in settings.benchmarks} == {"trac": FIVE, "fidelity": FIVE}
     assert run.text_encoders == ("clip", "sentence", "tfidf")  # Table 5
     asked = {name: settings.description(name) for name in run.descriptions}
     assert {each.prompt for each in asked.values()} == {
         "What are the main visual features for {category} in this image?"
     }
-    assert settings.description(settings.fidelity.description).prompt == (
+    assert settings.description(settings.section("fidelity").model_dump()["description"]).prompt == (
         "What are the main elements in this image, and how do they interact or relate to each other?"
     )
     assert asked["features_by_length"].max_tokens == (30, 40, 50, 60, 70)  # Figure 8
@@ -278,3 +310,13 @@ def test_a_preset_that_is_not_there_is_named_with_the_others(project: Path) -> N
 
 def comments(path: Path) -> Counter[str]:
     return Counter(re.findall(r"#.*$", path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_a_project_may_have_presets_of_its_own(project: Path) -> None:
+    folder = project / "presets"
+    folder.mkdir()
+    (folder / "short.yaml").write_text("genception: { iterations: 2 }\n", encoding="utf-8")
+    (folder / "trac.yaml").write_text("trac: { min_coverage: 0.5 }\n", encoding="utf-8")  # wins over the shipped one
+    assert set(presets(project)) == {*PRESETS, "short"}
+    assert apply_preset(project, "short") == ["genception.iterations: 5 → 2"]
+    assert apply_preset(project, "trac") == ["trac.min_coverage: 0.9 → 0.5"]

@@ -2,7 +2,7 @@
 
 import copy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,16 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from driftledger.benchmarks import registry
+from driftledger.benchmarks.genception.settings import GenCeptionSettings
+from driftledger.benchmarks.genception.spec import GenCeption
+from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import ConfigError
-from driftledger.core.paths import Combination, chain_stage, drift_stage
 from driftledger.core.registry import PROVIDERS
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.regions import Regions
+from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.settings import Settings, load_settings
 from tests.conftest import REPOSITORY
 
@@ -93,17 +97,18 @@ def message(load: Callable[[Change], Settings], change: Change) -> str:
 
 
 def test_the_prompts_are_the_papers() -> None:
-    genception = load_settings(REPOSITORY / "params.yaml").genception
+    genception = load_settings(REPOSITORY / "params.yaml").section("genception")
+    assert isinstance(genception, GenCeptionSettings)
     assert genception.describe_prompt == DESCRIBE
     assert genception.generate_prompt == GENERATE
 
 
 def test_the_repositorys_own_settings_load_and_build() -> None:
     settings = load_settings(REPOSITORY / "params.yaml")
-    assert settings.genception.iterations == 5
+    assert settings.section("genception").model_dump()["iterations"] == 5
     assert settings.model("regions_fine") == Regions(detail="fine", knowledge=True, refuses=True)
     assert settings.generator("painter") == Painter(longest_side=256)
-    assert settings.encoder("layout") == Layout()
+    assert settings.encoder("layout") == LayoutEncoder()
     assert settings.dataset("photos").groups["textual"] == ["text"]
 
 
@@ -112,58 +117,89 @@ def test_settings_are_frozen() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         settings.run.seed = 2  # type: ignore[misc]
     with pytest.raises(ValidationError, match="frozen"):
-        settings.genception = settings.genception  # type: ignore[misc]
+        settings.genception = settings.section("genception")  # type: ignore[attr-defined]
     with pytest.raises(ValidationError, match="frozen"):
         settings.models["blind"].provider = "regions"  # type: ignore[misc]
 
 
+SETS = ("scenes_mm_sap", "scenes_mm_vet", "scenes_mme")
+
 MISTAKES: dict[str, tuple[Change, str, str]] = {
     # what → the change, and the place and the remedy that the line must name
     "unknown dataset": (put("run.datasets", ["photos", "digits", "foto"]), "run.datasets", "did you mean 'photos'?"),
-    "dataset that is not built": (put("run.genception", ["beans"]), "run: genception", "not in datasets; add it there"),
-    "trac without a text encoder": (put("run.text_encoders", []), "run: trac needs text_encoders", "select some"),
+    "dataset that is not built": (
+        put("run.genception", ["beans"]),
+        "run: genception goes over 'beans'",
+        "not in datasets; add it there",
+    ),
+    "trac without a text encoder": (put("run.text_encoders", []), "trac needs run.text_encoders", "select some"),
+    "trac without a way to ask": (put("run.descriptions", []), "trac needs run.text_encoders and", "select some"),
     "unknown text encoder": (put("run.text_encoders", ["tfid"]), "run.text_encoders", "did you mean 'tfidf'?"),
     "text encoder without a text tower": (put("run.text_encoders", ["layout"]), "no text tower", "run.encoders"),
     "unknown description": (put("run.descriptions", ["feature"]), "run.descriptions", "did you mean 'features'?"),
+    "set that is not built": (put("run.mme", ["mme_questions"]), "run: mme goes over", "not in question_sets"),
+    "set of another benchmark": (
+        put("run.mme", ["scenes_mm_sap"]),
+        "run.mme goes over 'scenes_mm_sap', whose questions are for mm_sap",
+        "name it in run.mm_sap",
+    ),
+    "set of no benchmark": (
+        put("question_sets.scenes_mme", {"provider": "table", "protocol": "mne", "path": "x.jsonl"}),
+        "question_sets.scenes_mme: protocol 'mne' is unknown",
+        "did you mean 'mme'?",
+    ),
+    "benchmark without a section": (
+        lambda params: params.pop("trac"),
+        "run.trac selects something, and there is no section 'trac'",
+        "add one with min_coverage, bootstrap",
+    ),
+    "unknown judge": (put("run.judge", "rubrik"), "run.judge", "did you mean 'rubric'?"),
+    "name that is nearest in the catalogue": (put("run.models", ["gpt4o"]), "run.models", "did you mean 'gpt_4o'?"),
     "a set named like a dataset": (
-        both(named("question_sets", "photos"), put("run.question_sets", ["photos"])),
+        both(named("question_sets", "photos"), put("run.question_sets", ["photos", *SETS])),
         "run: 'photos' is a dataset and a question set",
         "rename one",
     ),
     "fidelity asks with examples": (
-        put("fidelity.description", "features_random"),
+        put("fidelity.description", "features_random"),  # of the catalogue
         "fidelity.description: 'features_random' has demonstrations",
         "name another",
     ),
     "fidelity asks unknown": (put("fidelity.description", "element"), "fidelity.description", "mean 'elements'?"),
     "fidelity prompt without place": (put("fidelity.generate_prompt", "draw"), "fidelity", "exactly once"),
     "examples without an encoder": (
-        put("descriptions.features.demonstrations", {"choose": "similar_text", "shots": [1]}),
+        put("descriptions.elements.demonstrations", {"choose": "similar_text", "shots": [1]}),
         "similar_text needs an encoder",
         "name one",
     ),
     "random examples with an encoder": (
-        put("descriptions.features.demonstrations", {"choose": "random", "shots": [1], "encoder": "tfidf"}),
+        put("descriptions.elements.demonstrations", {"choose": "random", "shots": [1], "encoder": "tfidf"}),
         "random examples need no encoder",
         "remove it",
     ),
     "similar images without an image tower": (
         both(
-            put("run.descriptions", ["features_similar_image"]),
-            put("descriptions.features_similar_image.demonstrations.encoder", "tfidf"),
+            put("run.descriptions", ["shown"]),
+            put(
+                "descriptions.shown",
+                {
+                    "prompt": "What is it?",
+                    "demonstrations": {"choose": "similar_image", "encoder": "tfidf", "shots": [1]},
+                },
+            ),
         ),
-        "descriptions.features_similar_image: similar_image needs an encoder with an image tower",
+        "descriptions.shown: similar_image needs an encoder with an image tower",
         "'tfidf' has none",
     ),
     "shots that fall": (
-        put("descriptions.features.demonstrations", {"choose": "random", "shots": [2, 1]}),
-        "descriptions.features.demonstrations",
+        put("descriptions.elements.demonstrations", {"choose": "random", "shots": [2, 1]}),
+        "descriptions.elements.demonstrations",
         "shots must rise",
     ),
-    "a length twice": (put("descriptions.features.max_tokens", [30, 30]), "descriptions.features", "a length twice"),
+    "a length twice": (put("descriptions.elements.max_tokens", [30, 30]), "descriptions.elements", "a length twice"),
     "examples by nobody": (
-        put("descriptions.features_given.demonstrations.by", "gpt_4w"),
-        "descriptions.features_given: by",
+        put("descriptions.elements.demonstrations", {"choose": "random", "by": "gpt_4w", "shots": [1]}),
+        "descriptions.elements: by",
         "did you mean 'gpt_4v'?",
     ),
     "unknown model": (put("run.models", ["regions_fin"]), "run.models", "did you mean 'regions_fine'?"),
@@ -225,8 +261,8 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "name that ends in a newline": (named("models", "blind\n"), "models", r"blind\n"),
     "group with a newline": (put("datasets.photos.groups", {"a\nb": 3}), "datasets.photos", "list"),
     "size": (put("datasets.photos.size", 3), "datasets.photos", "must not be called 'size'"),
-    "nfiles": (put("datasets.beans.nfiles", 3), "datasets.beans", "must not be called 'nfiles'"),
-    "size further down": (put("datasets.beans.options", [{"a": {"size": 3}}]), "datasets.beans", "called 'size'"),
+    "nfiles": (put("datasets.digits.nfiles", 3), "datasets.digits", "must not be called 'nfiles'"),
+    "size further down": (put("datasets.digits.options", [{"a": {"size": 3}}]), "datasets.digits", "called 'size'"),
     "encoder without an image tower": (
         both(put("encoders.sbert", {"provider": "sentence", "path": "x"}), put("run.encoders", ["sbert"])),
         "run.encoders: 'sbert' has no image tower",
@@ -288,9 +324,9 @@ def test_selected_entries_are_checked_when_settings_are_loaded(load: Callable[[C
 
 
 def test_entries_that_are_not_selected_wait(load: Callable[[Change], Settings]) -> None:
-    settings = load(put("datasets.my_images.pth", "typo"))
-    with pytest.raises(ConfigError, match=r"datasets\.my_images: setting 'pth' is unknown; did you mean 'path'\?"):
-        settings.dataset("my_images")
+    settings = load(put("datasets.mine", {"provider": "image_folder", "pth": "typo"}))
+    with pytest.raises(ConfigError, match=r"datasets\.mine: setting 'pth' is unknown; did you mean 'path'\?"):
+        settings.dataset("mine")
 
 
 def test_entries_that_are_not_selected_need_no_library(
@@ -298,7 +334,9 @@ def test_entries_that_are_not_selected_need_no_library(
 ) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     monkeypatch.setitem(sys.modules, "driftledger.data.datasets.huggingface", None)
-    assert load(lambda params: None).datasets["beans"].provider == "huggingface"
+    beans = load(lambda params: None).entry("datasets", "beans")
+    assert isinstance(beans, CatalogueEntry)
+    assert beans.provider == "huggingface"
 
 
 @pytest.mark.parametrize("section", PROVIDERS)
@@ -320,6 +358,96 @@ def test_two_selected_combinations_never_share_a_stage(load: Callable[[Change], 
         run = load(change).run
     except ConfigError:  # names with a dash may be refused instead
         return
+    chain = benchmark("genception").collects[0]
     pairs = [(dataset, model) for dataset in run.datasets for model in run.models]
-    assert len({chain_stage(dataset, model, "g") for dataset, model in pairs}) == len(pairs)
-    assert len({drift_stage(dataset, Combination(model, "g", "e")) for dataset, model in pairs}) == len(pairs)
+    names = {chain.named({"dataset": dataset, "model": model, "generator": "g"}) for dataset, model in pairs}
+    assert len(names) == len(pairs)
+
+
+def test_an_entry_of_params_wins_over_the_catalogues(load: Callable[[Change], Settings]) -> None:
+    shipped = load(lambda params: None).dataset("my_images")
+    own = load(put("datasets.my_images", {"provider": "image_folder", "path": "elsewhere"})).dataset("my_images")
+    assert [one.model_dump()["path"] for one in (shipped, own)] == [Path("my_images"), Path("elsewhere")]
+
+
+def test_what_params_does_not_define_may_be_selected(load: Callable[[Change], Settings]) -> None:
+    def change(params: dict[str, Any]) -> None:
+        params["run"] |= {"datasets": ["photos", "beetles"], "trac": ["beetles"], "descriptions": ["features"]}
+        for section in ("datasets", "models", "generators", "encoders", "question_sets", "descriptions"):
+            del params[section]
+
+    settings = load(change)
+    assert settings.dataset("beetles").provider == "beetles"
+    assert settings.model("regions_fine") == Regions(detail="fine", knowledge=True, refuses=True)
+    assert settings.description("features").lengths == (None,)
+
+
+def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(load: Callable[[Change], Settings]) -> None:
+    def change(params: dict[str, Any]) -> None:
+        for section in ("mm_sap", "mm_vet", "mme"):
+            del params[section], params["run"][section]
+
+    settings = load(change)
+    assert [spec.name for spec in settings.benchmarks] == ["genception", "trac", "fidelity"]
+    assert list(benchmark("mme").selection(settings)) == []
+    assert not settings.needs_judge
+    assert "rubric" not in settings.named("models")
+    with pytest.raises(ConfigError, match=r"params\.yaml: run\.mme selects something, and there is no section 'mme'"):
+        settings.section("mme")
+
+
+def test_what_takes_part_is_named_whoever_names_it(load: Callable[[Change], Settings]) -> None:
+    settings = load(put("run.text_encoders", ["tfidf", "clip"]))
+    assert settings.named("models") == (*settings.run.models, "rubric")
+    assert settings.named("encoders") == ("layout", "tfidf", "clip")
+    assert settings.named("descriptions") == ("features_by_words", "elements")
+    assert load(put("run.fidelity", [])).named("descriptions") == ("features_by_words",)
+
+
+def test_the_words_of_a_matrix_lead_to_what_is_selected() -> None:
+    run = load_settings(REPOSITORY / "params.yaml").run
+    assert run.names("trac", "dataset") == ("digits",)
+    assert run.names("mme", "question_set") == ("scenes_mme",)
+    assert run.names("trac", "text_encoder") == ("tfidf",)
+    assert run.names("trac", "description") == ("features_by_words",)
+    assert run.names("genception", "encoder") == ("layout",)
+    assert run.names("mme", "model") == run.models
+
+
+class Words(GenCeption):
+    name = "words"
+
+
+@pytest.fixture
+def with_words(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A fifth benchmark, as an installed distribution would bring it."""
+    monkeypatch.setitem(registry.BENCHMARKS, "words", f"{__name__}:Words")
+    registry.benchmark_names.cache_clear(), registry._table.cache_clear()
+    yield
+    monkeypatch.undo()
+    registry.benchmark_names.cache_clear(), registry._table.cache_clear()
+    registry.benchmark.cache_clear()
+
+
+@pytest.mark.usefixtures("with_words")
+def test_a_registered_benchmark_brings_its_list_and_its_section(load: Callable[[Change], Settings]) -> None:
+    assert [spec.name for spec in load(lambda params: None).benchmarks].count("words") == 0  # older files stay valid
+
+    def change(params: dict[str, Any]) -> None:
+        params["run"]["words"] = ["photos"]
+        params["words"] = params["genception"] | {"iterations": 2}
+
+    settings = load(change)
+    assert settings.section("words").model_dump()["iterations"] == 2
+    assert len(list(benchmark("words").selection(settings))) == len(settings.run.models)
+    assert "words.iteration" in message(load, both(change, put("words.iterations", 0)))
+    assert "run: words goes over 'beans'" in message(load, both(change, put("run.words", ["beans"])))
+
+
+@pytest.mark.usefixtures("with_words")
+@pytest.mark.parametrize("name", ["models", "seed", "section", "model_dump"])
+def test_a_benchmark_with_a_name_that_is_taken_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.BENCHMARKS, name, f"{__name__}:Words")
+    registry.benchmark_names.cache_clear(), registry._table.cache_clear()
+    with pytest.raises(ConfigError, match=f"a benchmark cannot be called '{name}', which has a meaning in params.yaml"):
+        load_settings(REPOSITORY / "params.yaml")

@@ -1,60 +1,66 @@
+"""The leaderboard at a glance."""
+
 from pathlib import Path
 
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Score
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.reports.overview import overview
-from tests.reports.description_scores import fidelity_score, trac_score
-from tests.support.ledgers import ITERATIONS, score_file
+from tests.benchmarks.genception.test_tables import gc_only
+from tests.support.description_ledgers import fidelity_score, trac_score
+from tests.support.ledgers import genception_score
 from tests.support.question_ledgers import question_score
 
 
-def test_one_row_per_model_and_one_column_per_benchmark() -> None:
-    questions = [
+def told(*scores: Score) -> list[str]:
+    names = dict.fromkeys(score.benchmark for score in scores)
+    return overview([(benchmark(name), [each for each in scores if each.benchmark == name]) for name in names])
+
+
+def test_one_row_per_model_and_the_headlines_of_each_benchmark_on_its_first_data() -> None:
+    lines = told(
+        genception_score(),
+        trac_score(),
+        trac_score(model="blind", metrics={"top1": 60.0}),
+        trac_score("short", "counter", metrics={"top1": 99.0}),
+        fidelity_score(metrics={"ssim": 28.25}),
+        fidelity_score(model="blind", metrics={"ssim": 20.0}),
+        fidelity_score(encoder="clip", metrics={"ssim": 28.25, "clip_s": 26.6}),
         question_score(),
         question_score(model="blind", metrics={"score": 20.0}),
-        question_score(benchmark="mme", metrics={"score": 150.0}),
         question_score(question_set="second", metrics={"score": 99.0}),
-        question_score(benchmark="mm_vet", model="poet", metrics={"total": 94.17}),
+        question_score("mm_vet", model="poet", metrics={"total": 94.17}),
+        question_score("mme", metrics={"score": 150.0}),
+    )
+    assert [line.split(" | ")[1:] for line in lines[4:]][:3] == [
+        ["**0.700**", "**64.00**", "**28.25**", "**26.60**", "**62.00**", "–", "**150.00** |"],
+        ["–", "60.00", "20.00", "–", "20.00", "–", "– |"],
+        ["–", "–", "–", "–", "–", "**94.17**", "– |"],
     ]
-    trac = [trac_score(), trac_score("blind", 60.0), trac_score(top1=99.0, encoder="clip"), trac_score(dataset="more")]
-    fidelity = [
-        fidelity_score(),
-        fidelity_score("blind", {"ssim": 20.0}),
-        fidelity_score(encoder="clip", metrics={"ssim": 28.25, "clip_s": 26.6}),
-    ]
-    assert overview([score_file()], ITERATIONS, questions, trac, fidelity) == [
-        "## At a glance",
-        "",
-        "| | GC@2 | MM-SAP score | MM-Vet total | MME score | TRAC top-1 | SSIM | CLIP-S |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
-        "| seer | **0.700** | **62.00** | – | **150.00** | 50.00 | **28.25** | **26.60** |",
-        "| blind | – | 20.00 | – | – | **60.00** | 20.00 | – |",
-        "| poet | – | – | **94.17** | – | – | – | – |",
-        "",
-        "Higher is better. GC@2: shapes · brush · eye; MM-SAP score: exam; MM-Vet total: exam; MME score: exam; "
-        "TRAC top-1: signs · local · words; SSIM: signs · brush; CLIP-S: signs · brush · clip.",
-        "",
-    ]
+    assert [line.split(" | ")[0] for line in lines[4:7]] == ["| seer", "| blind", "| poet"]
+    heads = lines[2].strip("| ").split(" | ")
+    assert heads[:4] == ["GenCeption GC@2", "TRAC top-1", "fidelity SSIM", "fidelity CLIP-S"]
+    assert "TRAC top-1: digits · short · reader" in lines[-2]
+    assert "fidelity SSIM: shapes · brush · eye; fidelity CLIP-S: shapes · brush · clip" in lines[-2]
 
 
 def test_a_mean_over_fewer_categories_is_not_compared() -> None:
-    part = score_file(by_category={"round": {"gc_at_2": 0.7}, "square": {}})
-    assert "| seer | – |" in overview([part], ITERATIONS, (), (), ())
+    assert "| part | – |" in told(gc_only("part", 0.7, 0.7, None))
 
 
-def test_the_leaderboard_needs_no_genception(tmp_path: Path) -> None:
-    write_leaderboard(tmp_path / "board", [], ITERATIONS, trac=[trac_score()], fidelity=[fidelity_score()])
+def test_the_leaderboard_needs_no_benchmark_in_particular(tmp_path: Path) -> None:
+    write_leaderboard(tmp_path / "board", [trac_score(), fidelity_score()])
     text = (tmp_path / "board.md").read_text(encoding="utf-8")
     assert [line for line in text.splitlines() if line.startswith("#")] == [
         "# Leaderboard",
         "## At a glance",
-        "## trac on signs",
-        "### local",
-        "## fidelity on signs · brush · eye",
+        "## trac on digits · short · reader",
+        "## fidelity on shapes · brush · eye",
     ]
     rows = (tmp_path / "board.csv").read_text(encoding="utf-8")
-    assert "signs,,words,trac/top1,overall,local,overall,seer,50.0,1" in rows
-    assert "signs,brush,eye,fidelity/ssim,overall,,overall,seer,28.25,1" in rows
+    assert "digits,,reader,short,trac/top1,overall,overall,seer,64.0,1" in rows
+    assert "shapes,brush,eye,,fidelity/ssim,overall,overall,seer,31.5,1" in rows
 
 
 def test_nothing_scored_is_no_overview() -> None:
-    assert overview([], ITERATIONS, (), (), ()) == []
+    assert told() == []

@@ -1,7 +1,5 @@
 """Everything that ``params.yaml`` selects, in one process and without DVC."""
 
-from itertools import product
-
 from driftledger.commands import stages
 from driftledger.project.project import Project
 
@@ -15,20 +13,11 @@ def build(project: Project) -> None:
 
 
 def evaluate(project: Project) -> None:
-    """Ask and score, over what is built."""
-    run = project.settings.run
-    for collect, score, datasets in (
-        (stages.chain, stages.drift, run.genception),
-        (stages.redraw, stages.fidelity, run.fidelity),
-    ):
-        for names in product(datasets, run.models, run.generators):
-            collect(project, *names)
-        for names in product(datasets, project.combinations):
-            score(project, *names)
-    for names in product(run.trac, run.models, run.descriptions):
-        stages.describe(project, *names)
-        for encoder in run.text_encoders:
-            stages.trac(project, *names, encoder)
-    for question_set, model in product(run.question_sets, run.models):
-        for step in (stages.answer, stages.grade, stages.score):
-            step(project, question_set, model)
+    """Ask and score, over what is built; a stage that several scores share runs once."""
+    done = set()
+    for spec, keys in project.selected.scores:
+        for stage in (*spec.collects, spec.scores):
+            names = [keys[key] for key in stage.keys]
+            if (spec.name, stage.name, *names) not in done:
+                done.add((spec.name, stage.name, *names))
+                stages.run_stage(project, spec.name, stage.name, names)

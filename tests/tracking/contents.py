@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from driftledger.tracking.content import ComponentVersion, DatasetInput, Metric, RunContent
+from driftledger.tracking.content import ComponentVersion, DatasetInput, LoggedMetric, RunContent
 
 EXPERIMENT = "drift of meaning"
 PHOTOS = DatasetInput("photos", "0123456789abcdef0123456789abcdef.dir", "data/datasets/photos", 24)
@@ -29,9 +29,9 @@ def run(fingerprint: str, **changes: Any) -> RunContent:
         "params": {"genception.iterations": "3", "prompt": "Describe <b>everything</b>"},
         "tags": {"git.commit": "c0ffee", "git.dirty": "false"},
         "metrics": (
-            *(Metric("genception/photos/gc", 0.5 + step / 7, step, "photos") for step in (1, 2, 3)),
-            Metric("genception/photos/gc_at_3", 0.9, dataset="photos"),
-            Metric("calls/seconds", 1.25),
+            *(LoggedMetric("genception/photos/gc", 0.5 + step / 7, step, "photos") for step in (1, 2, 3)),
+            LoggedMetric("genception/photos/gc_at_3", 0.9, dataset="photos"),
+            LoggedMetric("calls/seconds", 1.25),
         ),
         "datasets": (PHOTOS,),
         "components": (generator(),),

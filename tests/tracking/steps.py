@@ -41,7 +41,8 @@ def watch_writes(kill_at: int | None = None) -> Steps:
 
     event.listen(Engine, "before_cursor_execute", executed)
     event.listen(Engine, "commit", commits)
-    upload = LocalArtifactRepository.log_artifacts
+    repository: Any = LocalArtifactRepository  # untyped
+    upload = repository.log_artifacts
 
     def half_then_whole(self: Any, local_dir: str, artifact_path: str | None = None) -> None:
         steps.step()
@@ -52,7 +53,7 @@ def watch_writes(kill_at: int | None = None) -> Steps:
         steps.step()
         upload(self, local_dir, artifact_path)
 
-    LocalArtifactRepository.log_artifacts = half_then_whole
+    repository.log_artifacts = half_then_whole
     return steps
 
 

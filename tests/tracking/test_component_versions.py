@@ -6,33 +6,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
 from driftledger.core.escaping import for_line
-from driftledger.core.paths import Layout
-from driftledger.ledger.lineage import Selected, read_evidence
-from driftledger.tracking.components import version_of
-from driftledger.tracking.content import ComponentVersion, Metric, RunContent
-from driftledger.tracking.project import run_content
-from tests.support.description_ledgers import add_fidelity, add_trac, descriptions_card, trac_score
-from tests.support.ledgers import COMBINATION, component, score_file, with_chain, write_ledger
-from tests.support.question_ledgers import add_questions, question_score
+from driftledger.ledger.lineage import read_evidence
+from driftledger.tracking.component_versions import version_of
+from driftledger.tracking.content import ComponentVersion, LoggedMetric, RunContent
+from driftledger.tracking.projection import run_content
+from tests.support.description_ledgers import FIDELITY, TRAC, add_fidelity, add_trac, trac_score
+from tests.support.ledgers import (
+    COMBINATION,
+    KEYS,
+    SELECTED,
+    component,
+    genception_score,
+    selected,
+    varied,
+    write_ledger,
+)
+from tests.support.question_ledgers import EXAM, add_questions, question_score
 
 HOSTILE = "=cmd()|'<img src=x>`\x1b[31m\u202e\n,;\"@[a](javascript:b)"
-SELECTED = Selected(["shapes"], ["digits"], ["short", "shown"], ["reader", "counter"], ["shapes"], ["exam"])
+ALL = selected(("genception", KEYS), *TRAC, *FIDELITY, ("mm_sap", EXAM))
 
 
-def content(root: Path, selected: Selected = SELECTED) -> RunContent:
-    layout = Layout(root)
-    return run_content(layout, read_evidence(layout, selected, COMBINATION))
+def content(root: Path, chosen: Selected = ALL) -> RunContent:
+    return run_content(root, read_evidence(root, chosen, COMBINATION))
 
 
-def write_all(root: Path, served: dict[str, dict[str, int]] | None = None) -> None:
-    inputs = question_score().inputs
-    judged = inputs.grades.model_copy(update={"judge": component("umpire"), "grade_prompt": "Grade {truth}"})
-    write_ledger(root, score_file(served=served or {}))
-    add_trac(root)
+def write_all(root: Path, served: dict[str, dict[str, int]] | None = None, *trac: Score) -> None:
+    write_ledger(root, genception_score(served=served or {}))
+    add_trac(root, *trac)
     add_fidelity(root)
-    add_questions(root, question_score(inputs=inputs.model_copy(update={"grades": judged})))
+    add_questions(root, varied(question_score(), judge=component("umpire")))
 
 
 def test_every_component_of_a_run_is_a_version_once(tmp_path: Path) -> None:
@@ -65,19 +72,19 @@ def test_a_metric_is_of_the_components_that_it_measures(tmp_path: Path, start: s
 
 
 def test_late_metrics_are_of_components_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def measured(*_: object) -> list[Metric]:
-        return [Metric("genception/shapes/seconds_per_describe", 2.0, dataset="shapes")]
+    def measured(*_: object) -> list[LoggedMetric]:
+        return [LoggedMetric("genception/shapes/seconds_per_describe", 2.0, dataset="shapes")]
 
-    monkeypatch.setattr("driftledger.tracking.genception.cost_metrics", measured)
+    monkeypatch.setattr("driftledger.tracking.score_part.cost_metrics", measured)
     write_ledger(tmp_path)
-    [late] = content(tmp_path, Selected(["shapes"])).late_metrics()
+    [late] = content(tmp_path, SELECTED).late_metrics()
     assert {key.partition("@")[0] for key in late.of} == {"model.seer", "generator.brush", "encoder.eye"}
 
 
 def test_params_and_tags_say_what_it_resolves_to(tmp_path: Path) -> None:
     pinned = component("seer", settings={"path": "org/m"}, identity={"weights": {"commit": "ab"}, "device": "cpu"})
-    write_ledger(tmp_path, with_chain(score_file(), model=pinned))
-    seer = next(each for each in content(tmp_path, Selected(["shapes"])).components if each.kind == "model")
+    write_ledger(tmp_path, varied(genception_score(), model=pinned))
+    seer = next(each for each in content(tmp_path, SELECTED).components if each.kind == "model")
     assert seer.params["model.path"] == "org/m"
     assert seer.tags == {
         "provider": "seer_provider",
@@ -88,9 +95,9 @@ def test_params_and_tags_say_what_it_resolves_to(tmp_path: Path) -> None:
 
 
 def test_what_services_said_is_gathered_over_benchmarks(tmp_path: Path) -> None:
-    write_all(tmp_path, {"model": {"m-1 fp": 3}, "generator": {"d\u202e\x1b-3": 1}})
-    add_trac(tmp_path, *(trac_score(served={"model": {"m-2": 1}}, encoder=each) for each in ("reader", "counter")))
-    found = content(tmp_path, SELECTED._replace(descriptions=["short"])).components
+    trac = [trac_score("short", each, served={"model": {"m-2": 1}}) for each in ("reader", "counter")]
+    write_all(tmp_path, {"model": {"m-1 fp": 3}, "generator": {"d\u202e\x1b-3": 1}}, *trac)
+    found = content(tmp_path, selected(("genception", KEYS), *TRAC[:2])).components
     assert {each.name: each.served for each in found if each.served} == {
         "seer": {"m-1 fp", "m-2"},
         "brush": {"d\\x202e\\x1b-3"},
@@ -147,10 +154,9 @@ def test_hostile_names_of_components_are_refused() -> None:
         version_of("model", component("a/../b"))
 
 
-def test_a_describer_of_demonstrations_that_is_the_model_itself_is_one_version(tmp_path: Path) -> None:
-    card = descriptions_card("shown")
-    assert card.demonstrations is not None
-    shown = card.demonstrations.model_copy(update={"by": component("seer"), "encoder": component("reader")})
-    add_trac(tmp_path, trac_score("shown", descriptions=card.model_copy(update={"demonstrations": shown})))
-    run = content(tmp_path, Selected((), ["digits"], ["shown"], ["reader"]))
+def test_a_describer_of_examples_that_is_the_model_itself_is_one_version(tmp_path: Path) -> None:
+    shown = {"example_model": component("seer"), "example_encoder": component("reader")}
+    score = varied(trac_score("shown"), **shown)
+    add_trac(tmp_path, score)
+    run = content(tmp_path, selected(("trac", score.keys)))
     assert [each.registered_name for each in run.components] == ["model.seer", "encoder.reader"]

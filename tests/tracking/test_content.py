@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from driftledger.tracking.content import ComponentVersion, DatasetInput, Metric
+from driftledger.tracking.content import ComponentVersion, DatasetInput, LoggedMetric
 
 from .contents import PHOTOS, generator, run
 
@@ -14,7 +14,7 @@ BAD_KEYS = ["gc@3", "gc(3)", "a,b", "a=b", "a+b", "a%", "", "a//b", "/a", "../a"
 @pytest.mark.parametrize("key", BAD_KEYS)
 def test_a_metric_key_that_mlflow_refuses_is_named(key: str) -> None:
     with pytest.raises(ValueError, match="metric ") as caught:
-        Metric(key, 1.0)
+        LoggedMetric(key, 1.0)
     assert repr(key) in str(caught.value)
 
 
@@ -27,14 +27,14 @@ def test_so_is_a_param_or_tag_key(field: str, key: str) -> None:
 
 @pytest.mark.parametrize("key", ["gc", "genception/photos/gc_at_3", "dvc.lock:drift@".rstrip("@"), "a b", "a-b"])
 def test_ordinary_keys_are_accepted(key: str) -> None:
-    Metric(key, 1.0)
+    LoggedMetric(key, 1.0)
     run("f1", params={key: "x"}, tags={key: "x"})
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_metric_is_finite(value: float) -> None:
     with pytest.raises(ValueError, match="finite"):
-        Metric("gc", value)
+        LoggedMetric("gc", value)
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../up", "a/../../b", "", "."])
@@ -45,18 +45,18 @@ def test_an_artifact_stays_inside_the_run(path: str) -> None:
 
 def test_a_metric_names_a_dataset_of_its_run() -> None:
     with pytest.raises(ValueError, match="'elsewhere' is not a dataset"):
-        run("f1", metrics=(Metric("gc", 1.0, dataset="elsewhere"),))
+        run("f1", metrics=(LoggedMetric("gc", 1.0, dataset="elsewhere"),))
 
 
 def test_a_metric_is_of_components_of_its_run() -> None:
     with pytest.raises(ValueError, match=r"'generator.crayon@bb22' is not a component of run"):
-        run("f1", metrics=(Metric("gc", 1.0, of=("generator.crayon@bb22",), dataset="photos"),))
+        run("f1", metrics=(LoggedMetric("gc", 1.0, of=("generator.crayon@bb22",), dataset="photos"),))
 
 
 def test_nothing_is_given_twice() -> None:
     with pytest.raises(ValueError, match=r"metric and step \('gc', 1\) is given twice"):
-        run("f1", metrics=(Metric("gc", 1.0, 1), Metric("gc", 2.0, 1)))
-    late = run("f1", metrics=(Metric("gc", 1.0, 1),), late_metrics=lambda: [Metric("gc", 2.0, 1)])
+        run("f1", metrics=(LoggedMetric("gc", 1.0, 1), LoggedMetric("gc", 2.0, 1)))
+    late = run("f1", metrics=(LoggedMetric("gc", 1.0, 1),), late_metrics=lambda: [LoggedMetric("gc", 2.0, 1)])
     with pytest.raises(ValueError, match="twice"):
         late.every_metric()
     with pytest.raises(ValueError, match="dataset 'photos' is given twice"):

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from driftledger.core.errors import LedgerError
-from driftledger.core.paths import Layout
 from driftledger.ledger.audit.audit import as_json, as_tree
+from driftledger.ledger.audit.logged import LoggedRun
 from driftledger.ledger.audit.query import parse_query
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import resolve_target
 from driftledger.ledger.audit.touched import touched
 from driftledger.ledger.code import CodeVersion
 from driftledger.project.settings import Tracking
-from driftledger.tracking.lookup import MlflowRuns, find_evidence
-from driftledger.tracking.project import run_content
-from tests.support.audited import SELECTED, Audited, audited_in, version
-from tests.support.ledgers import COMBINATION
+from driftledger.tracking.lookup import MlflowRuns
+from driftledger.tracking.projection import run_content
+from tests.support.audited import Audited, audited_in, version
+from tests.support.ledgers import COMBINATION, SELECTED
 
-from .contents import EXPERIMENT
+from .contents import EXPERIMENT, run
 from .stores import Store
 
 BRUSHES = [version("brush", settings={"longest_side": side}) for side in (64, 128)]
@@ -42,13 +42,13 @@ def audited(
 def push(audited: Audited, store: Store) -> None:
     with audited.sources() as sources:
         dirty = CodeVersion(commit="c0ffee", dirty=True, untracked=[])
-        store.push([run_content(audited.layout, sources.current[0].model_copy(update={"code": dirty}))])
+        store.push([run_content(audited.root, sources.current[0].model_copy(update={"code": dirty}))])
 
 
 def asked(root: Path, store: Store, question: Callable[[Sources], Any], selected: bool = True) -> Any:
     mlflow = MlflowRuns(Tracking(uri=store.uri, experiment=EXPERIMENT))
     combinations = [COMBINATION] if selected else []
-    with Sources(Layout(root), SELECTED, combinations, mlflow=mlflow) as sources:
+    with Sources(root, SELECTED, combinations, mlflow=mlflow) as sources:
         return question(sources)
 
 
@@ -102,7 +102,9 @@ def test_a_score_file_is_known_to_mlflow_alone(
     audited: Audited, mlflow_store: Store, in_child: Callable[..., Any], tmp_path: Path
 ) -> None:
     said = in_child(asked, tmp_path / "nothing", mlflow_store, tree(str(audited.score_path)))
-    assert said.startswith("reports/scores/genception/shapes/seer/brush/eye.json, of seer · brush · eye, fingerprint ")
+    assert said.startswith(
+        "reports/scores/genception/shapes/seer/brush/eye/score.json, of seer · brush · eye, fingerprint "
+    )
 
 
 def test_a_run_of_the_working_tree_names_its_artifacts(
@@ -119,8 +121,35 @@ def test_who_is_nobody_is_named_with_the_nearest(
 ) -> None:
     with pytest.raises(LedgerError, match=r"there is no run.* 'seer · brush'; nearest: seer · brush · eye"):
         in_child(asked, tmp_path / "nothing", mlflow_store, tree("seer · brush"), False)
-    with pytest.raises(LedgerError, match=f"MLflow experiment '{EXPERIMENT}' has no run 'nobody'"):
-        in_child(find_evidence, Layout(tmp_path), Tracking(uri=mlflow_store.uri, experiment=EXPERIMENT), "nobody")
+
+
+def known(store: Store, text: str) -> LoggedRun | None:
+    return MlflowRuns(Tracking(uri=store.uri, experiment=EXPERIMENT)).find(text)
+
+
+def test_of_several_of_a_name_the_current_one_is_meant_however_old(mlflow_store: Store) -> None:
+    """Where none is current, the newest."""
+    first, second = (run(digit * 64, name="same") for digit in "ab")
+    for shown in (first, second, first):
+        mlflow_store.push([shown])
+        found = known(mlflow_store, "same")
+        assert found is not None
+        assert (found.fingerprint, found.current) == (shown.fingerprint, True)
+    mlflow_store.push([run("c" * 64)])
+    found = known(mlflow_store, "same")
+    assert found is not None
+    assert (found.fingerprint, found.current) == (second.fingerprint, False)
+    assert known(mlflow_store, "nobody") is None
+
+
+def test_the_start_of_several_fingerprints_is_refused(mlflow_store: Store) -> None:
+    start = "abcdef12"
+    mlflow_store.push([run(start + digit * 56) for digit in "12"])
+    with pytest.raises(LedgerError, match=f"2 runs in MLflow have a fingerprint that begins with {start}; give more"):
+        known(mlflow_store, start)
+    found = known(mlflow_store, start + "1")
+    assert found is not None
+    assert found.fingerprint == start + "1" * 56
 
 
 def test_a_store_that_is_not_there_is_said(audited: Audited, tmp_path: Path, in_child: Callable[..., Any]) -> None:

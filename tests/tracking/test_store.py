@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from driftledger.core.errors import LedgerError
-from driftledger.tracking.content import CURRENT, FINGERPRINT, Metric
+from driftledger.tracking.content import CURRENT, FINGERPRINT, LoggedMetric
 from driftledger.tracking.store import Pushed
 
 from .contents import EXPERIMENT, PHOTOS, earlier_runs, generator, run, two_runs
@@ -74,9 +74,9 @@ def test_artifacts_are_made_only_when_they_are_needed(mlflow_store: Store) -> No
 def test_late_metrics_are_gathered_only_for_a_run_that_is_written(mlflow_store: Store) -> None:
     asked: list[str] = []
 
-    def late() -> list[Metric]:
+    def late() -> list[LoggedMetric]:
         asked.append("late")
-        return [Metric("seconds", 2.5)]
+        return [LoggedMetric("seconds", 2.5)]
 
     mlflow_store.push([run("f1", late_metrics=late)])
     assert ["seconds", 0, 2.5] in _by_fingerprint(mlflow_store)["f1"]["metrics"]
@@ -142,8 +142,8 @@ def test_a_run_cut_short_is_resumed(mlflow_store: Store) -> None:
     "stale",
     [
         {"params": {"genception.iterations": "4"}},
-        {"metrics": (Metric("genception/photos/gc", 0.1, 1), Metric("genception/photos/gc", 0.9, 2))},
-        {"metrics": (Metric("gone", 1.0),)},
+        {"metrics": (LoggedMetric("genception/photos/gc", 0.1, 1), LoggedMetric("genception/photos/gc", 0.9, 2))},
+        {"metrics": (LoggedMetric("gone", 1.0),)},
         {"datasets": (PHOTOS.__class__("photos", "f" * 32, "data", 24),), "metrics": ()},
         {"components": (generator("crayon", "bb22"),)},
     ],
@@ -179,7 +179,7 @@ def test_long_values_are_cut_where_a_reader_sees_it(mlflow_store: Store) -> None
 
 
 def test_hundreds_of_values_go_in(mlflow_store: Store) -> None:
-    metrics = tuple(Metric(f"m{index % 30}", index / 7, index) for index in range(1234))
+    metrics = tuple(LoggedMetric(f"m{index % 30}", index / 7, index) for index in range(1234))
     params = {f"p{index}": HOSTILE for index in range(150)}
     mlflow_store.push([run("f1", metrics=metrics, params=params, tags=params)])
     shown = mlflow_store.dump()["runs"][0]

@@ -2,30 +2,27 @@
 
 from pathlib import Path
 
-from driftledger.core.paths import Layout
-from driftledger.ledger.lineage import Selected, read_evidence
+from driftledger.ledger.lineage import read_evidence
 from driftledger.tracking.content import FINGERPRINT, RunContent
-from driftledger.tracking.project import run_content
+from driftledger.tracking.projection import run_content
 from driftledger.tracking.store import Pushed
-from tests.support.description_ledgers import DESCRIPTIONS, READERS, add_fidelity, add_trac
-from tests.support.ledgers import COMBINATION, write_ledger
-from tests.support.question_ledgers import add_questions
+from tests.support.description_ledgers import FIDELITY, TRAC, add_fidelity, add_trac
+from tests.support.ledgers import COMBINATION, KEYS, selected, write_ledger
+from tests.support.question_ledgers import EXAM, add_questions
 
 from .contents import generator, run
 from .stores import Store
 
-TRAC = Selected(trac=["digits"], descriptions=DESCRIPTIONS, text_encoders=READERS)
-ALL = TRAC._replace(genception=["shapes"], fidelity=["shapes"], question_sets=["exam"])
+ALL = selected(("genception", KEYS), *TRAC, *FIDELITY, ("mm_sap", EXAM))
 
 
 def contents(root: Path) -> list[RunContent]:
-    """A run with all four benchmarks, and one with TRAC alone."""
+    """A run with four benchmarks, and one with TRAC alone."""
     write_ledger(root)
     add_trac(root)
     add_fidelity(root)
     add_questions(root)
-    layout = Layout(root)
-    return [run_content(layout, read_evidence(layout, selected, COMBINATION)) for selected in (ALL, TRAC)]
+    return [run_content(root, read_evidence(root, chosen, COMBINATION)) for chosen in (ALL, selected(*TRAC))]
 
 
 def test_everything_that_the_ledger_says_is_taken(mlflow_store: Store) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.tracking.content import CURRENT, FINGERPRINT, Metric
+from driftledger.tracking.content import CURRENT, FINGERPRINT, LoggedMetric
 from driftledger.tracking.store import Pushed
 from driftledger.tracking.versions import MAX_SERVED, SERVED
 
@@ -87,9 +87,9 @@ def test_a_metric_is_shown_with_each_component_that_it_is_of(mlflow_store: Store
         "f1",
         components=(generator(), model(), judge()),
         metrics=(
-            Metric("gc", 0.5, 1, "photos", of=(generator().key, model().key)),
-            Metric("vote", 0.25, 2, "photos", of=(model().key,)),
-            Metric("seconds", 1.5),
+            LoggedMetric("gc", 0.5, 1, "photos", of=(generator().key, model().key)),
+            LoggedMetric("vote", 0.25, 2, "photos", of=(model().key,)),
+            LoggedMetric("seconds", 1.5),
         ),
     )
     mlflow_store.push([content])
@@ -104,7 +104,7 @@ def test_a_metric_is_shown_with_each_component_that_it_is_of(mlflow_store: Store
 
 
 def test_a_run_with_hundreds_of_linked_metrics_is_resumed(mlflow_store: Store) -> None:
-    metrics = tuple(Metric(f"gc/{number}", number / 7, dataset="photos") for number in range(250))
+    metrics = tuple(LoggedMetric(f"gc/{number}", number / 7, dataset="photos") for number in range(250))
     content = run("f1", components=(generator(), model()), metrics=metrics)
     mlflow_store.push([content])
     before = mlflow_store.dump()

@@ -10,7 +10,7 @@ from driftledger.core.types import Conversation, ImageFile
 
 @dataclass(frozen=True)
 class CallKey:
-    """What a call's result hangs on, and nothing else: equal keys are the same call."""
+    """What a call's result depends on, and nothing else: equal keys are the same call."""
 
     fingerprint: str
     role: str

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from driftledger.core.types import ImageFile, Outcome, Reading
+from driftledger.core.types import ImageFile, Outcome, PromptUsage
 
 
 class Context(NamedTuple):
@@ -36,7 +36,7 @@ class Result:
     revised_prompt: str | None = None
     error: str | None = None
     system_fingerprint: str | None = None
-    reading: Reading | None = None
+    reading: PromptUsage | None = None
     note: str | None = None
     """What was unusual about how the call was made, e.g. in a smaller batch."""
 
@@ -52,5 +52,5 @@ class Result:
     @classmethod
     def from_row(cls, row: dict[str, Any], image: ImageFile | None) -> "Result":
         """The inverse of :meth:`to_row`, given the image that the row's hash stands for."""
-        reading = Reading(**row["reading"]) if row.get("reading") else None
+        reading = PromptUsage(**row["reading"]) if row.get("reading") else None
         return cls(**row | {"outcome": Outcome(row["outcome"]), "image": image, "reading": reading})

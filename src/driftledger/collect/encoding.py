@@ -7,9 +7,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.collect.feature_store import FeatureStore, Number, Seen
+from driftledger.collect.feature_store import FeatureStore, Modality, Number
 from driftledger.components.base import Encoder
-from driftledger.core.types import Float32, ImageFile, Reading
+from driftledger.core.types import Float32, ImageFile, PromptUsage
 
 
 def encode_images(encoder: Encoder, images: Iterable[ImageFile], features: FeatureStore | None = None) -> Float32:
@@ -36,13 +36,13 @@ def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore 
     return np.concatenate(batches)[[places[text] for text in texts]] if batches else np.zeros((0, 0), np.float32)
 
 
-def read_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> list[Reading]:
+def read_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> list[PromptUsage]:
     """How much of each text the text tower reads."""
 
     def read() -> NDArray[np.int64]:
         return np.array([[each.tokens, each.read] for each in encoder.read_texts(texts)], np.int64).reshape(-1, 2)
 
-    return [Reading(tokens, there) for tokens, there in _kept(features, encoder, "readings", texts, read).tolist()]
+    return [PromptUsage(tokens, there) for tokens, there in _kept(features, encoder, "readings", texts, read).tolist()]
 
 
 def _see(encoder: Encoder, batch: Sequence[ImageFile]) -> Float32:
@@ -52,7 +52,7 @@ def _see(encoder: Encoder, batch: Sequence[ImageFile]) -> Float32:
 def _kept(
     features: FeatureStore | None,
     encoder: Encoder,
-    seen: Seen,
+    seen: Modality,
     batch: Sequence[str],
     make: Callable[[], NDArray[Number]],
 ) -> NDArray[Number]:

@@ -19,7 +19,7 @@ from driftledger.core.files import write_bytes
 
 Number = TypeVar("Number", np.float32, np.int64)
 
-Seen = Literal["images", "texts", "readings"]
+Modality = Literal["images", "texts", "readings"]
 """Features of images, features of texts, or how much of each text was read."""
 
 _DIGEST = hashlib.sha256().digest_size
@@ -32,7 +32,7 @@ class FeatureStore:
         self._folder = folder
 
     def get(
-        self, encoder: str, seen: Seen, batch: Sequence[str], make: Callable[[], NDArray[Number]]
+        self, encoder: str, seen: Modality, batch: Sequence[str], make: Callable[[], NDArray[Number]]
     ) -> NDArray[Number]:
         """What was kept of this batch, or what ``make`` gives, which is then kept.
 

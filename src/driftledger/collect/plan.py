@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from driftledger.benchmarks.genception.chain import ChainProtocol
-from driftledger.benchmarks.trac.describe import DescribeProtocol, collect
 from driftledger.collect.call_result import Result
 from driftledger.collect.call_store import CallStore, Spent
-from driftledger.collect.steps import Ask, Call, Steps
+from driftledger.collect.steps import Call
+from driftledger.collect.uncounted import NotStoredError
 from driftledger.collect.walk import stored_in, walk
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
-from driftledger.core.types import Conversation, Sample, Usage
+from driftledger.core.types import Conversation, Usage
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.runner import Planned
 
 R = TypeVar("R")
 
@@ -59,10 +61,6 @@ class PlannedCalls:
         }
 
 
-class _NotStoredError(Exception):
-    """What comes next hangs on calls that are still to be made."""
-
-
 @dataclass
 class Plan:
     """The calls of several protocols; one that two of them need is counted once."""
@@ -71,52 +69,25 @@ class Plan:
     calls: dict[str, PlannedCalls] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
-    def add_one(self, steps: Steps[R]) -> R | None:
-        """Count the calls of a protocol that makes one: what it returned if its call is stored, and None if not."""
-        walked = walk(steps, self._stored)
-        if walked.pending is not None and self._is_new(walked.pending):
-            asked = walked.pending.conversation if isinstance(walked.pending, Ask) else walked.pending.prompt
-            component = walked.pending.component
-            self.of(component).add(1, expected_of(component, asked))
-        return walked.returned
+    def run(self, planned: "Sequence[Planned[R]]") -> list[R]:
+        """Count the calls of protocols, as :class:`~driftledger.benchmarks.runner.RunSteps`.
 
-    def add_chains(self, protocol: ChainProtocol, samples: Sequence[Sample]) -> None:
-        """Count what ``protocol`` has and would ask for ``samples``."""
-        drawing = expected_of(protocol.generator, protocol.generate_prompt)
-        for sample in samples:
-            walked = walk(protocol.run(sample), self._stored)
-            if walked.pending is None:
-                continue
-            shared = not self._is_new(walked.pending)
-            describing = expected_of(protocol.model, Conversation.ask(protocol.describe_prompt, sample.image))
-            described, drawn = (walked.known + 1) // 2, walked.known // 2
-            first_is_shared = shared and isinstance(walked.pending, Ask)
-            self.of(protocol.model).add(protocol.iterations - described - first_is_shared, describing)
-            self.of(protocol.generator).add(protocol.iterations - drawn, drawing)
-
-    def add_descriptions(self, protocol: DescribeProtocol, samples: Sequence[Sample]) -> None:
-        """Count what ``protocol`` has and would ask for ``samples``.
-
-        Which examples are shown may hang on descriptions that are still to be made; until then, each call with examples
-        counts as one without.
+        Raises:
+            NotStoredError: some of them are still to be made.
         """
-        counted = 0
+        walked = [walk(each.steps(), self._stored) for each in planned]
+        for each, found in zip(planned, walked, strict=True):
+            if found.pending is not None:
+                shared = not self._is_new(found.pending)
+                for component, asked in each.calls[found.known + shared :]:
+                    self.add(component, asked, 1)
+        if any(found.pending is not None for found in walked):
+            raise NotStoredError
+        return [found.returned for found in walked]  # type: ignore[misc]  # all of them came to their end
 
-        def run(steps: Sequence[Steps[Result]]) -> list[Result]:
-            nonlocal counted
-            results = [self.add_one(each) for each in steps]
-            counted += len(results)
-            there = [result for result in results if result is not None]
-            if len(there) < len(results):
-                raise _NotStoredError
-            return there
-
-        try:
-            collect(protocol, samples, run)
-        except _NotStoredError:
-            rest = len(protocol.conditions) * len(samples) - counted
-            asked = Conversation.ask(protocol.prompt, samples[0].image)
-            self.of(protocol.model).add(max(rest, 0), expected_of(protocol.model, asked))
+    def add(self, component: Component, asked: Conversation | str, count: int) -> None:
+        """Count calls by a stand-in for what is asked."""
+        self.of(component).add(count, expected_of(component, asked))
 
     def _stored(self, call: Call) -> Result | None:
         result = stored_in(self.store)(call)

@@ -9,7 +9,7 @@ from typing import Any
 from driftledger.collect.call_result import Cost
 from driftledger.collect.call_store import Finished, Spent
 from driftledger.collect.steps import Ask, Call, Draw, result_of
-from driftledger.components.remote.client import Answered, Line
+from driftledger.components.remote.client import Answered, ServiceClient
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.core.types import Generated, Outcome, Reply
 
@@ -23,7 +23,7 @@ class Services:
 
     def __init__(self) -> None:
         self._stack = AsyncExitStack()
-        self._open: dict[str, tuple[Line, Any]] = {}
+        self._open: dict[str, tuple[ServiceClient, Any]] = {}
 
     async def __aenter__(self) -> "Services":
         return self
@@ -58,7 +58,7 @@ class Services:
         return Finished(call.key, call.context, result, png, Cost(bill.seconds, *tokens, cost, bill.attempts))
 
 
-async def _answer(line: Line, once: Any, call: Call) -> Answered[Reply] | Answered[Generated]:
+async def _answer(line: ServiceClient, once: Any, call: Call) -> Answered[Reply] | Answered[Generated]:
     component = call.component
     if isinstance(call, Ask) and isinstance(component, RemoteModel):
         return await line.call(partial(once, call.conversation), component.expected(call.conversation))

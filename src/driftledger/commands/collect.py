@@ -4,34 +4,51 @@ The results go into the call store and the feature store alone; DVC's stages the
 files without loading anything. What is asked, and in which company within a batch, is the same as when a stage asks.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from driftledger.benchmarks._questions import answers, grading
-from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks.fidelity.seen import Redrawing, see
-from driftledger.benchmarks.genception import chain as chains
-from driftledger.benchmarks.genception.features import looked_at
-from driftledger.benchmarks.trac import describe as describing
+from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.registry import benchmark_names, runner
+from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.call_store import CallStore
-from driftledger.collect.encoding import encode_images
-from driftledger.collect.feature_store import FeatureStore
-from driftledger.commands.stages.spending import say_spent
-from driftledger.components.base import Encoder, Model
+from driftledger.commands.stages import ask
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.progress import Progress
 from driftledger.project.project import Project
-from driftledger.project.workload import BENCHMARKS, Answers, Chains, Selection
-
-Look: TypeAlias = Callable[[Encoder, FeatureStore], object]
-"""Shows an encoder what one chain or redraw stage drew."""
 
 
-class _Asked(NamedTuple):
-    """What one model was asked, as far as others go on from there."""
+@dataclass
+class Work:
+    """The collect stages of one line of flow: of the same benchmark and keys, from the data on."""
 
-    looks: list[Look]
-    answers: list[tuple[Answers, list[AnswerRecord]]]
+    spec: Benchmark
+    keys: Mapping[str, str]
+    """Of its first collect stage, and of every later one."""
+    done: dict[str, Any] = field(default_factory=dict)
+    """Stage → what came of it."""
+    shown: list[tuple[Collecting[Any], Any]] = field(default_factory=list)
+    """What image encoders will look at."""
+
+    def collecting(self, project: Project, stage: str, earlier: Mapping[str, Any]) -> Collecting[Any]:
+        return runner(self.spec.name).collecting(project, stage, self.keys, earlier)
+
+
+def selected_work(project: Project, chosen: Collection[str] = ()) -> Iterator[Work]:
+    """The collect stages that the selection needs, each line of flow once; of the chosen benchmarks, or of all.
+
+    Raises:
+        ConfigError: there is no such benchmark.
+    """
+    _check_known("benchmark", chosen, benchmark_names())
+    seen = set()
+    for spec, keys in project.selected.scores:
+        if chosen and spec.name not in chosen:
+            continue
+        own = {key: keys[key] for stage in spec.collects for key in stage.keys}
+        if (spec.name, *own.items()) not in seen:
+            seen.add((spec.name, *own.items()))
+            yield Work(spec, own)
 
 
 def collect(project: Project, benchmarks: Collection[str] = (), models: Collection[str] = ()) -> None:
@@ -40,7 +57,7 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
     Components are let go of when their part is done, so that no two models are in memory at once.
 
     Args:
-        benchmarks: of :data:`~driftledger.project.workload.BENCHMARKS`; none stands for all.
+        benchmarks: by name; none stands for all.
         models: of those that ``run.models`` selects; none stands for all.
 
     Raises:
@@ -48,59 +65,44 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
         StoreError: a dataset or a question set is not built yet, or a component has changed since it was resolved.
     """
     run = project.settings.run
-    _check_known("benchmark", benchmarks, BENCHMARKS)
     _check_known("selected model", models, run.models)
-    selection = Selection(project, benchmarks or BENCHMARKS)
-    judge = project.judge() if selection.needs_judge else None
+    work = [each for each in selected_work(project, benchmarks) if not models or each.keys["model"] in models]
     with project.store() as store:
-        chosen = [name for name in run.models if not models or name in models]
-        asked = [_ask(selection, name, judge, store) for name in chosen]
-        for to_grade, given in [each for of_model in asked for each in of_model.answers]:
-            if to_grade.judging is not None:
-                questions = {question.id: question for question in to_grade.questions}
-                grading.judge(to_grade.judging, questions, given, store, f"{to_grade.title} · {run.judge}")
-                say_spent(to_grade.judging.judge, store)
-    _show(project, [look for of_model in asked for look in of_model.looks])
+        for name in run.models:
+            _ask_model(project, [each for each in work if each.keys["model"] == name], store)
+        for each in work:
+            for stage in each.spec.collects[1:]:
+                _ask(project, each, stage.name, store)
+    _show(project, [shown for each in work for shown in each.shown])
 
 
-def _ask(selection: Selection, name: str, judge: Model | None, store: CallStore) -> _Asked:
-    """Ask everything of one model and, for its descriptions, of the generators."""
-    project, model = selection.project, selection.project.model(name)
-    looks: list[Look] = []
-    for drawing in selection.generators:
-        generator = project.generator(drawing)
-        for stage in selection.chains((name, drawing), model, generator):
-            looks.append(_look(stage, chains.collect(stage.protocol, stage.samples, store, stage.title)))
-        say_spent(generator, store)
-        generator.release()
-    for title, protocol, samples in selection.descriptions(name, model):
-        describing.collect_stored(protocol, samples, store, title)
-    answered = [
-        (asked, answers.collect(asked.protocol, asked.questions, store, asked.title))
-        for asked in selection.answers(name, model, judge)
-    ]
-    say_spent(model, store)
-    model.release()
-    return _Asked(looks, answered)
+def _ask_model(project: Project, work: Sequence[Work], store: CallStore) -> None:
+    """The first stage of each line of flow, generator by generator, then those that draw nothing."""
+    generators = dict.fromkeys(each.keys["generator"] for each in work if "generator" in each.keys)
+    for generator in (*generators, None):
+        for each in work:
+            if each.keys.get("generator") == generator:
+                _ask(project, each, each.spec.collects[0].name, store)
+        if generator is not None:
+            project.generator(generator).release()
+    for name in dict.fromkeys(each.keys["model"] for each in work):
+        project.model(name).release()
 
 
-def _look(stage: Chains, collected: Sequence[Sequence[chains.Iteration]]) -> Look:
-    """Shows an encoder what the scoring stage will, batch by batch."""
-    if stage.benchmark == "fidelity":
-        ends = [iterations[-1] for iterations in collected]
-        redrawings = [Redrawing(sample, *end) for sample, end in zip(stage.samples, ends, strict=True)]
-        return lambda encoder, features: see(redrawings, encoder, features)
-    drawn = {(r.sample, r.t): image for iterations in collected for r, image in iterations if image is not None}
-    shown = looked_at(stage.samples, drawn, stage.protocol.iterations)
-    return lambda encoder, features: [encode_images(encoder, images, features) for images in shown]
+def _ask(project: Project, work: Work, stage: str, store: CallStore) -> None:
+    collecting = work.collecting(project, stage, work.done)
+    if collecting.calls:
+        work.done[stage] = ask(collecting, store)
+        work.shown.append((collecting, work.done[stage]))
 
 
-def _show(project: Project, looks: Sequence[Look]) -> None:
-    for name in project.settings.run.encoders if looks else ():
+def _show(project: Project, shown: Sequence[tuple[Collecting[Any], Any]]) -> None:
+    looked_at = [(collecting, collected) for collecting, collected in shown if collecting.draws]
+    for name in project.settings.run.encoders if looked_at else ():
         encoder = project.encoder(name)
-        with Progress(name, total=len(looks)) as progress:
-            for look in looks:
-                look(encoder, project.features())
+        with Progress(name, total=len(looked_at)) as progress:
+            for collecting, collected in looked_at:
+                collecting.show(collected, encoder, project.features())
                 progress.update()
         encoder.release()
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.strict import Strict
-from driftledger.core.types import Conversation, Float32, Generated, Reading, Reply
+from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply
 
 Kind = Literal["model", "generator", "encoder"]
 
@@ -146,6 +146,6 @@ class Encoder(Component):
         """Feature vectors of texts, n×d, finite; all zero only for a text of which nothing is known."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")
 
-    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
+    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         """How much of each text the text tower reads before its limit cuts it off, in its own tokens."""
         raise NotImplementedError(f"encoder provider {self.provider!r} has no text tower")

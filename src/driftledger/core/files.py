@@ -19,13 +19,19 @@ class Record(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, ser_json_inf_nan="constants")
 
-    SCHEMA: ClassVar[int] = 1
-    schema_: int = Field(default=1, alias="schema", ge=1, le=1)
+    SCHEMA: ClassVar[int] = 2
+    schema_: int = Field(default=2, alias="schema", ge=2, le=2)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready, with file names for field names."""
         return self.model_dump(mode="json", by_alias=True)
 
+
+OF_VERSION_1 = (
+    "was written by driftledger 0.1, whose files this version does not read: run 'dvc repro' to make it anew, or "
+    "'git checkout v0.1.0' (52463fe) for the version that reads it"
+)
+"""The sentence for every file of schema 1."""
 
 R = TypeVar("R", bound=Record)
 
@@ -89,6 +95,8 @@ def parse_json(data: bytes, kind: type[R], where: str) -> R:
     unfit = f"{where} is not a {kind.__name__} of schema {kind.SCHEMA}"
     try:
         value = json.loads(data.decode())
+        if isinstance(value, dict) and value.get("schema") == 1 and kind.SCHEMA > 1:
+            raise StoreError(f"{where} {OF_VERSION_1}")
         canonical_json(value)  # which refuses a number that is not finite, wherever it stands
         return kind.model_validate(value)
     except ValidationError as error:

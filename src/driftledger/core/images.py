@@ -14,7 +14,7 @@ ENCODING = f"RGB PNG, compress_level {_EFFORT}"
 def png_bytes(image: Image.Image) -> bytes:
     """Encode as RGB PNG, without metadata.
 
-    The bytes hang on the zlib inside Pillow, which ``requirements.txt`` pins.
+    The bytes depend on the zlib inside Pillow, which ``requirements.txt`` pins.
     """
     buffer = io.BytesIO()
     image.convert("RGB").save(buffer, format="PNG", compress_level=_EFFORT)

@@ -21,7 +21,8 @@ class _WholeLines:
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
-    """tqdm over component calls. Piped into a file or a log, it prints whole lines and few of them."""
+    """tqdm over component calls; nothing where there are none. Piped into a file or a log, it prints whole lines and
+    few of them."""
 
     def __init__(self, description: str, total: int) -> None:
         watched = sys.stderr.isatty()
@@ -35,6 +36,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
             mininterval=0.1 if watched else 10.0,
             maxinterval=10.0,
             ascii=not watched,
+            disable=not total,
         )
 
     def skip(self, calls: int) -> None:

@@ -36,7 +36,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
         "openai_images": "driftledger.components.generators.openai_images:OpenAIImages",
     },
     "encoders": {
-        "layout": "driftledger.demo.encoders.layout:Layout",
+        "layout": "driftledger.demo.encoders.layout:LayoutEncoder",
         "tfidf": "driftledger.demo.encoders.tfidf:TfIdf",
         "vit": "driftledger.components.encoders.vit:ViT",
         "dinov2": "driftledger.components.encoders.dinov2:DINOv2",
@@ -47,7 +47,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
     },
     "question_sets": {
         "scenes": "driftledger.demo.scenes.provider:Scenes",
-        "table": "driftledger.data.question_sets.table:Table",
+        "table": "driftledger.data.question_sets.table:QuestionTable",
         "huggingface": "driftledger.data.question_sets.huggingface:HuggingFaceQuestions",
     },
 }

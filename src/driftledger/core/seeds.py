@@ -1,4 +1,4 @@
-"""Seeds that hang on what a call is for, never on when it is made."""
+"""Seeds that depend on what a call is for, never on when it is made."""
 
 from driftledger.core.canonical import sha256_of
 

@@ -25,7 +25,7 @@ _MISREAD = re.compile(
 and the same after our ``'``. A whole number such as ``12`` comes back as it is."""
 
 
-class Table(NamedTuple):
+class SheetTable(NamedTuple):
     """A sheet's cells, without quoting, each row as long as ``head``."""
 
     head: list[str]
@@ -64,7 +64,7 @@ def column_names(head: Sequence[str]) -> list[str]:
     return [column.strip().casefold() for column in head]
 
 
-def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> Table:
+def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> SheetTable:
     """Read a sheet as spreadsheets save it: UTF-8 with or without a mark, ``,`` ``;`` or tab between cells.
 
     Args:
@@ -87,7 +87,7 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
         raise ConfigError(f"{about}: {path} is not UTF-8; save it as 'CSV UTF-8'") from None
 
 
-def _parsed(text: str, required: Sequence[str], where: str) -> Table:
+def _parsed(text: str, required: Sequence[str], where: str) -> SheetTable:
     separator = max(_SEPARATORS, key=lambda each: len({*required} & {*column_names(_first_row(text, each))}))
     (_, head), *lines = _lines(text, separator, where)
     columns = column_names(head)
@@ -95,7 +95,7 @@ def _parsed(text: str, required: Sequence[str], where: str) -> Table:
         if columns.count(column) != 1:
             trouble = f"names {column!r} {columns.count(column)} times" if column in columns else f"lacks {column!r}"
             raise ConfigError(f"{where}: the first line {trouble}; it must name {', '.join(required)} once each")
-    table = Table(head, [], [], separator)
+    table = SheetTable(head, [], [], separator)
     for number, cells in lines:
         if not any(cell.strip() for cell in cells):
             continue

@@ -105,7 +105,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PromptUsage:
     """How many tokens a text has, and how many of them were read before the limit cut it off."""
 
     tokens: int
@@ -139,6 +139,6 @@ class Generated:
     revised_prompt: str | None = None
     error: str | None = None
     system_fingerprint: str | None = None
-    reading: Reading | None = None
+    reading: PromptUsage | None = None
     """How much of the prompt the text encoder read, where that is known."""
     usage: Usage | None = None

@@ -12,6 +12,6 @@ def load_yaml(text: str | bytes) -> Any:
 
     Raises:
         yaml.YAMLError: it is not YAML.
-        ValueError: it holds a value that is none, such as the 30th of February.
+        ValueError: it holds a value that cannot be one, such as the 30th of February.
     """
     return yaml.load(text, LOADER)

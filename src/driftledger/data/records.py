@@ -54,7 +54,7 @@ class DatasetCard(Record):
 
 
 def dataset_digest(entries: Sequence[SampleEntry]) -> str:
-    """The digest of a dataset of these samples, in order: what a score can hang on."""
+    """The digest of a dataset of these samples, in order: what a score can depend on."""
     return sha256_of([[entry.id, entry.category, entry.label, entry.split, entry.sha256] for entry in entries])
 
 

@@ -1,12 +1,12 @@
-"""What checking the ledger finds: what does not hold, what nobody can check here, and how much was checked."""
+"""What checking the ledger finds: what does not hold, what cannot be checked here, and how much was checked."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Kind = Literal["bytes", "numbers", "missing"]
-"""A file or lock entry is not the one that the ledger speaks of; a score is not what its records give; evidence that
-should be there is not."""
+"""A file or lock entry is not the one that was recorded; a score is not what its records give; evidence that should be
+there is not."""
 
 
 class Finding(NamedTuple):
@@ -14,11 +14,11 @@ class Finding(NamedTuple):
 
     kind: Kind
     where: str
-    """A path, a stage of ``dvc.lock``, a line of the ledger, or ``path: metric``."""
+    """A path, ``dvc.lock: <stage>``, a line of the ledger, or ``path: metric``."""
     what: str
 
 
-class Unchecked(NamedTuple):
+class Skipped(NamedTuple):
     """One thing that cannot be checked here, and why."""
 
     where: str
@@ -26,11 +26,11 @@ class Unchecked(NamedTuple):
 
 
 @dataclass
-class Report:
+class VerifyResult:
     """What several checks found, together."""
 
     findings: list[Finding] = field(default_factory=list)
-    unchecked: list[Unchecked] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
     checked: Counter[str] = field(default_factory=Counter)
     """What was looked at, ``files`` for instance, and how many of it."""
 
@@ -38,5 +38,5 @@ class Report:
     def holds(self) -> bool:
         return not self.findings
 
-    def __add__(self, other: "Report") -> "Report":
-        return Report(self.findings + other.findings, self.unchecked + other.unchecked, self.checked + other.checked)
+    def __add__(self, other: "VerifyResult") -> "VerifyResult":
+        return VerifyResult(self.findings + other.findings, self.skipped + other.skipped, self.checked + other.checked)

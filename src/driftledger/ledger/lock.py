@@ -9,9 +9,13 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from driftledger.benchmarks.registry import LOCK, lock_files
 from driftledger.core.errors import LedgerError
-from driftledger.core.paths import LOCK, LOCKS
 from driftledger.core.yaml_text import load_yaml
+
+RESOLVED = "data/resolved.json"
+CODE = "code."
+"""What keys of digests of code begin with, in :data:`RESOLVED`."""
 
 
 class LockedFile(BaseModel):
@@ -35,10 +39,20 @@ class LockEntry(BaseModel):
     params: dict[str, dict[str, Any]] = {}
     outs: list[LockedFile] = []
 
+    @property
+    def code(self) -> dict[str, str]:
+        """Digests of the code that the stage ran, by their keys in ``data/resolved.json``."""
+        return {key: str(value) for key, value in self.params.get(RESOLVED, {}).items() if key.startswith(CODE)}
+
     def without_code(self) -> dict[str, Any]:
-        """The entry's bytes and settings, JSON-ready, less the source files it depends on."""
-        kept = [dep for dep in self.deps if not dep.path.startswith("src/")]
-        return self.model_copy(update={"deps": kept}).model_dump(mode="json")
+        """The entry's bytes and settings, JSON-ready, less the digests of code, and less the source files that stages
+        of version 0.1 depended on: the first lines of a ledger are of such entries."""
+        deps = [dep for dep in self.deps if not dep.path.startswith("src/")]
+        params = {
+            file: {key: value for key, value in some.items() if file != RESOLVED or not key.startswith(CODE)}
+            for file, some in self.params.items()
+        }
+        return self.model_copy(update={"deps": deps, "params": params}).model_dump(mode="json")
 
     def out(self, path: str) -> LockedFile:
         """The output at ``path``, relative to the top folder.
@@ -56,7 +70,7 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
     """Stage name → entry, of all pipelines.
 
     Raises:
-        LedgerError: there is no ``dvc.lock``, or one is none.
+        LedgerError: there is no ``dvc.lock``, or a file of that name is not one.
     """
     locks = locks_here(root)
     if not locks:
@@ -66,7 +80,7 @@ def read_lock(root: Path) -> dict[str, LockEntry]:
 
 def locks_here(root: Path) -> dict[str, bytes]:
     """The bytes of each lock that is there, by its path relative to ``root``."""
-    return {file: (root / file).read_bytes() for file in LOCKS if (root / file).is_file()}
+    return {file: (root / file).read_bytes() for file in lock_files() if (root / file).is_file()}
 
 
 def parse_lock(data: bytes, where: str) -> dict[str, LockEntry]:

@@ -15,7 +15,7 @@ DRAWS_AT_ONCE = 2**20
 """Bounds the memory; the answer does not depend on it."""
 
 
-class Interval(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     """Both ends of a confidence interval."""
 
     low: float
@@ -38,7 +38,7 @@ def mean_of_category_means(values: Float64, categories: Sequence[str]) -> float:
 
 def bootstrap_interval(
     values: Float64, categories: Sequence[str], *, resamples: int, confidence: float, seed: int
-) -> Interval:
+) -> ConfidenceInterval:
     """Percentile bootstrap confidence interval of :func:`mean_of_category_means`.
 
     Each of the ``resamples`` draws, inside every category, as many samples as it has, with replacement; the interval
@@ -78,10 +78,10 @@ def check_bootstrap(resamples: int, confidence: float) -> None:
         raise ValueError(f"confidence must be between 0 and 1, but is {confidence}")
 
 
-def percentile_interval(statistics: Sequence[float], confidence: float) -> Interval:
+def percentile_interval(statistics: Sequence[float], confidence: float) -> ConfidenceInterval:
     """What remains of n ascending statistics when ⌊n·(1 − confidence)/2⌋ of them are cut off at each end."""
     cut = int(len(statistics) * (1 - Fraction(str(confidence))) / 2)  # as floats, 20 * (1 - 0.9) / 2 is below 1
-    return Interval(statistics[cut], statistics[-1 - cut])
+    return ConfidenceInterval(statistics[cut], statistics[-1 - cut])
 
 
 def _resampled_means(group: Float64, resamples: int, bits: np.random.PCG64) -> Float64:

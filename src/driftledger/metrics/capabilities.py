@@ -23,7 +23,7 @@ Grades: TypeAlias = Integers | Sequence[Sequence[int | None]]
 """n questions × k gradings, in tenths from 0 to 10; −1 or None where no grade could be read."""
 
 
-class Graded(NamedTuple):
+class CapabilityScores(NamedTuple):
     """Scores from 0 to 100, higher is better; None if no grade could be read."""
 
     mean: float | None
@@ -40,7 +40,7 @@ class Graded(NamedTuple):
         return self.scored / self.total
 
 
-def score(grades: Grades) -> Graded:
+def score(grades: Grades) -> CapabilityScores:
     """The total: every question weighs the same. A grading of which nothing could be read is left out of the mean.
 
     Raises:
@@ -56,14 +56,14 @@ def score(grades: Grades) -> Graded:
     return measured
 
 
-def by_capability(grades: Grades, capabilities: Sequence[Collection[str]]) -> dict[str, Graded]:
+def by_capability(grades: Grades, capabilities: Sequence[Collection[str]]) -> dict[str, CapabilityScores]:
     """The score over the questions that need a capability, for each one, in the order of the paper's tables.
 
     ``capabilities`` holds the capabilities that each question needs; names other than the paper's come last.
 
     Raises:
         ValueError: ``grades`` is empty, not a matrix or not of integers, or holds a grade not within 0..10, the lengths
-            differ, or a question's capabilities are none, or one string instead of several, or hold a "+".
+            differ, or a question has no capabilities, or one string instead of several, or hold a "+".
 
     >>> by_capability([[10], [4], [7]], [{"ocr", "math"}, {"rec"}, {"rec", "ocr"}])["ocr"].mean
     85.0
@@ -71,7 +71,7 @@ def by_capability(grades: Grades, capabilities: Sequence[Collection[str]]) -> di
     return _by(grades, capabilities, lambda needed: needed)
 
 
-def by_combination(grades: Grades, capabilities: Sequence[Collection[str]]) -> dict[str, Graded]:
+def by_combination(grades: Grades, capabilities: Sequence[Collection[str]]) -> dict[str, CapabilityScores]:
     """The score over the questions that need exactly these capabilities, for each combination, as "rec+know+gen".
 
     Arguments and errors are as in :func:`by_capability`.
@@ -84,7 +84,7 @@ def by_combination(grades: Grades, capabilities: Sequence[Collection[str]]) -> d
 
 def _by(
     grades: Grades, capabilities: Sequence[Collection[str]], keys: Callable[[Collection[str]], Iterable[str]]
-) -> dict[str, Graded]:
+) -> dict[str, CapabilityScores]:
     tenths = _tenths(grades)
     check_same_lengths(grades=tenths, capabilities=capabilities)
     members: dict[str, list[int]] = {}
@@ -112,15 +112,15 @@ def _checked(index: int, needed: Collection[str]) -> set[str]:
     return set(needed)
 
 
-def _measure(tenths: NDArray[np.int64]) -> Graded:
+def _measure(tenths: NDArray[np.int64]) -> CapabilityScores:
     read = tenths >= 0
     counts = read.sum(axis=0).tolist()
     sums = np.where(read, tenths, 0).sum(axis=0).tolist()
     gradings = [10 * above / below for above, below in zip(sums, counts, strict=True) if below]
     if not gradings:
-        return Graded(None, None, 0, tenths.size)
+        return CapabilityScores(None, None, 0, tenths.size)
     mean, std, _ = spread(gradings)
-    return Graded(mean, std, sum(counts), tenths.size)
+    return CapabilityScores(mean, std, sum(counts), tenths.size)
 
 
 def _tenths(grades: Grades) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.metrics._checks import EXACT, Integers, check_integers, check_same_lengths
-from driftledger.metrics.bootstrap import Interval, check_bootstrap, draw_indices, percentile_interval
+from driftledger.metrics.bootstrap import ConfidenceInterval, check_bootstrap, draw_indices, percentile_interval
 
 
 class Spread(NamedTuple):
@@ -58,7 +58,7 @@ def clustered_ratio_interval(
     resamples: int,
     confidence: float,
     seed: int,
-) -> Interval:
+) -> ConfidenceInterval:
     """Percentile bootstrap confidence interval of Σ numerator / Σ denominator, for questions in clusters.
 
     All three hold one entry per question. A denominator is how often the question counts (0 where it does not), a

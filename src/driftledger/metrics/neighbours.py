@@ -119,7 +119,7 @@ def _first_alike(rows: Features) -> Int64:
 
 
 def _exactly_rounded(table: _Table, queries: Features, rows: Int64, columns: Int64) -> Int64:
-    """The exact cosines in steps, rounded; what is said over and over is computed once."""
+    """The exact cosines in steps, rounded; what stands there over and over is computed once."""
     pairs = _first_alike(queries)[rows] * len(table.given) + table.alike[columns]
     _, first, which = np.unique(pairs, return_index=True, return_inverse=True)
     distinct = [_cosine_in_steps(queries[rows[at]], table.given[columns[at]]) for at in first.tolist()]

@@ -16,7 +16,12 @@ import numpy as np
 
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import Integers, check_integers, check_same_lengths
-from driftledger.metrics.bootstrap import Interval, bootstrap_interval, check_bootstrap, mean_of_category_means
+from driftledger.metrics.bootstrap import (
+    ConfidenceInterval,
+    bootstrap_interval,
+    check_bootstrap,
+    mean_of_category_means,
+)
 from driftledger.metrics.clustered import clustered_ratio_interval
 
 
@@ -27,7 +32,7 @@ class Paired(NamedTuple):
     b: float
     difference: float
     """B's less A's: above 0 where B is higher."""
-    interval: Interval
+    interval: ConfidenceInterval
     """The confidence interval of the difference."""
     n: int
     """How many samples, or questions, are common."""

@@ -19,7 +19,7 @@ BEST = 200
 """The score of a category in which every answer is right."""
 
 
-class YesNo(NamedTuple):
+class YesNoScores(NamedTuple):
     """Higher is better; None where the denominator is 0."""
 
     accuracy: float | None
@@ -53,7 +53,7 @@ class Total(NamedTuple):
 
 def score(
     answers: Sequence[bool | None], truth: Sequence[bool], images: Sequence[str], *, unread_is_wrong: bool = False
-) -> YesNo:
+) -> YesNoScores:
     """The measures over one category.
 
     Per question, ``answers`` holds True for yes, False for no and None where neither could be read, ``truth`` what is
@@ -81,7 +81,7 @@ def by_category(
     categories: Sequence[str],
     *,
     unread_is_wrong: bool = False,
-) -> dict[str, YesNo]:
+) -> dict[str, YesNoScores]:
     """The measures of each category, in the order of their names; an image's two questions share a category.
 
     ``categories`` names the category of each question; the rest is as in :func:`score`. Two categories may use one name
@@ -98,7 +98,7 @@ def by_category(
     return {name: _measure(answers, truth, images, members[name], unread_is_wrong, name) for name in sorted(members)}
 
 
-def total(categories: Mapping[str, YesNo]) -> Total:
+def total(categories: Mapping[str, YesNoScores]) -> Total:
     """Categories taken together, each weighing the same: give MME's 10 of perception, its 4 of cognition, or all.
 
     Raises:
@@ -125,7 +125,7 @@ def _measure(
     rows: Sequence[int],
     unread_is_wrong: bool,
     category: str | None = None,
-) -> YesNo:
+) -> YesNoScores:
     pairs = _pairs(images, rows, category)
     read = [row for row in rows if answers[row] is not None]
     whole = [pair for pair in pairs if all(answers[row] is not None for row in pair)]
@@ -133,7 +133,7 @@ def _measure(
     both_right = sum(all(answers[row] == truth[row] for row in pair) for pair in whole)
     accuracy = _fraction(right, len(rows) if unread_is_wrong else len(read))
     plus = _fraction(both_right, len(pairs) if unread_is_wrong else len(whole))
-    return YesNo(
+    return YesNoScores(
         None if accuracy is None else float(accuracy),
         None if plus is None else float(plus),
         None if accuracy is None or plus is None else float(100 * (accuracy + plus)),

@@ -1,10 +1,12 @@
-"""Published protocols as selections: ``presets/<name>.yaml`` laid over ``params.yaml``, which is otherwise untouched.
+"""Published protocols as selections: a preset is laid over ``params.yaml``, which is otherwise untouched.
 
+Presets come with the package; a project may have its own in ``presets/``, which win over those of the same name.
 A value is replaced where it stands in the text. A YAML library that writes the whole file anew keeps its comments, but
 not its layout, and one preset could then not undo another.
 """
 
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,9 +25,10 @@ class _Change(NamedTuple):
     said: str
 
 
-def preset_names(folder: Path) -> list[str]:
-    """The presets in ``folder``."""
-    return sorted(path.stem for path in folder.glob("*.yaml"))
+def presets(root: Path) -> dict[str, Path]:
+    """Every preset that a project can select, by name."""
+    folders = Path(str(files("driftledger"))) / "presets", root / "presets"
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
 
 
 def apply_preset(root: Path, name: str) -> list[str]:
@@ -57,10 +60,10 @@ def _title(name: str) -> str:
 
 def _read(root: Path, name: str) -> tuple[str, dict[str, Any], list[_Change]]:
     """``params.yaml`` as it is written, what the preset wants of it, and what that changes."""
-    folder, params = root / "presets", root / PARAMS
-    if name not in preset_names(folder):
-        raise ConfigError(unknown_name("preset", name, preset_names(folder)))
-    preset = load_yaml((folder / f"{name}.yaml").read_text(encoding="utf-8"))
+    known, params = presets(root), root / PARAMS
+    if name not in known:
+        raise ConfigError(unknown_name("preset", name, known))
+    preset = load_yaml(known[name].read_text(encoding="utf-8"))
     try:
         text = params.read_bytes().decode()
         return text, preset, _changes(text, preset)

@@ -1,24 +1,25 @@
 """A checkout: its settings, its folders, and its components as DVC has seen them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from filelock import FileLock, Timeout
 
+from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.selection import Selected
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json
-from driftledger.core.paths import Combination, Layout, dataset_stage
+from driftledger.core.paths import Combination, Paths
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, read_samples
-from driftledger.ledger.lineage import Selected
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
 C = TypeVar("C", bound=Component)
@@ -35,8 +36,8 @@ class Project:
         return load_settings(self.root / PARAMS)
 
     @property
-    def layout(self) -> Layout:
-        return Layout(self.root)
+    def paths(self) -> Paths:
+        return Paths(self.root)
 
     @property
     def combinations(self) -> list[Combination]:
@@ -44,18 +45,10 @@ class Project:
         run = self.settings.run
         return [Combination(m, g, e) for m in run.models for g in run.generators for e in run.encoders]
 
-    @property
+    @cached_property
     def selected(self) -> Selected:
-        """What every combination is evaluated on."""
-        run = self.settings.run
-        return Selected(
-            genception=run.genception,
-            trac=run.trac,
-            descriptions=run.descriptions,
-            text_encoders=run.text_encoders,
-            fidelity=run.fidelity,
-            question_sets=run.question_sets,
-        )
+        """Every score that ``params.yaml`` selects."""
+        return Selected([(spec, keys) for spec in benchmarks() for keys in spec.selection(self.settings)])
 
     def model(self, name: str) -> Model:
         """The model of that name, as ``resolve`` found it.
@@ -63,19 +56,19 @@ class Project:
         Raises:
             StoreError: it has changed since.
         """
-        return self._as_resolved("models", name, self.settings.model(name))
+        return self._as_resolved("models", name, self.settings.model)
 
     def judge(self) -> Model:
         """The judge, as ``resolve`` found it; errors as in :meth:`model`."""
-        return self._as_resolved("judge", "", self.settings.model(self.settings.run.judge))
+        return self._as_resolved("judge", self.settings.run.judge, self.settings.model)
 
     def generator(self, name: str) -> Generator:
         """The generator of that name, as ``resolve`` found it; errors as in :meth:`model`."""
-        return self._as_resolved("generators", name, self.settings.generator(name))
+        return self._as_resolved("generators", name, self.settings.generator)
 
     def encoder(self, name: str) -> Encoder:
         """The encoder of that name, as ``resolve`` found it; errors as in :meth:`model`."""
-        return self._as_resolved("encoders", name, self.settings.encoder(name))
+        return self._as_resolved("encoders", name, self.settings.encoder)
 
     def built_samples(self, dataset: str) -> list[Sample]:
         """The samples of a dataset.
@@ -83,21 +76,29 @@ class Project:
         Raises:
             StoreError: its stage has not run.
         """
-        folder = self.layout.dataset(dataset)
+        folder = self.paths.dataset(dataset)
         if not folder.is_dir():
             raise StoreError(
-                f"dataset {dataset} is not built yet; run 'dvc repro {dataset_stage(dataset)}', which asks no model"
+                f"dataset {dataset} is not built yet; run 'dvc repro dataset@{dataset}', which asks no model"
             )
         return read_samples(folder)
 
     def dataset_card(self, dataset: str) -> DatasetCard:
         """What a dataset that is built says about itself."""
-        return read_json(self.layout.dataset(dataset) / "dataset.json", DatasetCard)
+        return read_json(self.paths.dataset(dataset) / "dataset.json", DatasetCard)
 
-    def _as_resolved(self, section: str, name: str, component: C) -> C:
-        """The component, unless a weight file or a branch has moved since DVC decided what to run."""
-        self.check_resolved(section, name, component.fingerprint)
-        return component
+    def _as_resolved(self, section: str, name: str, make: Callable[[str], C]) -> C:
+        """The component, unless a weight file or a branch has moved since DVC decided what to run; each is made once,
+        so that a checkpoint is loaded once."""
+        if (section, name) not in self._components:
+            component = make(name)
+            self.check_resolved(section, name, component.fingerprint)
+            self._components[section, name] = component
+        return cast(C, self._components[section, name])
+
+    @cached_property
+    def _components(self) -> dict[tuple[str, str], Component]:
+        return {}
 
     def check_resolved(self, section: str, name: str, fingerprint: str) -> None:
         """Refuse what is not what ``resolve`` noted under this name.
@@ -105,23 +106,23 @@ class Project:
         Raises:
             StoreError: it has changed since.
         """
-        noted = json.loads(self.layout.resolved.read_bytes()) if self.layout.resolved.is_file() else {}
+        noted = json.loads(self.paths.resolved.read_bytes()) if self.paths.resolved.is_file() else {}
         found = noted.get(section, {})
         expected = found.get(name, fingerprint) if isinstance(found, dict) else found
         if fingerprint != expected:
             raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
 
     def store(self) -> CallStore:
-        return CallStore(self.layout.state)
+        return CallStore(self.paths.state)
 
     def features(self) -> FeatureStore:
-        return FeatureStore(self.layout.state / "features")
+        return FeatureStore(self.paths.state / "features")
 
     @contextmanager
     def only_one(self, target: Path) -> Iterator[None]:
         """Hold the lock on an output: a killed ``dvc`` may have left a child that is still writing it."""
         name = str(target.relative_to(self.root)).replace("/", "+")
-        locks = self.layout.state / "locks"
+        locks = self.paths.state / "locks"
         locks.mkdir(parents=True, exist_ok=True)
         lock = FileLock(locks / f"{name}.lock")
         try:

@@ -1,20 +1,20 @@
-"""``params.yaml`` → frozen, validated settings. Defaults live in that file and nowhere else."""
+"""``params.yaml`` → frozen, validated settings. Defaults live in that file and nowhere else.
 
-from collections.abc import Iterator, Mapping
+Which benchmarks there are is the registry's to say: each has a list in ``run``, and a section of its own.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, ValidationError, create_model, model_validator
 
-from driftledger.benchmarks.settings import Description, Fidelity, GenCeption, Name, Questions, Trac
+from driftledger.benchmarks.base import DATASET, Benchmark
+from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
+from driftledger.benchmarks.settings import EntryOf, Name, Section
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, unknown_name
@@ -23,6 +23,7 @@ from driftledger.core.strict import Strict, explain
 from driftledger.core.yaml_text import load_yaml
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
+from driftledger.project.catalogue import DESCRIPTIONS, AnyEntry, CatalogueEntry, catalogue
 
 PARAMS = "params.yaml"
 
@@ -39,38 +40,46 @@ Selection = Annotated[AnySelection, Field(min_length=1)]
 
 
 class Run(Strict):
-    """Which catalogue entries are evaluated, in every combination."""
+    """Which entries are evaluated, in every combination; with a list per benchmark of what it goes over."""
 
     datasets: Selection
-    """All that are built; each benchmark goes over its own of these."""
-    genception: AnySelection
-    trac: AnySelection
-    """Datasets with labels, a support set and a test set."""
-    fidelity: AnySelection
+    """All that are built; each benchmark goes over its own of these, or of the question sets."""
+    question_sets: AnySelection
     models: Selection
     generators: Selection
     encoders: Selection
-    """They see images: of GenCeption and fidelity."""
+    """They see images."""
     text_encoders: AnySelection
-    """They read descriptions: of TRAC. The first is the one that its headline figures are of."""
+    """They read descriptions. The first is the one that headline figures are of."""
     descriptions: AnySelection
-    """How descriptions are asked for in TRAC. The first is the one that its headline figures are of."""
-    question_sets: AnySelection
+    """How descriptions are asked for. The first is the one that headline figures are of."""
     judge: Name
     """The model that grades open answers."""
     seed: int = Field(ge=0, lt=2**32)
 
+    def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
+        """What a benchmark goes over, by a word of ``dvc.yaml``'s matrix: ``dataset`` or ``question_set`` is its own
+        list, ``model``, ``generator``, … what is selected for all."""
+        if key in benchmark(benchmark_name).data.keys:
+            return self.over(benchmark_name)
+        names: tuple[str, ...] = getattr(self, f"{key}s")
+        return names
+
+    def over(self, benchmark_name: str) -> tuple[str, ...]:
+        """The datasets or question sets that a benchmark goes over."""
+        names: tuple[str, ...] = getattr(self, benchmark_name)
+        return names
+
     @model_validator(mode="after")
     def _are_built(self) -> "Run":
-        for benchmark in ("genception", "trac", "fidelity"):
-            for name in getattr(self, benchmark):
-                if name not in self.datasets:
-                    raise ValueError(f"{benchmark} goes over {name!r}, which is not in datasets; add it there")
+        for name in benchmark_names():
+            built = "datasets" if benchmark(name).data is DATASET else "question_sets"
+            for each in self.over(name):
+                if each not in getattr(self, built):
+                    raise ValueError(f"{name} goes over {each!r}, which is not in {built}; add it there")
         both = sorted(set(self.datasets) & set(self.question_sets))
         if both:
             raise ValueError(f"{both[0]!r} is a dataset and a question set, which MLflow cannot tell apart; rename one")
-        if self.trac and not (self.text_encoders and self.descriptions):
-            raise ValueError("trac needs text_encoders and descriptions; select some, or no dataset for trac")
         return self
 
 
@@ -87,17 +96,6 @@ changed value would bring back the outputs of the old one. Components are not co
 fingerprints."""
 
 
-class Entry(BaseModel):
-    """A catalogue entry: a provider and whatever settings that provider knows."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    provider: str
-
-    def settings(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
-
-
 def _keys(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -107,24 +105,76 @@ def _keys(value: Any) -> Iterator[str]:
             yield from _keys(inner)
 
 
-Catalogue = dict[Name, Entry]
+Entries = dict[Name, CatalogueEntry]
 
 
 class Settings(Strict):
-    """All of ``params.yaml``."""
+    """All of ``params.yaml``. A name that none of its sections of entries defines is looked up in the catalogue."""
 
     run: Run
-    genception: GenCeption
-    trac: Trac
-    fidelity: Fidelity
-    questions: Questions
     tracking: Tracking
-    descriptions: dict[Name, Description]
-    datasets: Catalogue
-    models: Catalogue
-    generators: Catalogue
-    encoders: Catalogue
-    question_sets: Catalogue
+    descriptions: dict[Name, Description] = Field(default_factory=dict)
+    datasets: Entries = Field(default_factory=dict)
+    models: Entries = Field(default_factory=dict)
+    generators: Entries = Field(default_factory=dict)
+    encoders: Entries = Field(default_factory=dict)
+    question_sets: Entries = Field(default_factory=dict)
+
+    @property
+    def benchmarks(self) -> tuple[Benchmark, ...]:
+        """Those that go over something."""
+        return tuple(benchmark(name) for name in benchmark_names() if self.run.over(name))
+
+    def section(self, benchmark_name: str) -> Section:
+        """How a benchmark goes.
+
+        Raises:
+            ConfigError: it has no section.
+        """
+        section: Section | None = getattr(self, benchmark_name)
+        if section is None:
+            raise ConfigError(f"{PARAMS}: {_no_section(benchmark_name)}")
+        return section
+
+    def entry(self, section: str, name: str) -> AnyEntry:
+        """The entry of that name: the one in ``params.yaml``, or else the catalogue's.
+
+        Raises:
+            ConfigError: neither has one.
+        """
+        own: Mapping[str, AnyEntry] = getattr(self, section)
+        if name in own:
+            return own[name]
+        if name in catalogue(section):
+            return catalogue(section)[name]
+        raise ConfigError(unknown_name(f"{PARAMS}: {section}:", name, self.entries(section)))
+
+    def entries(self, section: str) -> dict[str, AnyEntry]:
+        """All that can be selected, by name."""
+        return {**catalogue(section), **getattr(self, section)}
+
+    def named(self, section: str) -> tuple[str, ...]:
+        """The entries of a section that take part in what is selected, whoever names them, each once."""
+        names = [*getattr(self.run, section)]
+        if section == "encoders":
+            names += self.run.text_encoders
+        if section == "models" and self.needs_judge:
+            names.append(self.run.judge)
+        names += [name for _, where, name in self._references() if where == section]
+        return tuple(dict.fromkeys(names))
+
+    def _references(self) -> Iterator[tuple[str, str, str]]:
+        """Where a benchmark's section names an entry of a catalogue, of which, and the name."""
+        for spec in self.benchmarks:
+            for key, field in spec.settings.model_fields.items():
+                for mark in field.metadata:
+                    if isinstance(mark, EntryOf):
+                        yield f"{spec.name}.{key}", mark.section, getattr(self.section(spec.name), key)
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether the judge has a part in what is selected."""
+        return any(spec.judged for spec in self.benchmarks)
 
     @model_validator(mode="after")
     def _dvc_sees_every_key(self) -> "Settings":
@@ -138,43 +188,62 @@ class Settings(Strict):
         return self
 
     @model_validator(mode="after")
+    def _have_sections(self) -> "Settings":
+        for spec in self.benchmarks:
+            if getattr(self, spec.name) is None:
+                raise ValueError(_no_section(spec.name))
+        return self
+
+    @model_validator(mode="after")
     def _names_are_known(self) -> "Settings":
         for section, providers in PROVIDERS.items():
-            catalogue: Catalogue = getattr(self, section)
-            for name, entry in catalogue.items():
+            own: Entries = getattr(self, section)
+            for name, entry in own.items():
                 if entry.provider not in providers:
                     raise ValueError(unknown_name(f"{section}.{name}: provider", entry.provider, providers))
-            for name in getattr(self.run, section):
-                if name not in catalogue:
-                    raise ValueError(unknown_name(f"run.{section}:", name, catalogue))
-        self._check_known("run.judge", self.run.judge, self.models)
-        for name in self.run.text_encoders:
-            self._check_known("run.text_encoders", name, self.encoders)
-        for name in self.run.descriptions:
-            self._check_known("run.descriptions", name, self.descriptions)
+            self._check_known(f"run.{section}", section, getattr(self.run, section))
+        self._check_known("run.judge", "models", [self.run.judge])
+        self._check_known("run.text_encoders", "encoders", self.run.text_encoders)
+        self._check_known("run.descriptions", DESCRIPTIONS, self.run.descriptions)
         for name, description in self.descriptions.items():
             shown = description.demonstrations
             if shown and shown.encoder:
-                self._check_known(f"descriptions.{name}: encoder", shown.encoder, self.encoders)
+                self._check_known(f"descriptions.{name}: encoder", "encoders", [shown.encoder])
             if shown and shown.by:
-                self._check_known(f"descriptions.{name}: by", shown.by, self.models)
+                self._check_known(f"descriptions.{name}: by", "models", [shown.by])
+        for where, section, name in self._references():
+            self._check_known(where, section, [name])
         return self
 
-    @staticmethod
-    def _check_known(where: str, name: str, catalogue: Mapping[str, object]) -> None:
-        if name not in catalogue:
-            raise ValueError(unknown_name(f"{where}:", name, catalogue))
+    def _check_known(self, where: str, section: str, names: Iterable[str]) -> None:
+        own = getattr(self, section)
+        for name in names:
+            if name not in own and name not in catalogue(section):
+                raise ValueError(unknown_name(f"{where}:", name, self.entries(section)))
 
     @model_validator(mode="after")
-    def _fidelity_asks_plainly(self) -> "Settings":
-        name = self.fidelity.description
-        self._check_known("fidelity.description", name, self.descriptions)
-        description = self.descriptions[name]
-        if description.demonstrations or len(description.lengths) > 1:
-            raise ValueError(
-                f"fidelity.description: {name!r} has demonstrations or several lengths, and fidelity is about one "
-                "description per image; name another"
-            )
+    def _questions_keep_the_rules(self) -> "Settings":
+        protocols = {}
+        for name in self.run.question_sets:
+            provider = self.question_set(name)
+            try:
+                question_rules(provider)
+            except ConfigError as error:
+                raise ValueError(f"question_sets.{name}: {error}") from None
+            protocols[name] = provider.protocol
+        for spec in self.benchmarks:
+            for name in self.run.over(spec.name):
+                if protocols.get(name, spec.name) != spec.name:
+                    raise ValueError(
+                        f"run.{spec.name} goes over {name!r}, whose questions are for {protocols[name]}; name it in "
+                        f"run.{protocols[name]}"
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _benchmarks_can_go(self) -> "Settings":
+        for spec in self.benchmarks:
+            spec.check(self)
         return self
 
     def dataset(self, name: str) -> DatasetProvider:
@@ -184,6 +253,10 @@ class Settings(Strict):
             ConfigError: no such name, or its settings are wrong.
         """
         return cast(DatasetProvider, self._build("datasets", name))
+
+    def question_set(self, name: str) -> QuestionProvider:
+        """The question set provider behind a catalogue name; errors as in :meth:`dataset`."""
+        return cast(QuestionProvider, self._build("question_sets", name))
 
     def model(self, name: str) -> Model:
         """The model behind a catalogue name; errors as in :meth:`dataset`."""
@@ -203,9 +276,7 @@ class Settings(Strict):
         Raises:
             ConfigError: no such name.
         """
-        if name not in self.descriptions:
-            raise ConfigError(unknown_name(f"{PARAMS}: descriptions:", name, self.descriptions))
-        return self.descriptions[name]
+        return cast(Description, self.entry(DESCRIPTIONS, name))
 
     def examples_fingerprint(self, description: str) -> str:
         """What stands behind a description's in-context examples: its encoder, and whoever describes them."""
@@ -215,25 +286,40 @@ class Settings(Strict):
         encoder = self.encoder(shown.encoder).fingerprint if shown.encoder else None
         return sha256_of([encoder, self.model(shown.by).fingerprint if shown.by else None])
 
-    @property
-    def needs_judge(self) -> bool:
-        """Whether a selected question set has open questions."""
-        return any(self.question_set(name).protocol == "mm_vet" for name in self.run.question_sets)
-
-    def question_set(self, name: str) -> QuestionProvider:
-        """The question set provider behind a catalogue name; errors as in :meth:`dataset`."""
-        return cast(QuestionProvider, self._build("question_sets", name))
-
     def _build(self, section: str, name: str) -> Component | DatasetProvider | QuestionProvider:
-        catalogue: Mapping[str, Entry] = getattr(self, section)
-        if name not in catalogue:
-            raise ConfigError(unknown_name(f"{PARAMS}: {section}:", name, catalogue))
-        entry = catalogue[name]
+        entry = cast(CatalogueEntry, self.entry(section, name))
         cls = provider_class(section, entry.provider)
         try:
             return cast(Component | DatasetProvider | QuestionProvider, cls.model_validate(entry.settings()))
         except ValidationError as error:
             raise ConfigError(explain(error, f"{PARAMS}: {section}.{name}")) from None
+
+
+def _no_section(benchmark_name: str) -> str:
+    fields = benchmark(benchmark_name).settings.model_fields
+    return f"run.{benchmark_name} selects something, and there is no section {benchmark_name!r}; add one with " + (
+        ", ".join(fields)
+    )
+
+
+def settings_class() -> type[Settings]:
+    """:class:`Settings` with what the registered benchmarks add: a list of each in ``run``, and its section.
+
+    Raises:
+        ConfigError: a benchmark has the name of something else in it.
+    """
+    return _settings_class(benchmark_names())
+
+
+@cache
+def _settings_class(names: tuple[str, ...]) -> type[Settings]:
+    for name in names:
+        if any(hasattr(each, name) or name in each.model_fields for each in (Settings, Run)):
+            raise ConfigError(f"a benchmark cannot be called {name!r}, which has a meaning in {PARAMS}; rename it")
+    lists: dict[str, Any] = dict.fromkeys(names, (AnySelection, ()))
+    run = create_model("Run", __base__=Run, **lists)
+    sections: dict[str, Any] = {name: (benchmark(name).settings | None, None) for name in names}
+    return create_model("Settings", __base__=Settings, run=(run, ...), **sections)
 
 
 def load_settings(path: Path = Path(PARAMS)) -> Settings:
@@ -266,7 +352,7 @@ def parse_settings(raw: Any, where: str) -> Settings:
         ConfigError: something in it is unknown or out of bounds.
     """
     try:
-        settings = Settings.model_validate(raw)
+        settings = settings_class().model_validate(raw)
     except ValidationError as error:
         raise ConfigError(explain(error, where)) from None
     for section in PROVIDERS:
@@ -284,7 +370,7 @@ def _check_towers(settings: Settings, where: str) -> None:
         if not settings.encoder(name).reads:
             raise ConfigError(f"{where}: run.text_encoders: {name!r} has no text tower; name it in run.encoders")
     for name in settings.run.descriptions:
-        shown = settings.descriptions[name].demonstrations
+        shown = settings.description(name).demonstrations
         if shown is None or shown.encoder is None:
             continue
         encoder = settings.encoder(shown.encoder)

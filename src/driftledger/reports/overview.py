@@ -1,43 +1,32 @@
-"""The leaderboard at a glance: one row per model, one column per benchmark."""
+"""The leaderboard at a glance: one row per model, the first headlines of each benchmark as columns."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from driftledger.benchmarks._questions.records import QuestionScore
-from driftledger.benchmarks.description_records import FidelityScore, TracScore
-from driftledger.benchmarks.genception.records import ScoreFile
-from driftledger.reports.genception import overall
-from driftledger.reports.questions import HEADLINES
-from driftledger.reports.tables import best_first, cell, ranks_of
-
-_QUESTIONS = {"mm_sap": "MM-SAP score", "mm_vet": "MM-Vet total", "mme": "MME score"}
-_FIDELITY = {"ssim": "SSIM", "clip_s": "CLIP-S"}
+from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.tables import best_first, cell, ranks_of
 
 
 class Column(NamedTuple):
-    """One benchmark's headline: what it is of, and each model's value, where it has one."""
+    """One headline: what it is of, and each model's value, where it has one."""
 
     title: str
     of: str
     values: Mapping[str, float | None]
-    digits: int = 2
+    digits: int
+    higher_is_better: bool
 
 
-def overview(
-    scores: Sequence[ScoreFile],
-    iterations: int,
-    questions: Sequence[QuestionScore],
-    trac: Sequence[TracScore],
-    fidelity: Sequence[FidelityScore],
-) -> list[str]:
-    """Markdown lines; of datasets, question sets and components, those that come first. Higher is better everywhere."""
-    columns = [*_genception(scores, iterations), *_asked(questions), *_trac(trac), *_fidelity(fidelity)]
+def overview(told: Sequence[tuple[Benchmark, Sequence[Score]]]) -> list[str]:
+    """Markdown lines; of datasets, question sets and components, those that come first."""
+    columns = [column for spec, scores in told for column in columns_of(spec, scores)]
     if not columns:
         return []
     models = dict.fromkeys(model for column in columns for model in column.values)
     first = columns[0].values
     order = best_first({model: first.get(model) for model in models})
-    ranks = [ranks_of([column.values.get(model) for model in order]) for column in columns]
+    ranks = [ranks_of([column.values.get(model) for model in order], column.higher_is_better) for column in columns]
     lines = ["## At a glance", "", "| | " + " | ".join(column.title for column in columns) + " |"]
     lines.append("|---|" + "---:|" * len(columns))
     for place, model in enumerate(order):
@@ -47,43 +36,27 @@ def overview(
         )
         lines.append(f"| {model} | " + " | ".join(cells) + " |")
     of = "; ".join(f"{column.title}: {column.of}" for column in columns)
-    return [*lines, "", f"Higher is better. {of}.", ""]
+    return [*lines, "", f"Higher is better unless a column says otherwise. {of}.", ""]
 
 
-def _genception(scores: Sequence[ScoreFile], iterations: int) -> Iterator[Column]:
-    if not scores:
-        return
-    first = scores[0].dataset, scores[0].generator, scores[0].encoder
-    some = [score for score in scores if (score.dataset, score.generator, score.encoder) == first]
-    values = {score.model: overall(score, f"gc_at_{iterations}") for score in some}
-    yield Column(f"GC@{iterations}", " · ".join(first), values, digits=3)
+def columns_of(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Column]:
+    """The headlines that a benchmark shows at a glance, each on the first data and through the first components that
+    have it; one that no score has is no column."""
+    wanted = spec.at_a_glance or (spec.metrics[0].key,)
+    for metric in spec.metrics:
+        if metric.key not in wanted:
+            continue
+        blocks = (block for block in spec.blocks(scores) if any(spec.members(metric, s) for s in block.scores))
+        block = next(blocks, None)
+        if block is not None:
+            values = {score.model: _value(spec, score, metric.key) for score in block.scores}
+            key = next(iter(spec.members(metric, next(s for s in block.scores if spec.members(metric, s)))[-1:]))
+            better = metric.higher_is_better is not False
+            title = f"{spec.title} {metric.named(key)}" + ("" if better else " (lower is better)")
+            yield Column(title, block.title.partition(" on ")[2], values, metric.digits, better)
 
 
-def _asked(questions: Sequence[QuestionScore]) -> Iterator[Column]:
-    for benchmark, title in _QUESTIONS.items():
-        of = next((score.question_set for score in questions if score.benchmark == benchmark), None)
-        some = [score for score in questions if (score.benchmark, score.question_set) == (benchmark, of)]
-        if of is not None:
-            yield Column(title, of, {score.model: score.metrics.get(HEADLINES[benchmark]) for score in some})
-
-
-def _trac(scores: Sequence[TracScore]) -> Iterator[Column]:
-    if not scores:
-        return
-    first = scores[0].dataset, scores[0].description, scores[0].encoder
-    some = [score for score in scores if (score.dataset, score.description, score.encoder) == first]
-    yield Column("TRAC top-1", " · ".join(first), {score.model: score.metrics.get("top1") for score in some})
-
-
-def _fidelity(scores: Sequence[FidelityScore]) -> Iterator[Column]:
-    """Each metric through the first encoder that has it; one that none has is no column."""
-    if not scores:
-        return
-    first = scores[0].dataset, scores[0].generator
-    for metric, title in _FIDELITY.items():
-        able = [s for s in scores if (s.dataset, s.generator) == first and metric in s.metrics]
-        if able:
-            encoder = able[0].encoder
-            values: dict[str, float | None] = {s.model: s.metrics[metric] for s in able if s.encoder == encoder}
-            through = (encoder,) if metric != "ssim" else ()
-            yield Column(title, " · ".join((*first, *through)), values)
+def _value(spec: Benchmark, score: Score, wanted: str) -> float | None:
+    metric = next(metric for metric in spec.metrics if metric.key == wanted)
+    members = spec.members(metric, score)
+    return spec.ranked(score, members[-1]) if members else None

@@ -19,13 +19,15 @@ FINGERPRINT = "driftledger.fingerprint"
 CURRENT = "driftledger.current"
 """Tag of runs: ``true`` on those that show what ``dvc.lock`` says now."""
 
+ComponentKind = Literal["model", "generator", "encoder", "judge"]
+
 _KEY = re.compile(r"[A-Za-z0-9_./: -]{1,250}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _DIGEST_LIMIT = 36
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class LoggedMetric:
     """One value; ``dataset`` names the dataset input it was measured on."""
 
     key: str
@@ -65,7 +67,7 @@ class ComponentVersion:
     A judge is a model that grades; the same model under evaluation is a version of another name.
     """
 
-    kind: Literal["model", "generator", "encoder", "judge"]
+    kind: ComponentKind
     name: str
     fingerprint: str
     params: dict[str, str]
@@ -103,11 +105,11 @@ class RunContent:
     fingerprint: str
     params: dict[str, str]
     tags: dict[str, str]
-    metrics: tuple[Metric, ...]
+    metrics: tuple[LoggedMetric, ...]
     datasets: tuple[DatasetInput, ...]
     components: tuple[ComponentVersion, ...]
     artifacts: Mapping[str, Callable[[], bytes]]
-    late_metrics: Callable[[], Iterable[Metric]] = tuple
+    late_metrics: Callable[[], Iterable[LoggedMetric]] = tuple
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -121,13 +123,13 @@ class RunContent:
             if not _is_plain(path):
                 raise ValueError(f"artifact path {path!r} must be relative and stay inside the run")
 
-    def every_metric(self) -> tuple[Metric, ...]:
+    def every_metric(self) -> tuple[LoggedMetric, ...]:
         """The metrics, the late ones included."""
         metrics = (*self.metrics, *self.late_metrics())
         self._check_metrics(metrics)
         return metrics
 
-    def _check_metrics(self, metrics: Iterable[Metric]) -> None:
+    def _check_metrics(self, metrics: Iterable[LoggedMetric]) -> None:
         metrics = tuple(metrics)
         _check_once("metric and step", ((metric.key, metric.step) for metric in metrics))
         datasets = {None, *(dataset.name for dataset in self.datasets)}

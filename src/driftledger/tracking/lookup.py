@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftledger.core.errors import LedgerError
-from driftledger.core.paths import Combination, Layout
-from driftledger.ledger.audit.found import FINGERPRINT_START, evidence_in
+from driftledger.core.paths import Combination
+from driftledger.ledger.audit.found import FINGERPRINT_START
 from driftledger.ledger.audit.logged import LoggedRun
-from driftledger.ledger.lineage import Evidence
 from driftledger.project.settings import Tracking
 from driftledger.tracking import connection
 from driftledger.tracking.content import CURRENT, FINGERPRINT
-from driftledger.tracking.project import EVIDENCE, tracking_uri
+from driftledger.tracking.projection import EVIDENCE, tracking_uri
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -98,21 +97,6 @@ class MlflowRuns:
     def _files(self, run_id: str) -> list[str]:
         with connection.spoken_errors(self._uri):
             return [file.path for file in self._client.list_artifacts(run_id)]
-
-
-def find_evidence(layout: Layout, tracking: Tracking, run: str) -> Evidence:
-    """The evidence of a run, given its id, its name or its fingerprint; of several, the current or newest one.
-
-    Raises:
-        LedgerError: MLflow cannot be asked, has no such run, or the run carries no evidence.
-    """
-    found = MlflowRuns(tracking).find(run)
-    if found is None:
-        raise LedgerError(
-            f"MLflow experiment {tracking.experiment!r} has no run {run!r}; 'driftledger track' shows what is "
-            "selected in params.yaml there"
-        )
-    return evidence_in(found)
 
 
 def _is_current(run: "Run") -> bool:

@@ -16,7 +16,7 @@ from driftledger.benchmarks.fidelity.ratings import (
     RUBRIC,
     Rated,
     Rating,
-    SheetSummary,
+    RatingSheetSummary,
     ToRate,
     mean_ratings,
     read_ratings,
@@ -64,7 +64,7 @@ def test_the_rubric_has_the_papers_five_points():
 def test_ratings_are_read_as_spreadsheets_save_them(sheet: Path):
     for separator in ",;\t":
         sheet.unlink(missing_ok=True)
-        assert write_sheet(sheet, ROWS, "ann") == SheetSummary(to_rate=2, rated=0)
+        assert write_sheet(sheet, ROWS, "ann") == RatingSheetSummary(to_rate=2, rated=0)
         rate(sheet, 5, "", separator=separator)
         assert read_ratings(sheet) == [given_to("ann", 5)]
 
@@ -151,23 +151,23 @@ def test_a_mean_is_the_float_nearest_to_it(ratings: list[int]):
 
 
 def test_a_new_sheet(sheet: Path):
-    assert write_sheet(sheet, ROWS, "ann") == SheetSummary(2, 0)
+    assert write_sheet(sheet, ROWS, "ann") == RatingSheetSummary(2, 0)
     assert cells_of(sheet) == [
         list(COLUMNS),
         ["birds", "a", "blind", "A bird.", "ann", ""],
         ["birds", "b", "blind", "'=cmd()", "ann", ""],
     ]
     before = sheet.read_bytes(), sheet.stat().st_mtime_ns
-    assert write_sheet(sheet, ROWS, "ann") == SheetSummary(2, 0)
+    assert write_sheet(sheet, ROWS, "ann") == RatingSheetSummary(2, 0)
     assert (sheet.read_bytes(), sheet.stat().st_mtime_ns) == before
 
 
 def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
     write_sheet(sheet, ROWS[:1], "ann")
     rate(sheet, 3)
-    assert write_sheet(sheet, ROWS, "ann") == SheetSummary(to_rate=1, rated=1)
-    assert write_sheet(sheet, ROWS, None) == SheetSummary(to_rate=1, rated=1)
-    assert write_sheet(sheet, ROWS, "bob") == SheetSummary(to_rate=2, rated=0)
+    assert write_sheet(sheet, ROWS, "ann") == RatingSheetSummary(to_rate=1, rated=1)
+    assert write_sheet(sheet, ROWS, None) == RatingSheetSummary(to_rate=1, rated=1)
+    assert write_sheet(sheet, ROWS, "bob") == RatingSheetSummary(to_rate=2, rated=0)
     assert [row[1:] for row in cells_of(sheet)[1:]] == [
         ["a", "blind", "A bird.", "ann", "3"],
         ["b", "blind", "'=cmd()", "ann", ""],
@@ -175,7 +175,7 @@ def test_what_is_rated_stays_and_what_is_missing_is_added(sheet: Path):
         ["b", "blind", "'=cmd()", "bob", ""],
     ]
     rate(sheet, 3, 4, "", 5)
-    assert write_sheet(sheet, [], "bob") == SheetSummary(0, 0)
+    assert write_sheet(sheet, [], "bob") == RatingSheetSummary(0, 0)
     assert [(each.rater, each.rating) for each in read_ratings(sheet)] == [("ann", 3), ("ann", 4), ("bob", 5)]
 
 
@@ -183,7 +183,7 @@ def test_another_text_needs_another_rating(sheet: Path):
     write_sheet(sheet, ROWS, "ann")
     rate(sheet, 3, "")
     changed = [row._replace(description="A dog.") for row in ROWS]
-    assert write_sheet(sheet, changed, "ann") == SheetSummary(to_rate=2, rated=0)
+    assert write_sheet(sheet, changed, "ann") == RatingSheetSummary(to_rate=2, rated=0)
     assert [row[1:] for row in cells_of(sheet)[1:]] == [
         ["a", "blind", "A bird.", "ann", "3"],
         ["b", "blind", "A dog.", "ann", ""],
@@ -193,7 +193,7 @@ def test_another_text_needs_another_rating(sheet: Path):
     ratings = read_ratings(sheet)
     assert mean_ratings(ratings, "birds", "blind", {"a": "A dog."}) == Rated({"a": 1.0}, 1, 1, stale=1)
     assert mean_ratings(ratings, "birds", "blind", {"a": "A bird."}) == Rated({"a": 3.0}, 1, 1, stale=1)
-    assert write_sheet(sheet, ROWS[:1], "ann") == SheetSummary(to_rate=0, rated=1)
+    assert write_sheet(sheet, ROWS[:1], "ann") == RatingSheetSummary(to_rate=0, rated=1)
 
 
 def test_columns_and_separators_of_peoples_own_stay(sheet: Path):
@@ -234,4 +234,4 @@ def test_any_description_comes_back_and_none_is_a_formula(tmp_path_factory: pyte
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]", row[3])
     rate(sheet, 4)
     assert mean_ratings(read_ratings(sheet), "d", "m", {"s": text}) == Rated({"s": 4.0}, 1, 1, 0)
-    assert write_sheet(sheet, [ToRate("d", "s", "m", text)], None) == SheetSummary(0, 1)
+    assert write_sheet(sheet, [ToRate("d", "s", "m", text)], None) == RatingSheetSummary(0, 1)

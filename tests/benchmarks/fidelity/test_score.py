@@ -9,32 +9,31 @@ import pytest
 from PIL import Image
 from skimage.metrics import structural_similarity
 
-from driftledger.benchmarks.description_records import FidelityScore, Redrawn
-from driftledger.benchmarks.fidelity.ratings import Rating
-from driftledger.benchmarks.fidelity.redraw import redraw_protocol, to_redraw
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
+from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.fidelity.collect import asked_once
+from driftledger.benchmarks.fidelity.encode import to_redraw
+from driftledger.benchmarks.fidelity.ratings import COLUMNS, Rating
 from driftledger.benchmarks.fidelity.score import score
-from driftledger.benchmarks.genception.records import ChainCard, ChainRecord
-from driftledger.benchmarks.settings import Bootstrap, Description, Fidelity
+from driftledger.benchmarks.fidelity.settings import FidelityScoring
+from driftledger.benchmarks.fidelity.spec import Fidelity
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.settings import Bootstrap
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
+from driftledger.core.escaping import csv_text
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.images import png_bytes
-from driftledger.core.paths import Combination
 from driftledger.core.types import Outcome, Sample
 from driftledger.data.records import read_samples
 from tests.support.fakes import ColourModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.labelled import Item, write_labelled
 
-SETTINGS = Fidelity(
-    description="elements",
-    generate_prompt="{description}",
-    ssim_side=64,
-    ratings=None,
-    min_coverage=0.5,
-    bootstrap=Bootstrap(resamples=200, confidence=0.9),
-)
-COMBINATION = Combination("m", "g", "e")
+SCORING = FidelityScoring(ssim_side=64, bootstrap=Bootstrap(resamples=200, confidence=0.9), seed=1)
 DRAWN = {"a": (100, 0, 0), "b": (100, 100, 0), "c": (0, 100, 0), "d": None}
 """Sample → the colour that was drawn again from its description; all were (100, 0, 0)."""
 
@@ -51,25 +50,42 @@ def write_case(folder: Path, drawn: Mapping[str, tuple[int, int, int] | None] = 
         record = {"sample": name, "t": 1, "outcome": Outcome.OK if image else Outcome.FILTERED, "image": image}
         record |= {"image_sha256": "i" if image else None, "description": f"aab {name}"}
         records.append(ChainRecord.model_validate(record | {"parent_sha256": "p", "seed": 1}))
-    write_jsonl(folder / "r" / "records.jsonl", records)
+    write_jsonl(folder / "r" / RECORDS, records)
     components = {"model": ComponentCard.of("m", ColourModel()), "generator": ComponentCard.of("g", SizeGenerator())}
-    fixed = {"iterations": 1, "describe_prompt": "p", "generate_prompt": "{description}", "seed": 1}
-    write_json(folder / "r" / "components.json", ChainCard(dataset="d", dataset_digest="dd", **components, **fixed))
+    asked = ChainRequest(iterations=1, describe_prompt="p", max_tokens=None, generate_prompt="{description}", seed=1)
+    keys = {"dataset": "d", "model": "m", "generator": "g"}
+    about = {"benchmark": "fidelity", "stage": "redraw", "keys": keys, "data_digest": "dd", "components": components}
+    write_json(folder / "r" / CARD, CollectedCard.model_validate(about | {"protocol": asked.model_dump()}))
 
 
 def scored(
-    folder: Path, encoder: Encoder, ratings: Sequence[Rating] = (), settings: Fidelity = SETTINGS
-) -> tuple[FidelityScore, dict[str, Redrawn]]:
-    found, rows = score(folder / "d", folder / "r", COMBINATION, encoder, settings, ratings, 1)
-    return found, {row.sample: row for row in rows}
+    folder: Path, encoder: Encoder, ratings: Sequence[Rating] = (), min_coverage: float = 0.5
+) -> tuple[Score, dict[str, Row]]:
+    sheet = folder / "ratings.csv"
+    sheet.write_text(csv_text(COLUMNS, ratings), encoding="utf-8")
+    given = ToScore(
+        keys={"dataset": "d", "model": "m", "generator": "g", "encoder": "e"},
+        folders={"dataset": folder / "d", "redraw": folder / "r"},
+        scoring=SCORING,
+        min_coverage=min_coverage,
+        encoder=encoder,
+        beside={"ratings": sheet} if ratings else {},
+    )
+    found, rows = score(given, SCORING)
+    return found, {row.unit: row for row in rows}
+
+
+def values(rows: Mapping[str, Row], key: str) -> dict[str, float | None]:
+    """Sample → its value; None where the row has none."""
+    return {name: next(iter(row.values.get(key, [])), None) for name, row in rows.items()}
 
 
 def test_images_are_compared_with_their_redrawings(tmp_path: Path) -> None:
     write_case(tmp_path)
     found, rows = scored(tmp_path, TableEncoder())
-    values = {name: row.metrics.get("image_similarity") for name, row in rows.items()}
-    assert values == {"a": 100.0, "b": pytest.approx(100 * math.sqrt(0.5)), "c": 0.0, "d": None}
-    mean = sum(value for value in values.values() if value is not None) / 3
+    seen = values(rows, "image_similarity")
+    assert seen == {"a": 100.0, "b": pytest.approx(100 * math.sqrt(0.5)), "c": 0.0, "d": None}
+    mean = sum(value for value in seen.values() if value is not None) / 3
     assert found.metrics["image_similarity"] == pytest.approx(mean)
     assert found.metrics["image_similarity_low"] <= mean <= found.metrics["image_similarity_high"]
     assert found.metrics["frechet_table"] > 0
@@ -92,9 +108,9 @@ def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_pat
     write_case(tmp_path)
     found, rows = scored(tmp_path, LetterEncoder(wide=2))
     cosine = 2 / math.hypot(2, 1)  # of (100, 0) and "aab" as (2, 1)
-    assert rows["a"].metrics["clip_s"] == pytest.approx(100 * 3 / math.hypot(3, 1))  # "aab a"
-    assert rows["d"].metrics.keys() == {"clip_s"}
-    assert rows["d"].metrics["clip_s"] == pytest.approx(100 * cosine)
+    assert values(rows, "clip_s")["a"] == pytest.approx(100 * 3 / math.hypot(3, 1))  # "aab a"
+    assert rows["d"].values.keys() == {"clip_s"}
+    assert values(rows, "clip_s")["d"] == pytest.approx(100 * cosine)
     assert {"clip_s", "clip_s_i"} <= found.metrics.keys()
     assert "image_similarity" not in found.metrics
     assert "clip_s" not in found.absent
@@ -104,13 +120,13 @@ def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_pat
 def test_ssim_is_scikit_images_on_luma_at_the_stated_size(tmp_path: Path) -> None:
     write_case(tmp_path)
     found, rows = scored(tmp_path, TableEncoder())
-    assert rows["a"].metrics["ssim"] == 100.0
+    assert values(rows, "ssim")["a"] == 100.0
     luma = [
         np.full((64, 64), Image.new("RGB", (1, 1), rgb).convert("L").getpixel((0, 0)), np.uint8)
         for rgb in ((100, 0, 0), (0, 100, 0))
     ]
     plain = structural_similarity(*luma, gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255)
-    assert rows["c"].metrics["ssim"] == pytest.approx(100 * plain)
+    assert values(rows, "ssim")["c"] == pytest.approx(100 * plain)
     assert found.inputs.settings["ssim_side"] == 64
 
 
@@ -125,23 +141,22 @@ def test_ratings_of_these_descriptions_count_and_are_compared_with_the_scores(tm
     ratings.append(Rating("d", "a", "m", "an earlier description", "three", 1))
     ratings.append(Rating("other", "a", "m", "aab a", "three", 1))
     found, rows = scored(tmp_path, TableEncoder(), ratings)
-    assert {name: row.metrics.get("human") for name, row in rows.items()} == {"a": 4.5, "b": 3.0, "c": 1.5, "d": None}
+    assert values(rows, "human") == {"a": 4.5, "b": 3.0, "c": 1.5, "d": None}
     assert found.metrics["human"] == 3.0
-    assert found.agreement["image_similarity"]["spearman"] == 1.0
-    assert found.agreement["image_similarity"]["n"] == 3
-    assert "human" not in found.agreement
-    assert found.inputs.ratings == {"used": 6, "raters": 2, "stale": 1}
+    assert found.groups["agreement"]["image_similarity"]["spearman"] == 1.0
+    assert found.groups["agreement"]["image_similarity"]["n"] == 3
+    assert "human" not in found.groups["agreement"]
+    assert found.details["ratings"] == {"used": 6, "raters": 2, "stale": 1}
     assert "1 human ratings are of other descriptions than these and do not count" in found.flags
 
 
 def test_too_few_redrawings_are_one_sentence(tmp_path: Path) -> None:
     write_case(tmp_path)
-    strict = SETTINGS.model_copy(update={"min_coverage": 0.9})
     with pytest.raises(CoverageError, match=r"only 3 of 4 images were redrawn, .* fidelity.min_coverage .*d: filtered"):
-        scored(tmp_path, TableEncoder(), settings=strict)
+        scored(tmp_path, TableEncoder(), min_coverage=0.9)
     write_case(tmp_path / "none", dict.fromkeys("ab"))
     with pytest.raises(CoverageError, match="only 0 of 2 images"):
-        scored(tmp_path / "none", TableEncoder(), settings=SETTINGS.model_copy(update={"min_coverage": 0.0}))
+        scored(tmp_path / "none", TableEncoder(), min_coverage=0.0)
 
 
 def test_one_redrawing_has_no_distance(tmp_path: Path) -> None:
@@ -161,7 +176,43 @@ def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path: Pat
 
 def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path: Path) -> None:
     card = write_labelled(tmp_path / "d", [Item("a", "x", "test", (1, 2, 3))])
-    asked = "elements", Description(prompt="Tell me of the {category}.", max_tokens=(40,))
-    made = redraw_protocol(card, ColourModel(), SizeGenerator(), asked, "{description}", 3)
+    way = "elements", Description(prompt="Tell me of the {category}.", max_tokens=(40,))
+    made = asked_once(card, way, "{description}", 3)
     assert (made.iterations, made.describe_prompt, made.max_tokens) == (1, "Tell me of the bird.", 40)
-    assert (made.generate_prompt, made.run_seed) == ("{description}", 3)
+    assert (made.generate_prompt, made.seed) == ("{description}", 3)
+
+
+def test_categories_have_the_means_of_their_own_samples(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    text = (tmp_path / "d" / "samples.jsonl").read_text(encoding="utf-8")
+    lines = [line.replace('"category":null', f'"category":"{"xy"[n % 2]}"') for n, line in enumerate(text.splitlines())]
+    (tmp_path / "d" / "samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found, rows = scored(tmp_path, TableEncoder())  # s is of x, then a of y, b of x, c of y, d of x
+    assert {name: row.extra["category"] for name, row in rows.items()} == {"a": "y", "b": "x", "c": "y", "d": "x"}
+    seen = {name: of["image_similarity"] for name, of in found.groups["category"].items()}
+    assert seen == {"x": pytest.approx(100 * math.sqrt(0.5)), "y": 50.0}
+
+
+def test_the_score_says_what_it_is_of_and_what_went_in(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, rows = scored(tmp_path, LetterEncoder(wide=2))
+    assert (found.benchmark, found.on, found.model) == ("fidelity", "d", "m")
+    names = {role: card.name for role, card in found.components.items()}
+    assert names == {"model": "m", "generator": "g", "encoder": "e"}
+    assert found.inputs.records == {"redraw": sha256_file(tmp_path / "r" / RECORDS)}
+    assert found.inputs.data_digest == "dd"
+    assert found.details["ratings"] == {"used": 0, "raters": 0, "stale": 0}
+    assert {(row.group, row.cluster == row.unit) for row in rows.values()} == {("all", True)}
+    spec = Fidelity()
+    assert all(spec.metric(key) is not None for key in found.metrics)
+    assert list(spec.headlines(found)) == ["ssim", "clip_s", "clip_s_i"]
+    assert "frechet_table" in found.metrics
+
+
+def test_rows_make_the_score(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    for encoder in (TableEncoder(), LetterEncoder(wide=2)):
+        found, rows = scored(tmp_path, encoder)
+        for key in Fidelity().headlines(found):
+            there = [value for value in values(rows, key).values() if value is not None]
+            assert sum(there) / len(there) == pytest.approx(found.metrics[key], abs=1e-12)

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks.description_records import (
-    DemonstrationsCard,
-    DescriptionRecord,
-    DescriptionsCard,
-    Retrieved,
-    TracScore,
-)
-from driftledger.benchmarks.settings import Bootstrap, Trac
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.settings import Bootstrap
+from driftledger.benchmarks.trac.records import DescriptionRecord
 from driftledger.benchmarks.trac.score import score
+from driftledger.benchmarks.trac.settings import TracProtocol, TracScoring
+from driftledger.benchmarks.trac.spec import Trac
+from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Outcome
@@ -22,7 +23,7 @@ from driftledger.demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 
-SETTINGS = Trac(min_coverage=0.5, bootstrap=Bootstrap(resamples=200, confidence=0.9))
+SCORING = TracScoring(bootstrap=Bootstrap(resamples=200, confidence=0.9), seed=1)
 
 SUPPORT = {
     "r1": ("robin", "a red breast and a brown back"),
@@ -67,43 +68,62 @@ def write_case(
 
 def write_descriptions(folder: Path, records: Sequence[DescriptionRecord], **changes: object) -> None:
     folder.mkdir(exist_ok=True)
-    write_jsonl(folder / "descriptions.jsonl", records)
-    plain: dict[str, object] = {"dataset": "birds", "dataset_digest": "dd", "description": "features", "prompt": "?"}
-    plain |= {"model": ComponentCard.of("colour", ColourModel()), "max_tokens": [None], "seed": 1}
-    write_json(folder / "components.json", DescriptionsCard.model_validate(plain | changes))
+    write_jsonl(folder / RECORDS, records)
+    asked = {"prompt": "?", "max_tokens": [None], "choose": None, "shots": [], "seed": 1} | changes
+    keys = {"dataset": "birds", "model": "colour", "description": "features"}
+    about = {"benchmark": "trac", "stage": "describe", "keys": keys, "data_digest": "dd"}
+    about |= {"components": {"model": ComponentCard.of("colour", ColourModel())}}
+    protocol = TracProtocol.model_validate(asked).model_dump(mode="json")
+    write_json(folder / CARD, CollectedCard.model_validate(about | {"protocol": protocol}))
 
 
-def scored(folder: Path, settings: Trac = SETTINGS) -> tuple[TracScore, dict[str, Retrieved]]:
-    found, rows = score(folder / "birds", folder / "said", "tfidf", TfIdf(), settings, 1)
-    return found, {row.sample: row for row in rows}
+def scored(folder: Path, min_coverage: float = 0.5, encoder: Encoder | None = None) -> tuple[Score, dict[str, Row]]:
+    given = ToScore(
+        keys={"dataset": "birds", "model": "colour", "description": "features", "text_encoder": "tfidf"},
+        folders={"dataset": folder / "birds", "describe": folder / "said"},
+        scoring=SCORING,
+        min_coverage=min_coverage,
+        encoder=encoder or TfIdf(),
+    )
+    found, rows = score(given, SCORING)
+    return found, {row.unit: row for row in rows}
 
 
 def test_accuracies_are_of_what_the_nearest_descriptions_say(tmp_path: Path) -> None:
     write_case(tmp_path)
     found, rows = scored(tmp_path)
-    assert {name: row.top1 for name, row in rows.items()} == {"a": "robin", "b": "wren", "c": "crow", "d": "robin"}
+    assert {name: row.extra["top1"] for name, row in rows.items()} == {
+        "a": "robin",
+        "b": "wren",
+        "c": "crow",
+        "d": "robin",
+    }
     assert (found.metrics["top1"], found.metrics["class_mean"]) == (75.0, 75.0)
     assert found.metrics["top1_low"] <= 75.0 <= found.metrics["top1_high"]
-    assert [row["k"] for row in found.vote] == [1.0, 2.0]  # two support samples per class
-    assert found.vote[0]["vote"] == 75.0
+    assert [point.step for point in found.curves["vote"]] == [1, 2]  # two support samples per class
+    assert found.curves["vote"][0].value == 75.0
     assert found.metrics["chance"] == pytest.approx(100 / 3)
     assert (found.scored, found.total, found.coverage) == (4, 4, 1.0)
-    assert {label: row["top1"] for label, row in found.by_class.items()} == {"robin": 100, "wren": 100, "crow": 50}
-    assert found.by_class["crow"]["test"] == 2
-    assert [(pair.first, pair.second, pair.rate) for pair in found.confused] == [
-        ("crow", "robin", pytest.approx(100 / 3))
-    ]
+    assert {label: row["top1"] for label, row in found.groups["class"].items()} == {
+        "robin": 100,
+        "wren": 100,
+        "crow": 50,
+    }
+    assert found.groups["class"]["crow"]["test"] == 2
+    [pair] = found.details["confused"]
+    assert (pair["first"], pair["second"], pair["rate"]) == ("crow", "robin", pytest.approx(100 / 3))
+    assert (pair["first_as_second"], pair["second_as_first"]) == (1, 0)
 
 
 def test_descriptions_that_name_a_class_are_told_apart(tmp_path: Path) -> None:
     write_case(tmp_path)
     found, rows = scored(tmp_path)
-    assert [name for name, row in rows.items() if row.names_own] == ["c"]
-    assert [name for name, row in rows.items() if row.names_other] == ["d"]
+    assert [name for name, row in rows.items() if row.extra["names_own"]] == ["c"]
+    assert [name for name, row in rows.items() if row.extra["names_other"]] == ["d"]
     assert (found.metrics["leak_rate"], found.metrics["other_rate"]) == (25.0, 25.0)
     assert found.metrics["top1_naming"] == 100.0
     assert found.metrics["top1_not_naming"] == pytest.approx(200 / 3)
-    assert found.by_class["crow"]["leak_rate"] == 50.0
+    assert found.groups["class"]["crow"]["leak_rate"] == 50.0
 
 
 def test_a_share_of_nothing_is_absent_with_a_reason(tmp_path: Path) -> None:
@@ -117,22 +137,22 @@ def test_what_was_refused_lowers_coverage_and_is_no_error(tmp_path: Path) -> Non
     write_case(tmp_path, TEST | {"e": ("wren", None)}, lost=["r2"])
     found, rows = scored(tmp_path)
     assert (found.scored, found.total, found.coverage) == (4, 5, 0.8)
-    assert (rows["e"].outcome, rows["e"].top1) == (Outcome.REFUSED, None)
+    assert (rows["e"].outcome, rows["e"].values) == (Outcome.REFUSED, {})
+    assert rows["e"].extra == {"label": "wren", "scored": False}
     assert found.outcomes == {"ok": 4, "refused": 1}
     assert "1 support samples have no description and cannot be retrieved" in found.flags
 
 
 def test_too_little_coverage_is_one_sentence(tmp_path: Path) -> None:
     write_case(tmp_path, TEST | {"e": ("wren", None)})
-    strict = SETTINGS.model_copy(update={"min_coverage": 0.9})
     with pytest.raises(CoverageError, match=r"only 4 of 5 test samples of birds .* trac.min_coverage .*e: refused"):
-        scored(tmp_path, strict)
+        scored(tmp_path, 0.9)
 
 
 def test_a_class_that_lost_its_support_is_not_scored(tmp_path: Path) -> None:
     write_case(tmp_path, lost=["w1", "w2"])
     found, rows = scored(tmp_path)
-    assert rows["b"].top1 is None
+    assert (rows["b"].values, rows["b"].extra["scored"]) == ({}, False)
     assert found.scored == 3
     assert "no support description is left of wren, whose test samples are not scored" in found.flags
     write_case(tmp_path / "all", lost=list(SUPPORT))
@@ -143,7 +163,8 @@ def test_a_class_that_lost_its_support_is_not_scored(tmp_path: Path) -> None:
 def test_a_description_of_unknown_words_is_wrong_whatever_is_nearest(tmp_path: Path) -> None:
     write_case(tmp_path, TEST | {"e": ("robin", "unheard-of words")})
     found, rows = scored(tmp_path)
-    assert (rows["e"].nearest, rows["e"].top1, rows["e"].class_mean) == (None, None, None)
+    assert [rows["e"].extra[name] for name in ("nearest", "top1", "class_mean")] == [None, None, None]
+    assert rows["e"].values == {"top1": [0.0], "class_mean": [0.0]}
     assert found.metrics["top1"] == 60.0
     assert any(flag.startswith("the text encoder knows no word of 1 ") for flag in found.flags)
 
@@ -164,7 +185,7 @@ def test_identical_descriptions_give_what_chance_gives(tmp_path: Path) -> None:
     write_descriptions(tmp_path / "said", records)
     found, rows = scored(tmp_path)
     assert found.metrics["top1"] == found.metrics["chance"] == 25.0
-    assert len({row.nearest for row in rows.values()}) == 1
+    assert len({row.extra["nearest"] for row in rows.values()}) == 1
 
 
 def test_conditions_and_the_headline(tmp_path: Path) -> None:
@@ -184,16 +205,62 @@ def test_conditions_and_the_headline(tmp_path: Path) -> None:
         for shots in (0, 1, 2)
         for name, split, text in items
     ]
-    shown = DemonstrationsCard(choose="random", shots=[1, 2])
-    write_descriptions(tmp_path / "said", records, max_tokens=[30, 70], demonstrations=shown)
+    write_descriptions(tmp_path / "said", records, max_tokens=[30, 70], choose="random", shots=[1, 2])
     found, _ = scored(tmp_path)
-    assert [(c.max_tokens, c.shots) for c in found.conditions] == [(n, k) for n in (30, 70) for k in (0, 1, 2)]
-    assert found.metrics == found.conditions[2].metrics
+    conditions = found.groups["condition"]
+    assert list(conditions) == [f"l{n}, {k}-shot" for n in (30, 70) for k in (0, 1, 2)]
+    assert [(c["max_tokens"], c["shots"]) for c in conditions.values()] == [(n, k) for n in (30, 70) for k in (0, 1, 2)]
+    headline = conditions[found.details["headline"]]
+    assert found.details["headline"] == "l30, 2-shot"
+    assert found.metrics.items() <= headline.items()
+    assert (headline["scored"], headline["total"]) == (4, 4)
     assert found.metrics["top1"] == 75.0
-    assert {condition.metrics["top1"] for condition in found.conditions if condition.shots < 2} <= {25.0, 50.0}
+    fewer = [each["top1"] for each in conditions.values() if each["shots"] < 2]
+    assert set(fewer) <= {25.0, 50.0}
+    sweeps = {name: [(p.step, p.value) for p in found.curves[name]] for name in found.curves if name != "vote"}
+    assert sweeps == {
+        "by_length/top1": [(n, conditions[f"l{n}, 0-shot"]["top1"]) for n in (30, 70)],
+        "by_shots/top1": [(k, conditions[f"l30, {k}-shot"]["top1"]) for k in (0, 1, 2)],
+    }
+
+
+def test_one_condition_has_no_sweep_and_no_length_without_a_limit(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, _ = scored(tmp_path)
+    assert list(found.curves) == ["vote"]
+    assert list(found.groups["condition"]) == ["no limit, 0-shot"]
+    assert "max_tokens" not in found.groups["condition"]["no limit, 0-shot"]
+
+
+def test_rows_make_the_score(tmp_path: Path) -> None:
+    write_case(tmp_path, TEST | {"e": ("wren", None)})
+    found, rows = scored(tmp_path)
+    for metric in ("top1", "class_mean"):
+        values = [row.values[metric][0] for row in rows.values() if row.extra["scored"]]
+        assert sum(value or 0.0 for value in values) / len(values) == found.metrics[metric]
+    assert {(row.group, row.cluster == row.unit) for row in rows.values()} == {("all", True)}
+
+
+def test_the_score_says_what_it_is_of_and_what_went_in(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    found, _ = scored(tmp_path)
+    assert (found.benchmark, found.on, found.model) == ("trac", "birds", "colour")
+    assert {role: card.name for role, card in found.components.items()} == {"model": "colour", "text_encoder": "tfidf"}
+    assert found.served == {"model": {"m-1": 10}}
+    assert found.inputs.records == {"describe": sha256_file(tmp_path / "said" / RECORDS)}
+    assert found.inputs.protocol["prompt"] == "?"
+    assert found.inputs.settings == SCORING.model_dump(mode="json")
+    spec = Trac()
+    assert list(spec.headlines(found)) == ["top1", "class_mean"]
+    numbers = [
+        *found.metrics,
+        *found.curves,
+        *(key for each in found.groups.values() for row in each.values() for key in row),
+    ]
+    assert not [key for key in numbers if spec.of_curve(key.rpartition("/")[2]) is None]
 
 
 def test_descriptions_longer_than_the_encoder_reads_are_flagged(tmp_path: Path) -> None:
     write_case(tmp_path)
-    found, _ = score(tmp_path / "birds", tmp_path / "said", "letters", LetterEncoder(), SETTINGS, 1)
+    found, _ = scored(tmp_path, encoder=LetterEncoder())
     assert "the text encoder read only the beginning of 9 of 10 descriptions" in found.flags

@@ -16,7 +16,7 @@ pytest.importorskip("transformers")
 from safetensors.torch import load_file, save_file
 
 from driftledger.core.registry import provider_class
-from driftledger.core.types import Float32, Reading
+from driftledger.core.types import Float32, PromptUsage
 from tests.components.encoders.conftest import LONG, TEXTS, closest, refused, relative, tiny
 from tests.components.encoders.providers import ONE_TOWER, PROVIDERS, READING, SAFETENSORS, SEEING, Provider
 from tests.support.checkpoints.inception import build_inception
@@ -103,7 +103,7 @@ def test_how_much_of_a_text_is_read(provider: Provider, encoder):
     limit = provider.limit
     tokens = {"a red cat": 3, "": 0, LONG: 200, "red " * limit: limit, "red " * (limit + 1): limit + 1}
     readings = encoder().read_texts([*tokens])
-    assert readings == [Reading(count, min(count, limit)) for count in tokens.values()]
+    assert readings == [PromptUsage(count, min(count, limit)) for count in tokens.values()]
     assert [reading.cut for reading in readings] == [False, False, True, False, True]
 
 

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from driftledger.components.encoders.clip import CLIP
-from driftledger.core.types import Reading
+from driftledger.core.types import PromptUsage
 from tests.components.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
 
 pytestmark = pytest.mark.neural
@@ -41,7 +41,7 @@ def test_the_smaller_of_two_limits_counts(folder: Path):
     """Tokenizers are saved without one."""
     change_json(folder / "tokenizer_config.json", lambda config: config.update(model_max_length=10**30))
     clip = encoder(folder)
-    assert clip.read_texts([LONG]) == [Reading(tokens=200, read=75)]
+    assert clip.read_texts([LONG]) == [PromptUsage(tokens=200, read=75)]
     assert clip.encode_texts([LONG]).shape == (1, 24)
 
 

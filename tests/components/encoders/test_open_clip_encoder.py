@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 
 from driftledger.components.encoders.open_clip import OpenCLIP
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Reading
+from driftledger.core.types import PromptUsage
 from tests.components.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
 from tests.support.checkpoints.text import bert_tokenizer
 
@@ -96,11 +96,11 @@ def test_a_word_without_end_is_not_read_at_one_go(folder: Path):
 def test_a_tokenizer_of_transformers_in_the_folder(with_bert: Path):
     clip = encoder(with_bert)
     assert clip.read_texts(["a red cat", "", LONG, "a [SEP] cat", "a &amp; cat"]) == [
-        Reading(tokens=3, read=3),
-        Reading(tokens=0, read=0),
-        Reading(tokens=200, read=75),
-        Reading(tokens=7, read=7),
-        Reading(tokens=3, read=3),
+        PromptUsage(tokens=3, read=3),
+        PromptUsage(tokens=0, read=0),
+        PromptUsage(tokens=200, read=75),
+        PromptUsage(tokens=7, read=7),
+        PromptUsage(tokens=3, read=3),
     ]
     tokens = torch.tensor([[2, *clip.loaded.tokenizer.tokenizer.convert_tokens_to_ids(["a", "red", "cat"]), 3]])
     padded = torch.nn.functional.pad(tokens, (0, 77 - 5))

@@ -14,7 +14,7 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 from safetensors.torch import load_file, save_file
 
 from driftledger.components.encoders.sentence import Sentence
-from driftledger.core.types import Reading
+from driftledger.core.types import PromptUsage
 from tests.components.encoders.conftest import LONG, TEXTS, change_json, refused, relative, tiny
 from tests.support.checkpoints.weights import drop_one_weight
 
@@ -62,7 +62,7 @@ def test_it_is_prompted_where_the_model_says_so(folder: Path):
     (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
     prompted = encoder(folder)
     assert relative(prompted.encode_texts(["a red cat"]), expected) < 1e-5
-    assert prompted.read_texts(["a red cat", LONG]) == [Reading(tokens=3, read=3), Reading(tokens=200, read=27)]
+    assert prompted.read_texts(["a red cat", LONG]) == [PromptUsage(tokens=3, read=3), PromptUsage(tokens=200, read=27)]
 
 
 def test_a_further_module_in_reduced_precision_still_gives_float32(folder: Path):

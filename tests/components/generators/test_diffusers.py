@@ -23,7 +23,7 @@ from driftledger.components.generators.diffusers import Diffusers
 from driftledger.components.generators.prompt_reading import PromptReader
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.registry import provider_class
-from driftledger.core.types import Generated, Outcome, Reading
+from driftledger.core.types import Generated, Outcome, PromptUsage
 from tests.support.checkpoints.diffusion import SIDE, build_flux, build_stable_diffusion, build_stable_diffusion_xl
 from tests.support.checkpoints.text import clip_tokenizer, t5_tokenizer
 from tests.support.checkpoints.weights import change_one_weight, seeded
@@ -148,7 +148,7 @@ def test_readings_say_what_the_text_encoder_is_given(loaded, kind):
     prompts = ["a red cat", "", "the cat " * 400]
     readings = [made.reading for made in loaded[kind].generate(prompts, [1, 2, 3])]
     listening.remove()
-    assert readings == [Reading(3, 3), Reading(0, 0), Reading(800, READ[kind])]
+    assert readings == [PromptUsage(3, 3), PromptUsage(0, 0), PromptUsage(800, READ[kind])]
     words = [sum(number not in tokenizer.all_special_ids for number in row) for row in given[0].tolist()]
     assert words == [reading.read for reading in readings]
     assert [reading.cut for reading in readings] == [False, False, True]
@@ -159,8 +159,8 @@ def test_prompts_that_differ_after_the_cut_give_one_image_and_both_say_so(loaded
     cut = "the cat " * 300
     one, other = loaded[kind].generate([f"{cut} dog", f"{cut} blue river"], [5, 5])
     assert (pixels(one) == pixels(other)).all()
-    assert one.reading == Reading(601, READ[kind])
-    assert other.reading == Reading(602, READ[kind])
+    assert one.reading == PromptUsage(601, READ[kind])
+    assert other.reading == PromptUsage(602, READ[kind])
 
 
 def test_a_pipeline_that_rewrites_prompts_gives_no_reading():
@@ -357,7 +357,7 @@ def test_what_the_safety_checker_flags_is_filtered(copy):
     [made] = component.generate(["a cat"], [1])
     assert (made.outcome, made.image) == (Outcome.FILTERED, None)
     assert "safety checker" in str(made.error)
-    assert made.reading == Reading(2, 2)
+    assert made.reading == PromptUsage(2, 2)
 
 
 def test_the_safety_checker_can_be_left_out(copy):

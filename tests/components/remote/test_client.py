@@ -7,7 +7,7 @@ from tenacity import wait_none
 
 from driftledger.components.remote import retry as patience
 from driftledger.components.remote.budget import Meter
-from driftledger.components.remote.client import Answered, Line
+from driftledger.components.remote.client import Answered, ServiceClient
 from driftledger.components.remote.limits import Limits, Prices
 from driftledger.components.remote.retry import TransientError
 from driftledger.core.errors import BudgetError, ServiceError
@@ -24,8 +24,8 @@ def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "_BACKOFF", wait_none())
 
 
-def line(limits: Limits, calls: int = 0, cost: float = 0.0) -> Line:
-    return Line(limits, PRICES, Meter(limits, "far model", calls, cost))
+def line(limits: Limits, calls: int = 0, cost: float = 0.0) -> ServiceClient:
+    return ServiceClient(limits, PRICES, Meter(limits, "far model", calls, cost))
 
 
 def scripted(*events: Reply | Exception | float) -> Callable[[], Awaitable[Reply]]:
@@ -142,13 +142,13 @@ def test_max_calls_counts_attempts_of_earlier_runs_too() -> None:
 def test_max_cost_is_never_passed_and_calls_wait_for_cheaper_ones_under_way() -> None:
     """Each call may cost 0.003 and costs 0.0004: one after the other, seven or more fit into 0.006."""
 
-    async def one_call(one: Line) -> object:
+    async def one_call(one: ServiceClient) -> object:
         return await one.call(scripted(0.01, FINE), EXPECTED)
 
     async def spend() -> tuple[int, float]:
         limits = Limits(max_cost=0.006, concurrency=16)
         meter = Meter(limits, "far model")
-        one = Line(limits, PRICES, meter)
+        one = ServiceClient(limits, PRICES, meter)
         results = await asyncio.gather(*(one_call(one) for _ in range(16)), return_exceptions=True)
         refused = [result for result in results if isinstance(result, BudgetError)]
         assert "limits.max_cost = 0.006" in str(refused[0])

@@ -2,14 +2,22 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from PIL import Image
 
+from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
+from driftledger.benchmarks.mm_vet.questions import MMVetQuestions
+from driftledger.benchmarks.mme.questions import MMEQuestions
 from driftledger.data.question_sets.base import QuestionProvider, SourceQuestion
+from driftledger.data.question_sets.build import build
+from driftledger.data.question_sets.check import Checker
+from driftledger.data.question_sets.rules import QuestionRules
+
+RULES: dict[str, QuestionRules] = {"mm_sap": MMSAPQuestions(), "mm_vet": MMVetQuestions(), "mme": MMEQuestions()}
 
 REFUSAL = "Sorry, I can't tell from the image"
 SAP = {
@@ -58,13 +66,26 @@ def source(row: dict[str, Any], number: int = 0, **changes: Any) -> SourceQuesti
     return SourceQuestion(**(fields | changes))
 
 
+def build_set(name: str, provider: QuestionProvider, target: Path) -> None:
+    """Build a set by the rules of its protocol."""
+    build(name, provider, RULES[provider.protocol], target)
+
+
+def check(name: str, protocol: str, questions: Iterable[SourceQuestion]) -> None:
+    """Check a set of questions, without reading their images."""
+    checker = Checker(name, RULES[protocol])
+    for question in questions:
+        checker.add(question)
+    checker.finish()
+
+
 class Given(QuestionProvider):
     """Questions as the test gives them."""
 
     provider: ClassVar[str] = "given"
     given: tuple[SourceQuestion, ...] = ()
 
-    def questions(self) -> Iterator[SourceQuestion]:
+    def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         yield from self.given
 
     def source_digest(self) -> str:

@@ -12,24 +12,21 @@ from driftledger.core.canonical import canonical_json, pretty_json, sha256_bytes
 from driftledger.core.errors import DataError, StoreError
 from driftledger.core.files import read_json
 from driftledger.core.images import png_bytes
-from driftledger.data.question_sets.base import Protocol, SourceQuestion
-from driftledger.data.question_sets.build import build
+from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.data.question_sets.table import Table
-from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, SAP, VET, Given, jsonl, png, source
+from driftledger.data.question_sets.table import QuestionTable
+from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, SAP, VET, Given, build_set, jsonl, png, source
 
 
-def built(
-    tmp_path: Path, protocol: Protocol, *questions: SourceQuestion
-) -> tuple[QuestionSetCard, list[QuestionEntry]]:
-    build("mine", Given(protocol=protocol, given=questions), tmp_path / "mine")
+def built(tmp_path: Path, protocol: str, *questions: SourceQuestion) -> tuple[QuestionSetCard, list[QuestionEntry]]:
+    build_set("mine", Given(protocol=protocol, given=questions), tmp_path / "mine")
     return read_json(tmp_path / "mine" / "question_set.json", QuestionSetCard), read_questions(tmp_path / "mine")
 
 
-def refused(tmp_path: Path, protocol: Protocol, *questions: SourceQuestion) -> str:
+def refused(tmp_path: Path, protocol: str, *questions: SourceQuestion) -> str:
     """The sentence with which the build fails, having left nothing behind."""
     with pytest.raises(DataError) as caught:
-        build("mine", Given(protocol=protocol, given=questions), tmp_path / "data" / "mine")
+        build_set("mine", Given(protocol=protocol, given=questions), tmp_path / "data" / "mine")
     assert list((tmp_path / "data").iterdir()) == []
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -146,7 +143,7 @@ def test_an_image_that_cannot_be_used_is_named(data: bytes, what: str, tmp_path:
 def test_max_pixels(tmp_path: Path) -> None:
     file = jsonl(tmp_path, VET)
     with pytest.raises(DataError, match=r"is 8×6 pixels, more than max_pixels \(47\)"):
-        build("mine", Table(protocol="mm_vet", path=file, max_pixels=47), tmp_path / "mine")
+        build_set("mine", QuestionTable(protocol="mm_vet", path=file, max_pixels=47), tmp_path / "mine")
 
 
 def test_no_questions(tmp_path: Path) -> None:
@@ -168,7 +165,7 @@ def test_a_rebuild_leaves_nothing_of_the_old_set(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "mine" / "images").iterdir()] == ["0.png"]
 
 
-def test_the_digest_hangs_on_what_a_score_can_hang_on_and_on_nothing_else(tmp_path: Path) -> None:
+def test_the_digest_depends_on_what_a_score_can_depend_on_and_on_nothing_else(tmp_path: Path) -> None:
     one = source(SAP)
     others = [
         replace(one, id="b"),
@@ -200,7 +197,7 @@ def test_where_the_sources_lie_is_written_nowhere(tmp_path: Path) -> None:
     for place in ("here", "there"):
         file = jsonl(tmp_path / place, SAP, BEYOND)
         settings: dict[str, Any] = {"protocol": "mm_sap", "path": file, "images": tmp_path / place}
-        build("mine", Table.model_validate(settings), tmp_path / f"from-{place}")
+        build_set("mine", QuestionTable.model_validate(settings), tmp_path / f"from-{place}")
     files = [path for path in (tmp_path / "from-here").rglob("*") if path.is_file()]
     assert len(files) == 3
     for file in files:

@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftledger.benchmarks.mm_vet.questions import CAPABILITIES
 from driftledger.core.errors import DataError
-from driftledger.data.question_sets.base import Protocol
-from driftledger.data.question_sets.check import CAPABILITIES, check, folded, question_problem
+from driftledger.data.question_sets.check import question_problem
+from driftledger.data.question_sets.rules import folded
 from tests.conftest import REPOSITORY
-from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, SAP, VET, source
+from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, RULES, SAP, VET, check, source
 
 CASES = json.loads((REPOSITORY / "tests" / "cases" / "question_problems.json").read_text(encoding="utf-8"))
-RIGHT: dict[Protocol, dict[str, Any]] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME[0]}
+RIGHT: dict[str, dict[str, Any]] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME[0]}
 
 
-def refused(protocol: Protocol, *questions: Any) -> str:
+def refused(protocol: str, *questions: Any) -> str:
     with pytest.raises(DataError) as caught:
         check("mine", protocol, questions)
     said = str(caught.value)
@@ -28,7 +29,7 @@ def refused(protocol: Protocol, *questions: Any) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['protocol']}: {case['says'] or 'right'}"[:60])
 def test_each_rule(case: dict[str, Any]) -> None:
-    problem = question_problem(case["protocol"], source(RIGHT[case["protocol"]] | case["change"]))
+    problem = question_problem(RULES[case["protocol"]], source(RIGHT[case["protocol"]] | case["change"]))
     if case["says"] is None:
         assert problem is None
     else:
@@ -44,7 +45,7 @@ def test_a_whole_set_of_each_benchmark() -> None:
 
 
 @pytest.mark.parametrize("protocol", RIGHT)
-def test_no_questions(protocol: Protocol) -> None:
+def test_no_questions(protocol: str) -> None:
     assert refused(protocol) == "question set 'mine' has no questions; check where its settings point"
 
 
@@ -120,13 +121,13 @@ def test_five_different_options_are_right_whatever_they_say(options: list[str], 
     forms = [folded(option) for option in options]
     row = SAP | {"options": options, "answer": options[answer], "refusal": options[refusal]}
     is_right = len(set(forms)) == 5 and "" not in forms and answer != refusal
-    assert (question_problem("mm_sap", source(row)) is None) == is_right
+    assert (question_problem(RULES["mm_sap"], source(row)) is None) == is_right
 
 
 @given(st.lists(st.sampled_from([*CAPABILITIES, "maths", "REC", ""]), max_size=7))
 def test_capabilities_are_some_of_the_six_each_once(names: list[str]) -> None:
     is_right = 0 < len(names) == len(set(names)) and set(names) <= set(CAPABILITIES)
-    assert (question_problem("mm_vet", source(VET | {"capabilities": names})) is None) == is_right
+    assert (question_problem(RULES["mm_vet"], source(VET | {"capabilities": names})) is None) == is_right
 
 
 @given(st.text(max_size=10))
@@ -138,4 +139,6 @@ def test_folding_leaves_no_difference_of_composition_or_white_space(text: str) -
 
 
 def test_what_is_no_field_of_the_benchmark_is_left_alone() -> None:
-    assert question_problem("mme", replace(source(MME[0]), options=("a", "a"), refusal=REFUSAL, subset="x")) is None
+    assert (
+        question_problem(RULES["mme"], replace(source(MME[0]), options=("a", "a"), refusal=REFUSAL, subset="x")) is None
+    )

@@ -8,11 +8,10 @@ from pydantic import ValidationError
 
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, MissingExtraError
 from driftledger.core.files import read_json
-from driftledger.data.question_sets.build import build
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from driftledger.data.question_sets.huggingface import HuggingFaceQuestions
-from driftledger.data.question_sets.table import Table
-from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, SAP, VET, images, png
+from driftledger.data.question_sets.table import QuestionTable
+from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, RULES, SAP, VET, build_set, images, png
 
 datasets = pytest.importorskip("datasets")
 huggingface_hub = pytest.importorskip("huggingface_hub")
@@ -51,13 +50,13 @@ def provider(path: Path | str, protocol: str = "mm_sap", **more: Any) -> Hugging
 
 
 def built(questions: HuggingFaceQuestions, tmp_path: Path) -> tuple[QuestionSetCard, list[QuestionEntry]]:
-    build("mine", questions, tmp_path / "built")
+    build_set("mine", questions, tmp_path / "built")
     return read_json(tmp_path / "built" / "question_set.json", QuestionSetCard), read_questions(tmp_path / "built")
 
 
 def refused(questions: HuggingFaceQuestions, tmp_path: Path, kind: type[DriftledgerError] = DataError) -> str:
     with pytest.raises(kind) as caught:
-        build("mine", questions, tmp_path / "built")
+        build_set("mine", questions, tmp_path / "built")
     assert not (tmp_path / "built").exists()
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -124,7 +123,7 @@ def test_a_folder_of_images_with_metadata(tmp_path: Path) -> None:
 def test_the_same_rows_give_the_same_questions_as_a_table(tmp_path: Path) -> None:
     folder = stored(tmp_path / "q", SAP, BEYOND)
     ours, entries = built(provider(folder), tmp_path)
-    build("mine", Table(protocol="mm_sap", path=folder / "test.parquet"), tmp_path / "table")
+    build_set("mine", QuestionTable(protocol="mm_sap", path=folder / "test.parquet"), tmp_path / "table")
     assert read_questions(tmp_path / "table") == entries
     assert read_json(tmp_path / "table" / "question_set.json", QuestionSetCard).digest == ours.digest
 
@@ -218,8 +217,8 @@ def test_two_builds_are_the_same_bytes_wherever_the_folder_lies(tmp_path: Path) 
     line = '{"file_name": "a.png", "question": "x?", "answer": "y", "capabilities": ["rec"]}'
     (one / "test" / "metadata.jsonl").write_text(f"{line}\n{line.replace('a.png', 'b.png')}", encoding="utf-8")
     other = shutil.copytree(one, tmp_path / "there" / "q")
-    build("mine", provider(one, "mm_vet"), tmp_path / "one")
-    build("mine", provider(other, "mm_vet"), tmp_path / "other")
+    build_set("mine", provider(one, "mm_vet"), tmp_path / "one")
+    build_set("mine", provider(other, "mm_vet"), tmp_path / "other")
     files = sorted(file.relative_to(tmp_path / "one") for file in (tmp_path / "one").rglob("*") if file.is_file())
     assert len(files) == 4
     for file in files:
@@ -232,12 +231,12 @@ def test_two_builds_are_the_same_bytes_wherever_the_folder_lies(tmp_path: Path) 
 def test_settings_that_do_not_exist_are_refused() -> None:
     with pytest.raises(ValidationError, match="setting 'image_column' is unknown"):
         provider("x", image_column="y")
-    with pytest.raises(ValidationError, match=r"columns\.options has no meaning for mme"):
-        provider("x", "mme", columns={"options": "y"})
+    with pytest.raises(ConfigError, match=r"columns\.options has no meaning for mme"):
+        provider("x", "mme", columns={"options": "y"}).check(RULES["mme"])
 
 
 def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "q").mkdir()
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'driftledger\[huggingface\]'"):
-        build("mine", provider(tmp_path / "q"), tmp_path / "built")
+        build_set("mine", provider(tmp_path / "q"), tmp_path / "built")

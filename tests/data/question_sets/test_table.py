@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from driftledger.benchmarks.registry import question_rules
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError
 from driftledger.core.files import read_json
 from driftledger.core.strict import explain
 from driftledger.data.question_sets import table_file
 from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.data.question_sets.build import build
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
-from driftledger.data.question_sets.table import Table
-from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, SAP, VET, images, jsonl, png
+from driftledger.data.question_sets.table import QuestionTable
+from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, RULES, SAP, VET, build_set, images, jsonl, png
 
 Row = dict[str, Any]
 
@@ -49,23 +49,23 @@ WRITERS: dict[str, Callable[[list[Row], Path], object]] = {
 }
 
 
-def table(path: Path, protocol: str = "mm_sap", **more: Any) -> Table:
-    return Table.model_validate({"protocol": protocol, "path": path} | more)
+def table(path: Path, protocol: str = "mm_sap", **more: Any) -> QuestionTable:
+    return QuestionTable.model_validate({"protocol": protocol, "path": path} | more)
 
 
 def read(path: Path, protocol: str = "mm_sap", **more: Any) -> list[SourceQuestion]:
-    return list(table(path, protocol, **more).questions())
+    return list(table(path, protocol, **more).questions(RULES[protocol]))
 
 
 def built(path: Path, tmp_path: Path, protocol: str = "mm_sap", **more: Any) -> list[QuestionEntry]:
-    build("mine", table(path, protocol, **more), tmp_path / "built")
+    build_set("mine", table(path, protocol, **more), tmp_path / "built")
     return read_questions(tmp_path / "built")
 
 
 def refused(path: Path, kind: type[DriftledgerError] = DataError, protocol: str = "mm_sap", **more: Any) -> str:
     target = path.parent / "refused" / "mine"
     with pytest.raises(kind) as caught:
-        build("mine", table(path, protocol, **more), target)
+        build_set("mine", table(path, protocol, **more), target)
     assert not target.exists()
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -315,20 +315,37 @@ def test_thousands_of_columns_do_not_make_a_thousand_lines(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("protocol", "columns", "said"),
     [
-        ("mme", {"refusal": "r"}, "columns.refusal has no meaning for mme; remove it"),
-        ("mm_vet", {"answer_is": "index"}, "columns.answer_is has no meaning for mm_vet; remove it"),
-        ("mm_sap", {"capability_separator": ";"}, "columns.capability_separator has no meaning for mm_sap; remove it"),
         ("mm_sap", {"anwser": "a"}, "columns: setting 'anwser' is unknown; did you mean 'answer'?"),
         ("mm_sap", {"answer_is": "guess"}, "columns.answer_is: Input should be 'text', 'letter' or 'index'"),
         ("mm_sap", {"question": ""}, "columns.question: String should have at least 1 character"),
         ("mm_sap", {"options": []}, "columns.options"),
-        ("mm_sip", {}, "protocol: Input should be 'mm_sap', 'mm_vet' or 'mme'"),
+        ("MM-SAP", {}, "protocol: String should match pattern"),
     ],
 )
 def test_a_column_map_that_makes_no_sense(protocol: str, columns: Any, said: str) -> None:
     with pytest.raises(ValidationError) as caught:
         table(Path("x.csv"), protocol, columns=columns)
     assert said in explain(caught.value, "params.yaml")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "columns", "said"),
+    [
+        ("mme", {"refusal": "r"}, "columns.refusal has no meaning for mme; remove it"),
+        ("mm_vet", {"answer_is": "index"}, "columns.answer_is has no meaning for mm_vet; remove it"),
+        ("mm_sap", {"capability_separator": ";"}, "columns.capability_separator has no meaning for mm_sap; remove it"),
+        ("mm_sip", {}, "protocol 'mm_sip' is unknown; did you mean 'mm_sap'? valid: mm_sap, mm_vet, mme"),
+    ],
+)
+def test_a_column_map_that_means_nothing_for_its_benchmark(protocol: str, columns: Any, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        question_rules(table(Path("x.csv"), protocol, columns=columns))
+    assert str(caught.value) == said
+
+
+def test_the_rules_are_those_of_the_benchmark_that_the_questions_are_for() -> None:
+    for protocol, rules in RULES.items():
+        assert type(question_rules(table(Path("x.csv"), protocol))) is type(rules)
 
 
 @pytest.mark.parametrize("name", ["q.csv", "q.json", "q.jsonl", "q.parquet"])
@@ -389,7 +406,7 @@ def test_a_parquet_file_that_is_damaged_inside(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["q.xlsx", "q", "q.json.gz", ".jsonl"])
 def test_a_suffix_that_is_not_read(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"x")
-    assert "is none of .json, .jsonl, .ndjson, .csv, .tsv, .parquet; " in refused(tmp_path / name, ConfigError)
+    assert "is not one of .json, .jsonl, .ndjson, .csv, .tsv, .parquet; " in refused(tmp_path / name, ConfigError)
 
 
 def test_a_text_file_of_unusual_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

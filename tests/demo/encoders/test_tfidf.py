@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from driftledger.components.base import library_versions
 from driftledger.core.errors import DataError
 from driftledger.core.registry import provider_class
-from driftledger.core.types import Reading
+from driftledger.core.types import PromptUsage
 from driftledger.demo.encoders.tfidf import WORD, TfIdf
 
 CORPUS = [
@@ -127,7 +127,7 @@ def test_a_corpus_without_a_word_is_one_sentence(corpus: list[str]) -> None:
 
 
 def test_it_reads_everything() -> None:
-    assert TfIdf().read_texts(["a red car " * 1000, ""]) == [Reading(3000, 3000), Reading(0, 0)]
+    assert TfIdf().read_texts(["a red car " * 1000, ""]) == [PromptUsage(3000, 3000), PromptUsage(0, 0)]
 
 
 def test_it_has_no_image_tower() -> None:

@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw
 from driftledger.components.base import Component
 from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
 from driftledger.core.types import Conversation, ImageFile
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.encoders.tfidf import TfIdf
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.blind import Blind
@@ -77,7 +77,7 @@ def _painter() -> dict[str, str]:
 
 
 def _layout() -> dict[str, str]:
-    features = Layout().encode_images(list(pictures().values()))
+    features = LayoutEncoder().encode_images(list(pictures().values()))
     return {"pictures": sha256_bytes(features.astype("<f4").tobytes())}
 
 
@@ -95,7 +95,7 @@ MADE_BY: dict[type[Component], Callable[[], dict[str, str]]] = {
     Regions: _regions,
     Blind: _blind,
     Painter: _painter,
-    Layout: _layout,
+    LayoutEncoder: _layout,
     TfIdf: _tfidf,
 }
 

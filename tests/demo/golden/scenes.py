@@ -13,10 +13,10 @@ from typing import Any, get_args
 
 from PIL import Image
 
+from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
-from driftledger.data.question_sets.base import Protocol
 from driftledger.demo.scenes.drawing import draw
-from driftledger.demo.scenes.provider import Scenes
+from driftledger.demo.scenes.provider import Protocol, Scenes
 from driftledger.demo.scenes.scene import SIDE, make_scene
 
 GOLDEN = Path(__file__).with_suffix(".json")
@@ -36,7 +36,8 @@ def current() -> dict[str, Hashes]:
 def asked(protocol: Protocol) -> list[dict[str, Any]]:
     """All that a question holds but its image."""
     found = []
-    for question in Scenes(protocol=protocol).questions():
+    scenes = Scenes(protocol=protocol)
+    for question in scenes.questions(question_rules(scenes)):
         fields = asdict(question)
         del fields["read"]
         found.append(fields)

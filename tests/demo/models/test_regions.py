@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from driftledger.components.base import Model
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, ImageFile, Outcome, Turn
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.blind import Blind
 from driftledger.demo.models.regions import Regions
@@ -153,7 +153,7 @@ def gc(ask, model: Model, image: Image.Image) -> list[float]:
         [drawn] = Painter().generate([ask(model, shown[-1])], [t])
         assert drawn.image is not None
         shown.append(drawn.image)
-    features = Layout().encode_images(shown).astype(np.float64)
+    features = LayoutEncoder().encode_images(shown).astype(np.float64)
     features /= np.linalg.norm(features, axis=1, keepdims=True)
     similarity = features[1:] @ features[0]
     weights = np.arange(1, STEPS + 1)

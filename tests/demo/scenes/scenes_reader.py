@@ -1,17 +1,26 @@
 """Sees what a scene shows, from its pixels alone and by other means than those it was drawn with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from skimage.measure import label, regionprops
 
+from driftledger.benchmarks.registry import question_rules
+from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.demo.scenes.drawing import box_of, draw
 from driftledger.demo.scenes.knowledge import COLOURS, GROUNDS
+from driftledger.demo.scenes.provider import Protocol, Scenes
 from driftledger.demo.scenes.scene import CELL, Scene
 
 Pixels = NDArray[np.uint8]
+
+
+def asked(protocol: Protocol, count: int = 120, seed: int = 1) -> Iterator[SourceQuestion]:
+    """The questions about the first scenes of a seed."""
+    scenes = Scenes(protocol=protocol, count=count, seed=seed)
+    return scenes.questions(question_rules(scenes))
 
 
 class Seen(NamedTuple):

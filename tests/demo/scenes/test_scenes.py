@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from driftledger.core.registry import provider_class
-from driftledger.data.question_sets.base import Protocol, SourceQuestion
-from driftledger.data.question_sets.build import build
-from driftledger.data.question_sets.check import check
+from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.files import read_questions
 from driftledger.demo.scenes.mm_sap import REFUSALS
 from driftledger.demo.scenes.mm_sap_beyond import GROUPS
 from driftledger.demo.scenes.open_questions import CAPABILITIES
-from driftledger.demo.scenes.provider import Scenes
+from driftledger.demo.scenes.provider import Protocol, Scenes
+from tests.data.question_sets.sources import build_set, check
+from tests.demo.scenes import scenes_reader
 from tests.support.machines import DISPATCHED, blas, environment, without
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "scenes.py"
@@ -31,7 +31,7 @@ PROTOCOLS: tuple[Protocol, ...] = ("mm_sap", "mm_vet", "mme")
 
 @cache
 def asked(protocol: Protocol, count: int = 120, seed: int = 1) -> tuple[SourceQuestion, ...]:
-    return tuple(Scenes(protocol=protocol, count=count, seed=seed).questions())
+    return tuple(scenes_reader.asked(protocol, count, seed))
 
 
 def told(questions: tuple[SourceQuestion, ...]) -> list[tuple[object, ...]]:
@@ -47,7 +47,7 @@ def test_every_set_keeps_the_rules_of_its_benchmark(protocol: Protocol, seed: in
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_set_can_be_built(protocol: Protocol, tmp_path: Path) -> None:
-    build("scenes", Scenes(protocol=protocol, count=13), tmp_path / "set")
+    build_set("scenes", Scenes(protocol=protocol, count=13), tmp_path / "set")
     entries = read_questions(tmp_path / "set")
     assert [entry.question for entry in entries] == [one.question for one in asked(protocol, 13)]
     assert len(list((tmp_path / "set" / "images").iterdir())) == 13

@@ -11,9 +11,8 @@ from driftledger.demo.scenes import facts, lettering
 from driftledger.demo.scenes.boards import Board, make_board
 from driftledger.demo.scenes.drawing import draw
 from driftledger.demo.scenes.knowledge import COLOURS, FLAGS
-from driftledger.demo.scenes.provider import Scenes
 from driftledger.demo.scenes.scene import Scene, make_scene
-from tests.demo.scenes.scenes_reader import fixture_pixels
+from tests.demo.scenes.scenes_reader import asked, fixture_pixels
 
 
 @pytest.mark.parametrize("kind", ["prices", "sum", "notice", "departure"])
@@ -121,7 +120,7 @@ RULES: dict[str, Callable[..., object]] = {
 def test_answers_follow_from_what_is_written() -> None:
     followed: Counter[str] = Counter()
     for seed in (1, 2, 3):
-        for question in Scenes(protocol="mm_vet", count=130, seed=seed).questions():
+        for question in asked("mm_vet", 130, seed):
             scene = make_scene(seed, int(question.image_id))
             for rule, answer in RULES.items():
                 found = re.fullmatch(rule, question.question)
@@ -136,7 +135,7 @@ def test_answers_follow_from_what_is_written() -> None:
 
 def test_questions_about_a_list_never_need_the_hidden_price() -> None:
     for protocol in ("mm_sap", "mm_vet", "mme"):
-        for question in Scenes(protocol=protocol, count=260, seed=3).questions():
+        for question in asked(protocol, 260, 3):
             board = make_scene(3, int(question.image_id)).fixture
             if isinstance(board, Board) and board.covered is not None and question.subset != "beyond":
                 item, price = board.prices[board.covered]

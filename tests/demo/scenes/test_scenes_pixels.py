@@ -15,9 +15,9 @@ from PIL import Image
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.demo.scenes import facts
 from driftledger.demo.scenes.knowledge import COLOURS, PLACES, SHAPES, SIZES
-from driftledger.demo.scenes.provider import Scenes
+from driftledger.demo.scenes.provider import Protocol
 from driftledger.demo.scenes.scene import THEMES, make_scene
-from tests.demo.scenes.scenes_reader import Picture, Seen, look
+from tests.demo.scenes.scenes_reader import Picture, Seen, asked, look
 
 SEEDS = (1, 2)
 COUNT = 117
@@ -187,10 +187,10 @@ LEAST = {"mm_sap": 200, "mme": 250, "mm_vet": 45}
 
 
 @pytest.mark.parametrize("protocol", sorted(RULES))
-def test_answers_are_what_is_seen(protocol: str) -> None:
+def test_answers_are_what_is_seen(protocol: Protocol) -> None:
     followed: Counter[str] = Counter()
     for seed in SEEDS:
-        for question in Scenes(protocol=protocol, count=COUNT, seed=seed).questions():
+        for question in asked(protocol, COUNT, seed):
             if question.subset in ("know", "beyond"):
                 continue
             picture = seen_at(seed, int(question.image_id))
@@ -219,7 +219,7 @@ def as_asked(question: SourceQuestion) -> object:
 
 
 def test_an_image_is_the_same_pixels_through_the_provider() -> None:
-    question = next(Scenes(protocol="mme", count=1).questions())
+    question = next(asked("mme", 1))
     image = Image.open(BytesIO(question.read()))
     assert (image.format, image.mode, image.size) == ("PNG", "RGB", (240, 240))
     assert len(np.unique(np.asarray(image).reshape(-1, 3), axis=0)) <= 6

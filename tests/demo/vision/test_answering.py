@@ -8,8 +8,9 @@ import pytest
 import skimage.data
 from PIL import Image, ImageDraw
 
-from driftledger.benchmarks._questions.answers import permutation, rendered
+from driftledger.benchmarks._questions.answers import rendered
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
+from driftledger.benchmarks._questions.records import permutation
 from driftledger.components.base import Model
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.data.question_sets.base import SourceQuestion
@@ -18,10 +19,10 @@ from driftledger.demo.models.blind import Blind
 from driftledger.demo.models.random_choice import RandomChoice
 from driftledger.demo.models.regions import Regions
 from driftledger.demo.models.rubric import grade
-from driftledger.demo.scenes.provider import Scenes
 from driftledger.demo.vision.parse_question import CANNOT
 from driftledger.demo.vision.segment import look
 from driftledger.metrics import self_awareness, yes_no
+from tests.demo.scenes.scenes_reader import asked
 
 PROMPT = "{question}\n{options}\nAnswer with the option's letter from the given choices directly."
 SCENES = 78
@@ -51,7 +52,7 @@ def show(tmp_path_factory):
 
 def aware(show, model: Model) -> self_awareness.SelfAwareness:
     """MM-SAP's measures of a model, over scenes."""
-    questions = list(Scenes(protocol="mm_sap", count=SCENES, seed=SEED).questions())
+    questions = list(asked("mm_sap", SCENES, SEED))
     choices, right, refusals = [], [], []
     for question in questions:
         order = permutation(1, question.id, 0, len(question.options))
@@ -94,8 +95,8 @@ def test_who_sees_more_knows_more(show):
     assert scores == sorted(set(scores))
 
 
-def said_yes(show, model: Model) -> yes_no.YesNo:
-    questions = list(Scenes(protocol="mme", count=SCENES, seed=SEED).questions())
+def said_yes(show, model: Model) -> yes_no.YesNoScores:
+    questions = list(asked("mme", SCENES, SEED))
     answers = [show(model, question, question.question).lower() == "yes" for question in questions]
     truth = [question.answer == "yes" for question in questions]
     return yes_no.score(answers, truth, [question.image_id for question in questions])
@@ -109,7 +110,7 @@ def test_mme_is_for_those_who_look(show):
 
 def test_mm_vet_is_for_those_who_look(show):
     def mean(model: Model) -> float:
-        questions = list(Scenes(protocol="mm_vet", count=SCENES, seed=SEED).questions())
+        questions = list(asked("mm_vet", SCENES, SEED))
         graded = [grade(str(question.answer), show(model, question, question.question)) for question in questions]
         return sum(graded) / len(graded) / 10
 

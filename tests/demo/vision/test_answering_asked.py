@@ -5,25 +5,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftledger.core.types import Conversation, Turn
-from driftledger.demo.vision.parse_question import Asked, asked
+from driftledger.demo.vision.parse_question import ParsedQuestion, asked
 from tests.conftest import REPOSITORY
 
 
-def ask(text: str) -> Asked | None:
+def ask(text: str) -> ParsedQuestion | None:
     return asked(Conversation((Turn("user", (text,)),)))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Which?\nA. a cat\nB. a dog\nAnswer.", Asked("choice", "Which?", ("a cat", "a dog"))),
-        ("Which?\n\nA. one\nB. two\nC. A. three", Asked("choice", "Which?", ("one", "two", "A. three"))),
-        ("Is it red? Please answer yes or no.", Asked("yes_no", "Is it red?")),
-        ("Is it red?\nPlease answer Yes or No", Asked("yes_no", "Is it red?")),
-        ("What is it?\nAnswer in one word.", Asked("open", "What is it?")),
-        ("Which one? Name its colour.", Asked("open", "Which one? Name its colour.")),
-        ("What is it?\nA. no second option", Asked("open", "What is it?")),
-        ("Write a sentence about it.", Asked("open", "Write a sentence about it.")),
+        ("Which?\nA. a cat\nB. a dog\nAnswer.", ParsedQuestion("choice", "Which?", ("a cat", "a dog"))),
+        ("Which?\n\nA. one\nB. two\nC. A. three", ParsedQuestion("choice", "Which?", ("one", "two", "A. three"))),
+        ("Is it red? Please answer yes or no.", ParsedQuestion("yes_no", "Is it red?")),
+        ("Is it red?\nPlease answer Yes or No", ParsedQuestion("yes_no", "Is it red?")),
+        ("What is it?\nAnswer in one word.", ParsedQuestion("open", "What is it?")),
+        ("Which one? Name its colour.", ParsedQuestion("open", "Which one? Name its colour.")),
+        ("What is it?\nA. no second option", ParsedQuestion("open", "What is it?")),
+        ("Write a sentence about it.", ParsedQuestion("open", "Write a sentence about it.")),
         ("Describe the image.", None),
         ("", None),
     ],

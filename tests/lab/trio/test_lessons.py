@@ -24,7 +24,7 @@ from driftledger.demo.scenes.scene import make_scene
 from driftledger.project.settings import load_settings
 from lab.trio import lessons as module
 from lab.trio.lessons import Asked, Choices, Lessons, Plain, Prompts, words_of, words_of_captions
-from lab.trio.settings import load_trio
+from lab.trio.settings import choice_prompt, load_trio
 from lab.trio.stream import random_for
 from tests.conftest import REPOSITORY
 
@@ -121,7 +121,7 @@ def test_neither_place_nor_number_of_options_gives_the_answer_away() -> None:
 
 
 def test_a_question_is_put_as_evaluation_puts_it() -> None:
-    prompt = load_settings(REPOSITORY / "params.yaml").questions.choice_prompt
+    prompt = choice_prompt(load_settings(REPOSITORY / "params.yaml"))
     for said in each(Lessons(Prompts(["Describe it."], prompt), SCENES).questions(random_for(3), 20, Choices)):
         found = [one for one in to_choose(said.scene).values() if one.question in said.question]
         options = re.findall(r"^[A-E]\. (.+)$", said.question, re.MULTILINE)
@@ -160,7 +160,7 @@ def test_every_open_question_has_an_answer_that_earns_all() -> None:
 
 def test_no_scene_is_one_of_the_question_sets() -> None:
     known = load_settings(REPOSITORY / "params.yaml")
-    sets = [known.question_set(name) for name, entry in known.question_sets.items() if entry.provider == "scenes"]
+    sets = [known.question_set(name) for name in known.run.question_sets]
     assert len(sets) == 3
     assert SEED not in {one.seed for one in sets if isinstance(one, Scenes)}
 

@@ -32,7 +32,7 @@ from driftledger.project.settings import load_settings
 from lab.trio import autoencoder, describer, eye, lessons, looker, painter, pair, train
 from lab.trio.cells import looks_of, numbered
 from lab.trio.lessons import Asked, Lessons, Prompts
-from lab.trio.settings import FOLDER, TrioSettings, ways_to_ask, ways_to_tell
+from lab.trio.settings import FOLDER, TrioSettings, choice_prompt, ways_to_ask, ways_to_tell
 from lab.trio.stream import arrangements, images, random_for
 from lab.trio.train import Workshop
 from tests.conftest import REPOSITORY
@@ -152,7 +152,7 @@ def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained
     """Once from the finished state, and once anew where somebody has trained the first halves before."""
     again = replace(trained, folder=tmp_path / "again")
     anew = workshop(tmp_path / "anew")
-    prompts = Prompts(ways_to_ask(SETTINGS), SETTINGS.questions.choice_prompt)
+    prompts = Prompts(ways_to_ask(SETTINGS), choice_prompt(SETTINGS))
     train.train_eye(anew, Lessons(prompts, SCENES))
     train.train_autoencoder(anew)
     for at in (again, anew):
@@ -167,7 +167,7 @@ def test_training_again_writes_the_same_bytes_whatever_was_there_already(trained
 
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_the_describer_answers(trained: Workshop, shown: dict[Arrangement, ImageFile], name: str) -> None:
-    asked = [Conversation.ask(SETTINGS.genception.describe_prompt, image) for image in shown.values()]
+    asked = [Conversation.ask(ways_to_ask(SETTINGS)[0], image) for image in shown.values()]
     replies = model(trained, name).respond(asked)
     assert {reply.outcome for reply in replies} <= {Outcome.OK, Outcome.TRUNCATED}
     assert all(reply.text and reply.usage and 1 <= reply.usage.output_tokens <= 8 for reply in replies)
@@ -214,7 +214,7 @@ def test_scenes_are_shrunk_as_evaluation_shrinks_them(trained: Workshop) -> None
 @pytest.mark.parametrize("name", sorted(GENERATORS))
 def test_the_painter_draws(trained: Workshop, shown: dict[Arrangement, ImageFile], name: str) -> None:
     generator = Diffusers(path=str(trained.folder / name), steps=2, guidance_scale=1, device="cpu")
-    prompts = [SETTINGS.genception.generate_prompt.replace("{description}", one.caption) for one in shown]
+    prompts = [ways_to_tell(SETTINGS)[0].replace("{description}", one.caption) for one in shown]
     drawn = generator.generate([*prompts, prompts[0]], [1, 2, 3, 1])
     assert {one.outcome for one in drawn} == {Outcome.OK}
     assert {one.image.size for one in drawn if one.image} == {(64, 64)}

@@ -17,7 +17,7 @@ from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES
 from driftledger.project.settings import load_settings
 from lab.trio import train
 from lab.trio.lessons import Lessons, Prompts, words_of_captions
-from lab.trio.settings import ways_to_ask, ways_to_tell
+from lab.trio.settings import choice_prompt, ways_to_ask, ways_to_tell
 from lab.trio.tokens import caption_tokenizer, chat_tokenizer
 from tests.conftest import REPOSITORY
 
@@ -55,7 +55,7 @@ def length(text: str) -> int:
 
 
 def test_every_word_of_the_lessons_is_one_token_behind_a_space() -> None:
-    words = Lessons(Prompts(ways_to_ask(SETTINGS), SETTINGS.questions.choice_prompt), 20).words
+    words = Lessons(Prompts(ways_to_ask(SETTINGS), choice_prompt(SETTINGS)), 20).words
     tokenizer = chat_tokenizer(words, "</s>", ["<image>"], 64)
     assert len(words) > 300
     assert [word for word in words if len(tokenizer.tokenize(f" {word}")) != 1] == []

@@ -5,46 +5,58 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from driftledger.benchmarks._questions.records import QuestionOutcome
-from driftledger.benchmarks.description_records import Redrawn, Retrieved
-from driftledger.benchmarks.genception.records import SampleScore
-from driftledger.benchmarks.settings import GenCeption
-from driftledger.core.files import Record, read_json, write_json, write_jsonl
-from driftledger.core.paths import Combination, Layout, questions_file, samples_file
+import yaml
+
+from driftledger.benchmarks.score import Row
+from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Outcome
-from driftledger.data.question_sets.files import QUESTIONS, QuestionEntry
-from driftledger.project.settings import Run
+from driftledger.project.settings import Settings, parse_settings
 from lab.validity.assembled import Ranked, Validity, assemble
 from lab.validity.ladder import Ladder
 from lab.validity.measured import MEASURED, Describer, Interval, Measured, Painter, Retrieval, share
 from lab.validity.report import REPORT, write_validity
-from tests.reports.description_scores import fidelity_score, trac_score
-from tests.support.ledgers import chain_card, score_file
+from tests.conftest import REPOSITORY
+from tests.support.description_ledgers import fidelity_score, trac_row, trac_score
+from tests.support.ledgers import genception_row, genception_score, varied, write_scored
 from tests.support.question_ledgers import question_score
 
 LEVELS = {"early": 0.4, "middle": 0.6, "final": 0.8, "blind": 0.2}
 LADDER = Ladder({"early": 100, "middle": 300, "final": 900}, {"brush_1": 50, "brush_2": 200}, "blind", "eye")
-RUN = Run(
-    datasets=("shapes", "signs"),
-    genception=("shapes",),
-    trac=("signs",),
-    fidelity=("shapes",),
-    models=("early", "middle", "final", "blind"),
-    generators=("brush_1", "brush_2"),
-    encoders=("layout", "eye"),
-    text_encoders=("words",),
-    descriptions=("local",),
-    question_sets=("exam", "pairs"),
-    judge="rubric",
-    seed=7,
-)
-GENCEPTION = GenCeption(
-    iterations=3,
-    describe_prompt="Describe it.",
-    generate_prompt="{description}",
-    min_coverage=0.9,
-    bootstrap={"resamples": 200, "confidence": 0.95},
-)
+
+
+def selecting(**run: tuple[str, ...]) -> Settings:
+    """The settings of the study, with other lists in ``run``."""
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params["run"] |= {
+        "datasets": ["shapes", "signs"],
+        "question_sets": ["exam", "pairs"],
+        "genception": ["shapes"],
+        "trac": ["signs"],
+        "fidelity": ["shapes"],
+        "mm_sap": ["exam"],
+        "mm_vet": [],
+        "mme": ["pairs"],
+        "models": ["early", "middle", "final", "blind"],
+        "generators": ["brush_1", "brush_2"],
+        "encoders": ["layout", "eye"],
+        "text_encoders": ["words"],
+        "descriptions": ["local"],
+        "seed": 7,
+        **run,
+    }
+    params["genception"] |= {"iterations": 3, "bootstrap": {"resamples": 200, "confidence": 0.95}}
+    params["models"] |= {name: {"provider": "blind"} for name in LEVELS}
+    params["generators"] |= {name: {"provider": "painter"} for name in LADDER.generators}
+    params["encoders"] |= {"eye": {"provider": "layout"}, "words": {"provider": "tfidf"}}
+    params["descriptions"]["local"] = {"prompt": "Describe it."}
+    params["datasets"] |= {name: {"provider": "photos"} for name in ("shapes", "signs")}
+    questions = {"exam": "mm_sap", "pairs": "mme"}
+    params["question_sets"] = {name: {"provider": "scenes", "protocol": each} for name, each in questions.items()}
+    return parse_settings(params, "the settings of the study")
+
+
+SETTINGS = selecting()
+RUN = SETTINGS.run
 SAMPLES = {"a": "one", "b": "one", "c": "one", "d": "two", "e": "two", "f": "two"}
 """Sample → category."""
 SCATTER = {"a": -0.02, "b": 0.0, "c": 0.02, "d": -0.1, "e": 0.0, "f": 0.1}
@@ -63,78 +75,60 @@ def chained(level: float, generator: str, t: int) -> float:
     return level + BETTER[generator] - 0.05 * t
 
 
-def write_chains(layout: Layout, model: str, generator: str, encoder: str, level: float) -> None:
-    file = layout.scores("genception", "shapes", Combination(model, generator, encoder))
+def write_chains(root: Path, model: str, generator: str, encoder: str, level: float) -> None:
     metrics: dict[str, float] = {}
     for t in (1, 2, 3):
         metrics |= with_ends(f"gc_at_{t}", chained(level, generator, t), SPREAD)
-    score = score_file(model=model, generator=generator, encoder=encoder, metrics=metrics)
-    inputs = score.inputs.model_copy(update={"chain": chain_card(iterations=3)})
-    rows: list[Record] = []
+    score = genception_score(model=model, generator=generator, encoder=encoder, metrics=metrics)
+    rows = []
     for sample, category in SAMPLES.items():
         gc = [chained(level, generator, t) + SCATTER[sample] for t in (1, 2, 3)]
-        rows.append(SampleScore(sample=sample, category=category, similarity=gc, gc=gc, outcome=Outcome.OK))
-    write_json(file, score.model_copy(update={"inputs": inputs}))
-    write_jsonl(samples_file(file), rows)
+        rows.append(genception_row(sample, gc, gc, category))
+    write_scored(root, varied(score, iterations=3), rows)
 
 
-def write_redrawings(layout: Layout, model: str, generator: str, encoder: str, level: float) -> None:
-    file = layout.scores("fidelity", "shapes", Combination(model, generator, encoder))
+def write_redrawings(root: Path, model: str, generator: str, encoder: str, level: float) -> None:
     clip, ssim = 100 * level, 50 * (level + BETTER[generator])
     metrics = with_ends("clip_s", clip, 5.0) | with_ends("ssim", ssim, 5.0) | {f"frechet_{encoder}": 100 - ssim}
     rows = [
-        Redrawn(
-            sample=sample,
-            category=category,
+        Row(
+            unit=sample,
+            group="all",
+            cluster=sample,
             outcome=Outcome.OK,
-            metrics={"clip_s": clip + SCATTER[sample], "ssim": ssim + SCATTER[sample]},
+            values={"clip_s": [clip + SCATTER[sample]], "ssim": [ssim + SCATTER[sample]]},
+            extra={"category": category},
         )
         for sample, category in SAMPLES.items()
     ]
-    write_json(file, fidelity_score(model, metrics, dataset="shapes", generator=generator, encoder=encoder))
-    write_jsonl(samples_file(file), rows)
+    write_scored(root, fidelity_score(model=model, generator=generator, encoder=encoder, metrics=metrics), rows)
 
 
-def write_retrieved(layout: Layout, model: str, level: float) -> None:
+def write_retrieved(root: Path, model: str, level: float) -> None:
     """Of ten test samples the first so many tenths are taken for their own class; an eleventh has no description."""
-    file = layout.trac_scores("signs", model, "local", "words")
     right = round(10 * level)
-    rows = [
-        Retrieved(sample=str(n), label="zero", outcome=Outcome.OK, top1="zero" if n < right else "one")
-        for n in range(10)
-    ]
-    write_json(file, trac_score(model, 100 * level))
-    write_jsonl(samples_file(file), [*rows, Retrieved(sample="x", label="zero", outcome=Outcome.REFUSED)])
+    rows = [trac_row(str(n), "zero", "zero" if n < right else "one") for n in range(10)]
+    metrics = with_ends("top1", 100 * level, 4.0) | {"class_mean": 100 * level - 1}
+    score = trac_score("local", "words", dataset="signs", model=model, metrics=metrics)
+    write_scored(root, score, [*rows, trac_row("x", "zero", None)])
 
 
-def write_answers(layout: Layout, model: str, level: float) -> None:
+def write_answers(root: Path, model: str, level: float) -> None:
     """MM-SAP: ten questions about five images. MME: two about each of ten images, half of them in each category."""
-    right, file = round(10 * level), layout.question_scores("exam", model)
-    values = [[1.0, 1.0] if n < right else [0.0, None] for n in range(10)]
-    rows = [QuestionOutcome(question=f"q{n}", group={}, values=each, outcomes=[]) for n, each in enumerate(values)]
-    write_json(file, question_score(model=model, metrics=with_ends("score", 100 * level, 6.0)))
-    write_jsonl(questions_file(file), rows)
-    file, both = layout.question_scores("pairs", model), [[1.0, float(n % 5 < right // 2)] for n in range(10)]
+    right = round(10 * level)
+    values: list[list[float | None]] = [[1.0, 1.0] if n < right else [0.0, None] for n in range(10)]
+    rows = [answered(f"q{n}", "all", f"{n // 2}", each) for n, each in enumerate(values)]
+    write_scored(root, question_score(model=model, metrics=with_ends("score", 100 * level, 6.0)), rows)
+    both = [n % 5 < right // 2 for n in range(10)]
     pairs = [
-        QuestionOutcome(question=f"p{n}-{side}", group={}, values=[both[n][side]], outcomes=[])
-        for n in range(10)
-        for side in (0, 1)
+        answered(f"c{n // 5}/{n}", f"c{n // 5}", f"c{n // 5}/{n}", [200.0 if both[n] else 50.0]) for n in range(10)
     ]
     metrics = {"score": 50 + 150 * (right // 2) / 5}
-    write_json(file, question_score(benchmark="mme", question_set="pairs", model=model, metrics=metrics))
-    write_jsonl(questions_file(file), pairs)
+    write_scored(root, question_score("mme", question_set="pairs", model=model, metrics=metrics), pairs)
 
 
-def write_questions(layout: Layout) -> None:
-    plain: dict[str, Any] = {"image": "i.png", "question": "?"}
-    exam = [QuestionEntry(id=f"q{n}", image_id=f"{n // 2}", image_sha256=f"{n // 2}", **plain) for n in range(10)]
-    pairs = [
-        QuestionEntry(id=f"p{n}-{s}", image_id=f"{n % 5}", image_sha256=f"{n}", category=f"c{n // 5}", **plain)
-        for n in range(10)
-        for s in (0, 1)
-    ]
-    write_jsonl(layout.question_set("exam") / QUESTIONS, exam)
-    write_jsonl(layout.question_set("pairs") / QUESTIONS, pairs)
+def answered(unit: str, group: str, cluster: str, score: list[float | None]) -> Row:
+    return Row(unit=unit, group=group, cluster=cluster, outcome=Outcome.OK, values={"score": score})
 
 
 def measured(**changes: Any) -> Measured:
@@ -153,33 +147,31 @@ def measured(**changes: Any) -> Measured:
     return Measured(**plain | changes)
 
 
-def write_scores(root: Path, levels: Mapping[str, float] = LEVELS) -> Layout:
+def write_scores(root: Path, levels: Mapping[str, float] = LEVELS) -> Path:
     """Everything that the report reads: models are as good as ``levels`` say, in all benchmarks."""
-    layout = Layout(root)
     for model, level in levels.items():
         for generator, encoder in product(RUN.generators, RUN.encoders):
-            write_chains(layout, model, generator, encoder, level)
-            write_redrawings(layout, model, generator, encoder, level)
-        write_retrieved(layout, model, level)
-        write_answers(layout, model, level)
-    write_questions(layout)
-    write_json(layout.root / MEASURED, measured())
-    return layout
+            write_chains(root, model, generator, encoder, level)
+            write_redrawings(root, model, generator, encoder, level)
+        write_retrieved(root, model, level)
+        write_answers(root, model, level)
+    write_json(root / MEASURED, measured())
+    return root
 
 
-def assembled(layout: Layout, ladder: Ladder = LADDER) -> Validity:
+def assembled(root: Path, ladder: Ladder = LADDER) -> Validity:
     """The report over stored scores."""
-    return assemble(layout, RUN, GENCEPTION, ladder, read_json(layout.root / MEASURED, Measured))
+    return assemble(root, SETTINGS, ladder, read_json(root / MEASURED, Measured))
 
 
-def files(layout: Layout) -> list[Path]:
+def files(root: Path) -> list[Path]:
     """Those of the report: tables for programs, tables for people, a picture."""
-    return [(layout.root / REPORT).with_suffix(suffix) for suffix in (".json", ".md", ".png")]
+    return [(root / REPORT).with_suffix(suffix) for suffix in (".json", ".md", ".png")]
 
 
-def written(layout: Layout) -> list[bytes]:
-    write_validity(layout, RUN, GENCEPTION, LADDER)
-    return [file.read_bytes() for file in files(layout)]
+def written(root: Path) -> list[bytes]:
+    write_validity(root, SETTINGS, LADDER)
+    return [file.read_bytes() for file in files(root)]
 
 
 def one(some: list[Ranked], **wanted: str | None) -> Ranked:

@@ -6,21 +6,18 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.core.files import read_json
-from lab.validity.assembled import Validity, assemble
-from lab.validity.measured import MEASURED, Measured
+from lab.validity.assembled import Validity
 from lab.validity.panels import panels
 from lab.validity.plot import WIDTH, draw_validity
 from lab.validity.sheet import COLOURS, Point
-from tests.lab.validity.hand_made import GENCEPTION, LADDER, LEVELS, RUN, measured, write_scores
+from tests.lab.validity.hand_made import LEVELS, assembled, write_scores
 
 EARLY, MIDDLE, FINAL, BLIND, CEILING = 0, 1, 2, 6, 7
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Validity:
-    layout = write_scores(tmp_path_factory.mktemp("stored"))
-    return assemble(layout, RUN, GENCEPTION, LADDER, read_json(layout.root / MEASURED, Measured))
+    return assembled(write_scores(tmp_path_factory.mktemp("stored")))
 
 
 def pixels(png: bytes) -> NDArray[np.uint8]:
@@ -54,7 +51,7 @@ def test_the_first_panel_has_every_stage_the_control_and_the_ceiling_from_the_be
 def test_the_other_panels_rise_from_the_control_that_stands_beside(found: Validity) -> None:
     _, encoders, others = panels(found)
     assert [line.name for line in encoders.lines] == ["eye", "layout"]
-    assert [line.name for line in others.lines] == ["MM-SAP score", "TRAC top-1", "SSIM", "CLIP-S"]
+    assert [line.name for line in others.lines] == ["MM-SAP self-awareness score", "TRAC top-1", "SSIM", "CLIP-S"]
     assert list(others.ticks.values()) == ["blind", "100", "300", "900"]
     for line in (*encoders.lines, *others.lines):
         assert line.control is not None
@@ -70,8 +67,7 @@ def test_the_other_panels_rise_from_the_control_that_stands_beside(found: Validi
 
 
 def test_values_below_zero_stay_inside_the_picture(tmp_path: Path) -> None:
-    layout = write_scores(tmp_path, LEVELS | {"blind": -0.4, "early": -0.2})
-    sheet = pixels(draw_validity(assemble(layout, RUN, GENCEPTION, LADDER, measured())))
+    sheet = pixels(draw_validity(assembled(write_scores(tmp_path, LEVELS | {"blind": -0.4, "early": -0.2}))))
     assert len(below_legend(sheet, BLIND)) > 100
     assert (sheet[-6:] == 255).all()
 

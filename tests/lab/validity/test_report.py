@@ -3,49 +3,48 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftledger.benchmarks._questions.records import QuestionOutcome
-from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError, StoreError
-from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl
-from driftledger.core.paths import Combination, Layout, questions_file, samples_file
-from driftledger.data.question_sets.files import QUESTIONS
+from driftledger.core.files import read_json, write_json
 from lab.validity.assembled import Validity, assemble
 from lab.validity.measured import MEASURED, Measured, Painter, share
 from lab.validity.report import write_validity
 from tests.conftest import REPOSITORY
 from tests.lab.validity.hand_made import (
-    GENCEPTION,
     LADDER,
     LEVELS,
     RUN,
+    SETTINGS,
     assembled,
     files,
     measured,
     one,
+    selecting,
     write_scores,
     written,
 )
+from tests.support.ledgers import varied
 from tests.support.machines import OLDEST, environment
 
-FINAL = Combination("final", "brush_2", "eye")
+SCORES = "reports/scores"
+FINAL = f"{SCORES}/genception/shapes/final/brush_2/eye"
+"""The folder of a score."""
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Layout:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_scores(tmp_path_factory.mktemp("stored"))
 
 
 @pytest.fixture(scope="module")
-def found(stored: Layout) -> Validity:
+def found(stored: Path) -> Validity:
     return assembled(stored)
 
 
@@ -99,7 +98,7 @@ def test_a_control_that_sees_more_than_the_first_stage_is_not_last(tmp_path: Pat
         assert each.ranking.rises, each
         assert each.ranking.control is not None
         assert each.ranking.control.last is False, each
-    assert "; 0 put blind last." in written(Layout(tmp_path))[1].decode()
+    assert "; 0 put blind last." in written(tmp_path)[1].decode()
 
 
 def test_stages_in_another_order_do_not_rise(tmp_path: Path) -> None:
@@ -131,15 +130,15 @@ def test_the_better_generator_is_found_under_every_model(found: Validity) -> Non
     assert "clip_s" not in {each.metric for each in found.by_generator}, "nothing was drawn yet"
 
 
-def test_the_report_is_the_same_bytes_twice_and_on_the_oldest_machine(stored: Layout) -> None:
+def test_the_report_is_the_same_bytes_twice_and_on_the_oldest_machine(stored: Path) -> None:
     first = written(stored)
     assert written(stored) == first
     code = (
         "from tests.lab.validity.test_report import *; import sys; from pathlib import Path\n"
-        "for data in written(Layout(Path(sys.argv[1]))): print(hashlib.sha256(data).hexdigest())"
+        "for data in written(Path(sys.argv[1])): print(hashlib.sha256(data).hexdigest())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(stored.root)],
+        [sys.executable, "-c", code, str(stored)],
         cwd=REPOSITORY,
         env=environment(OLDEST) | {"PYTHONHASHSEED": "7", "LC_ALL": "tr_TR.UTF-8"},
         capture_output=True,
@@ -152,90 +151,74 @@ def test_the_report_is_the_same_bytes_twice_and_on_the_oldest_machine(stored: La
 @settings(max_examples=10)
 @given(st.sampled_from(list(permutations(LADDER.models.items()))), st.booleans(), st.permutations(RUN.encoders))
 def test_the_order_in_which_stages_are_named_does_not_show(
-    found: Validity, stored: Layout, models: tuple[tuple[str, int], ...], turned: bool, encoders: list[str]
+    found: Validity, stored: Path, models: tuple[tuple[str, int], ...], turned: bool, encoders: list[str]
 ) -> None:
     generators = list(LADDER.generators.items())[:: -1 if turned else 1]
     ladder = LADDER._replace(models=dict(models), generators=dict(generators))
-    run = RUN.model_copy(update={"encoders": tuple(encoders), "models": RUN.models[::-1]})
-    again = assemble(stored, run, GENCEPTION, ladder, read_json(stored.root / MEASURED, Measured))
+    settings = selecting(encoders=tuple(encoders), models=RUN.models[::-1])
+    again = assemble(stored, settings, ladder, read_json(stored / MEASURED, Measured))
     assert again == found
 
 
 def test_the_json_file_reads_back_with_six_decimals_and_without_a_minus_before_zero(
-    stored: Layout, found: Validity
+    stored: Path, found: Validity
 ) -> None:
     data = written(stored)[0]
     assert read_json(files(stored)[0], Validity) == found
-    assert json.loads(data)["schema"] == 1
+    assert json.loads(data)["schema"] == 2
     numbers = re.findall(r"-?\d+\.\d+", data.decode())
     assert max(len(number.partition(".")[2]) for number in numbers) <= 6
     assert "-0.0" not in numbers
 
 
-SCORES: dict[str, Callable[[Layout], Path]] = {
-    "genception": lambda layout: layout.scores("genception", "shapes", FINAL),
-    "genception's samples": lambda layout: samples_file(layout.scores("genception", "shapes", FINAL)),
-    "fidelity": lambda layout: layout.scores("fidelity", "shapes", FINAL),
-    "trac": lambda layout: layout.trac_scores("signs", "blind", "local", "words"),
-    "answers": lambda layout: layout.question_scores("pairs", "early"),
-    "outcomes": lambda layout: questions_file(layout.question_scores("exam", "early")),
-    "questions": lambda layout: layout.question_set("exam") / QUESTIONS,
+FILES = {
+    "genception": f"{FINAL}/score.json",
+    "genception's samples": f"{FINAL}/rows.jsonl",
+    "fidelity": f"{SCORES}/fidelity/shapes/final/brush_2/eye/score.json",
+    "trac": f"{SCORES}/trac/signs/blind/local/words/score.json",
+    "answers": f"{SCORES}/mme/pairs/early/score.json",
+    "questions": f"{SCORES}/mm_sap/exam/early/rows.jsonl",
 }
 
 
-@pytest.mark.parametrize("file", SCORES.values(), ids=list(SCORES))
-def test_a_missing_score_file_is_one_sentence_and_nothing_is_written(
-    file: Callable[[Layout], Path], tmp_path: Path
-) -> None:
-    layout = write_scores(tmp_path)
-    file(layout).unlink()
+@pytest.mark.parametrize("file", FILES.values(), ids=list(FILES))
+def test_a_missing_score_file_is_one_sentence_and_nothing_is_written(file: str, tmp_path: Path) -> None:
+    root = write_scores(tmp_path)
+    (root / file).unlink()
     with pytest.raises(StoreError) as said:
-        write_validity(layout, RUN, GENCEPTION, LADDER)
-    assert str(said.value) == f"{file(layout)} is missing; run 'make run-neural', which writes it"
-    assert not any(each.exists() for each in files(layout))
+        write_validity(root, SETTINGS, LADDER)
+    assert str(said.value) == f"{root / file} is missing; run 'make run-neural', which writes it"
+    assert not any(each.exists() for each in files(root))
 
 
 def test_what_was_not_measured_is_one_sentence(tmp_path: Path) -> None:
-    layout = write_scores(tmp_path)
+    root = write_scores(tmp_path)
     painters = measured().painters
     old = painters | {"brush_2": Painter(199, share([True]), {})}
     without = {"brush_1": painters["brush_1"]}
     for other, said in ((old, "after 199 steps"), (without, "not at all")):
-        write_json(layout.root / MEASURED, measured(painters=other))
+        write_json(root / MEASURED, measured(painters=other))
         with pytest.raises(StoreError, match=f"^brush_2, which has 200 .* {said} among the painters .*measure'$"):
-            write_validity(layout, RUN, GENCEPTION, LADDER)
-    (layout.root / MEASURED).unlink()
+            write_validity(root, SETTINGS, LADDER)
+    (root / MEASURED).unlink()
     with pytest.raises(StoreError, match=r"trio\.json is missing; run 'python -m lab.trio measure'"):
-        write_validity(layout, RUN, GENCEPTION, LADDER)
-
-
-def changed(layout: Layout, **inputs: Any) -> None:
-    file = layout.scores("genception", "shapes", FINAL)
-    score = read_json(file, ScoreFile)
-    write_json(file, score.model_copy(update={"inputs": score.inputs.model_copy(update=inputs)}))
+        write_validity(root, SETTINGS, LADDER)
 
 
 def test_scores_that_do_not_belong_together_are_one_sentence(tmp_path: Path) -> None:
-    layout = write_scores(tmp_path)
+    root = write_scores(tmp_path)
     with pytest.raises(ConfigError, match="two or more"):
-        assembled(layout, LADDER._replace(generators={"brush_1": 50}))
+        assembled(root, LADDER._replace(generators={"brush_1": 50}))
     with pytest.raises(ConfigError, match=r"params\.yaml, the encoder 'eyes' is unknown; did you mean 'eye'"):
-        assembled(layout, LADDER._replace(encoder="eyes"))
-    chain = read_json(layout.scores("genception", "shapes", FINAL), ScoreFile).inputs.chain
-    changed(layout, chain=chain.model_copy(update={"iterations": 5}))
-    with pytest.raises(StoreError, match=r"eye\.json is of another T than params\.yaml; run 'make run-neural'$"):
-        assembled(layout)
-    changed(layout, chain=chain)
-    asked = questions_file(layout.question_scores("exam", "early"))
-    write_jsonl(
-        asked, [*read_jsonl(asked, QuestionOutcome), QuestionOutcome(question="q\n", group={}, values=[], outcomes=[])]
-    )
-    with pytest.raises(StoreError, match=r"has the question 'q\\n', which .*questions\.jsonl has not"):
-        assembled(layout)
+        assembled(root, LADDER._replace(encoder="eyes"))
+    file = root / FINAL / "score.json"
+    write_json(file, varied(read_json(file, Score), iterations=5))
+    with pytest.raises(StoreError, match=r"brush_2/eye is of another T than params\.yaml; run 'make run-neural'$"):
+        assembled(root)
 
 
-def test_a_benchmark_that_is_not_selected_is_not_in_the_report(stored: Layout) -> None:
-    run = RUN.model_copy(update={"genception": (), "trac": (), "question_sets": ()})
-    found = assemble(stored, run, GENCEPTION, LADDER, measured())
+def test_a_benchmark_that_is_not_selected_is_not_in_the_report(stored: Path) -> None:
+    selected = selecting(genception=(), trac=(), mm_sap=(), mme=(), question_sets=())
+    found = assemble(stored, selected, LADDER, measured())
     assert {each.benchmark for each in found.by_model} == {"fidelity"}
     assert found.drift == []

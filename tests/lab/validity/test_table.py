@@ -1,19 +1,21 @@
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
-from driftledger.benchmarks.description_records import FidelityScore
+from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json, write_json
-from driftledger.core.paths import Combination, Layout
+from lab.validity.assembled import Ranked
+from lab.validity.table import validity_tables
 from tests.lab.validity.hand_made import LEVELS, RUN, assembled, one, write_scores, written
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Layout:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_scores(tmp_path_factory.mktemp("stored"))
 
 
@@ -31,7 +33,7 @@ def cells(text: str) -> list[list[list[str]]]:
     return tables
 
 
-def test_the_tables_say_what_the_json_file_says(stored: Layout) -> None:
+def test_the_tables_say_what_the_json_file_says(stored: Path) -> None:
     text = written(stored)[1].decode()
     assert "Of 23 metrics, 23 put the stages of the model in the order of their training, 16 of these with" in text
     describers, painters, genception, fidelity, asked, versions, drift = cells(text)
@@ -47,37 +49,56 @@ def test_the_tables_say_what_the_json_file_says(stored: Layout) -> None:
     assert row[5:] == ["yes, apart", "yes, apart", "1.00", "1.00", "1.00", "100.0 %"]
     row = next(row for row in fidelity if row[0] == "frechet_eye · brush_1 · eye")
     assert row[1:] == ["80.0", "70.0", "60.0", "90.0", "yes", "yes", "1.00", "1.00", "–", "–"]
-    assert [row[0] for row in asked[1:]] == ["MM-SAP score · exam", "MME score · pairs", "TRAC top-1 · words · signs"]
+    assert [row[0] for row in asked[1:]] == [
+        "MM-SAP self-awareness score · exam",
+        "MME score · pairs",
+        "TRAC top-1 · words · signs",
+    ]
     assert ["without fault · eye", "0.750 (0.740–0.760)", "0.750 (0.740–0.760)", "no", "–"] in versions
     assert drift[1] == [
         "t = 1 · brush_1 · eye", "0.950 (0.940–0.960)", "0.750 (0.700–0.800)", "0.250", "0.050", "0.200",
     ]  # fmt: skip
 
 
-def test_hostile_names_stay_text_in_their_cells(tmp_path: Path) -> None:
+def test_hostile_names_stay_text_in_their_cells(stored: Path) -> None:
     hostile = "x|<img src=x onerror=1>[a](http://x)`\x1b[31m\u202e\n| b $\\frac{1}{0}$"
-    layout = write_scores(tmp_path)
-    for model in LEVELS:
-        for generator in RUN.generators:
-            file = layout.scores("fidelity", "shapes", Combination(model, generator, "eye"))
-            score = read_json(file, FidelityScore)
-            write_json(file, score.model_copy(update={"metrics": score.metrics | {hostile: LEVELS[model]}}))
-    text = written(layout)[1].decode()
+    found = assembled(stored)
+
+    def renamed(each: Ranked) -> Ranked:
+        if (each.metric, each.encoder) != ("frechet_eye", "eye"):
+            return each
+        return replace(each, metric=hostile, on=hostile, encoder=hostile)
+
+    by_generator = [replace(each, model=hostile) if each.model == "blind" else each for each in found.by_generator]
+    by_model = [renamed(each) for each in found.by_model]
+    shown = found.model_copy(update={"control": hostile, "by_model": by_model, "by_generator": by_generator})
+    text = validity_tables(shown)
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "<img" not in text
     for table in cells(text):
         assert {len(row) for row in table} == {len(table[0])}
-    assert sum("onerror" in row[0] for table in cells(text) for row in table) == len(RUN.generators)
+    ranked = [row for table in cells(text) for row in table if row[0].count("onerror") == 2]
+    assert len(ranked) == len(RUN.generators), "by their metric and encoder"
+
+
+def test_what_is_in_no_table_of_metrics_is_not_ranked(stored: Path, tmp_path: Path) -> None:
+    root = write_scores(tmp_path)
+    for model in LEVELS:
+        for generator in RUN.generators:
+            file = root / f"reports/scores/fidelity/shapes/{model}/{generator}/eye/score.json"
+            score = read_json(file, Score)
+            write_json(file, score.model_copy(update={"metrics": score.metrics | {"<img src=x>": LEVELS[model]}}))
+    assert written(root)[1] == written(stored)[1]
 
 
 def test_a_stage_without_a_value_leaves_the_order_open(tmp_path: Path) -> None:
-    layout = write_scores(tmp_path)
-    file = layout.trac_scores("signs", "middle", "local", "words")
+    root = write_scores(tmp_path)
+    file = root / "reports/scores/trac/signs/middle/local/words/score.json"
     content: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     del content["metrics"]["top1"]
     file.write_text(json.dumps(content), encoding="utf-8")
-    ranking = one(assembled(layout).by_model, benchmark="trac").ranking
+    ranking = one(assembled(root).by_model, benchmark="trac").ranking
     assert (ranking.rises, ranking.disjoint, ranking.resampled) == (None, None, None)
-    row = next(row for table in cells(written(layout)[1].decode()) for row in table if row[0].startswith("TRAC"))
+    row = next(row for table in cells(written(root)[1].decode()) for row in table if row[0].startswith("TRAC"))
     assert (row[2], row[5], row[6]) == ("–", "–", "–")

@@ -14,7 +14,7 @@ from driftledger.ledger.audit.found import RunTarget, ScoreTarget
 from driftledger.ledger.audit.images import hash_of
 from driftledger.ledger.audit.targets import ImageTarget, MetricTarget, resolve_target
 from tests.support.audited import Audited, audited_in, empty, version
-from tests.support.ledgers import COMBINATION
+from tests.support.ledgers import CHAINS, COMBINATION, DATA
 
 
 @pytest.fixture
@@ -60,20 +60,20 @@ def test_what_is_nobody_is_one_inert_sentence_with_the_nearest_names(audited: Au
 
 def test_a_score_file_is_known_by_its_bytes_wherever_it_is(audited: Audited, tmp_path: Path) -> None:
     copied = Path(shutil.copy(audited.score_path, tmp_path / "from a slide.txt"))
-    for path in (str(copied), str(audited.score_path), "reports/scores/genception/shapes/seer/brush/eye.json"):
+    for path in (str(copied), str(audited.score_path), "reports/scores/genception/shapes/seer/brush/eye/score.json"):
         with audited.sources() as sources:
             found = resolve_target(sources, path)
             assert isinstance(found, ScoreTarget)
             assert found.in_run
             tree = as_tree(found, sources)
         assert tree.startswith(
-            "reports/scores/genception/shapes/seer/brush/eye.json, of seer · brush · eye, fingerprint"
+            "reports/scores/genception/shapes/seer/brush/eye/score.json, of seer · brush · eye, fingerprint"
         )
         assert "generator: brush, fingerprint" in tree
 
 
 def test_an_altered_score_file_is_no_score_of_the_ledger(audited: Audited, tmp_path: Path) -> None:
-    altered = tmp_path / "eye.json"
+    altered = tmp_path / "score.json"
     altered.write_text(audited.score_path.read_text().replace("0.7,", "0.9,"))
     with audited.sources() as sources, pytest.raises(LedgerError, match=r"looks like a score file.*it was altered"):
         resolve_target(sources, str(altered))
@@ -113,7 +113,7 @@ def test_an_original_is_found_by_its_content(audited: Audited, tmp_path: Path, b
     [place] = found.places.found
     assert (place.use.role, place.use.entry["id"], place.use.md5) == ("sample", "ring", image.md5)
     assert place.current
-    assert [score.path for score in place.scores] == ["reports/scores/genception/shapes/seer/brush/eye.json"]
+    assert [score.path for score in place.scores] == ["reports/scores/genception/shapes/seer/brush/eye/score.json"]
 
 
 def test_a_drawn_image_leads_back_to_its_call_its_parent_and_its_scores(audited: Audited) -> None:
@@ -131,7 +131,7 @@ def test_a_drawn_image_leads_back_to_its_call_its_parent_and_its_scores(audited:
         f"parent image: sha256 {sha256_file(audited.image('ring', 1))}, drawn at t = 1",
         "generator: brush, fingerprint ",
         "model: seer, fingerprint ",
-        "used by: reports/scores/genception/shapes/seer/brush/eye.json, gc_at_2 = 0.7",
+        "used by: reports/scores/genception/shapes/seer/brush/eye/score.json, gc_at_2 = 0.7",
     ):
         assert link in text, link
     assert "doubt" not in text
@@ -163,7 +163,7 @@ def test_a_replaced_image_of_the_same_name_is_told_from_the_new_one(audited: Aud
     assert was.use.file == is_now.use.file == "images/disc.png"
     assert was.use.folder_md5 != is_now.use.folder_md5
     assert [score.facts.value for score in (*was.scores, *is_now.scores)] == [0.7, 0.6]
-    assert "in a version that dvc.lock no longer speaks of" in told(audited, str(old))
+    assert "in a version that dvc.lock no longer has" in told(audited, str(old))
 
 
 def test_without_the_working_files_the_cache_is_asked(audited: Audited, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_without_the_working_files_the_cache_is_asked(audited: Audited, tmp_path
     shutil.rmtree(audited.root / "data")
     [place] = image_target(audited, str(drawn)).places.found
     assert place.use.entry["t"] == 1
-    assert place.use.card["seed"] == 7
+    assert place.use.card["protocol"]["seed"] == 7
 
 
 def test_where_nobody_can_look_is_said(audited: Audited, tmp_path: Path) -> None:
@@ -183,25 +183,25 @@ def test_where_nobody_can_look_is_said(audited: Audited, tmp_path: Path) -> None
 
 
 def test_a_list_that_is_not_the_locked_one_is_doubted(audited: Audited) -> None:
-    records = audited.layout.chain("shapes", "seer", "brush") / "records.jsonl"
+    records = audited.root / CHAINS / "records.jsonl"
     records.write_text(records.read_text().replace("a disc", "a lie"))
     text = told(audited, str(audited.image("disc", 1)))
-    assert "doubt: records.jsonl is not the file that dvc.lock speaks of" in text
+    assert "doubt: records.jsonl is not the file that dvc.lock has" in text
 
 
 def test_without_the_cache_the_working_files_are_enough(audited: Audited) -> None:
     shutil.rmtree(audited.root / ".dvc" / "cache")
     [place] = image_target(audited, str(audited.image("disc", 1))).places.found
     assert place.use.doubts == []
-    assert place.use.card["seed"] == 7
+    assert place.use.card["protocol"]["seed"] == 7
     (audited.image("ring", 1)).unlink()
     [place] = image_target(audited, str(audited.image("disc", 1))).places.found
     assert "which files data/chains/shapes/seer/brush had is known neither" in place.use.doubts[0]
-    assert place.use.card["seed"] == 7
+    assert place.use.card["protocol"]["seed"] == 7
 
 
 def test_a_card_that_is_gone_is_a_doubt_and_no_obstacle(audited: Audited) -> None:
-    card = audited.layout.dataset("shapes") / "dataset.json"
+    card = audited.root / DATA / "dataset.json"
     md5 = hash_of(card.read_bytes()).md5 or ""
     card.unlink()
     (audited.root / ".dvc" / "cache" / "files" / "md5" / md5[:2] / md5[2:]).unlink()
@@ -210,7 +210,7 @@ def test_a_card_that_is_gone_is_a_doubt_and_no_obstacle(audited: Audited) -> Non
     assert place.scores
 
 
-@pytest.mark.parametrize("name", ["gc_at_2", "genception/shapes/gc_at_2", "gc@2", "category/round/gc_at_2"])
+@pytest.mark.parametrize("name", ["gc_at_2", "genception/shapes/gc_at_2", "category/round/gc_at_2"])
 def test_a_metric_is_one_number_with_its_formula(audited: Audited, name: str) -> None:
     with audited.sources() as sources:
         found = resolve_target(sources, f"seer/brush/eye:{name}")

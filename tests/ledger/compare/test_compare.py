@@ -3,15 +3,15 @@ import subprocess
 
 import pytest
 
+from driftledger.benchmarks.registry import benchmarks
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.compare.comparable import RULES
 from driftledger.ledger.compare.compare import compare
 from driftledger.ledger.compare.compare_text import as_table
-from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
-from tests.support.compared_runs import OTHER, answered, chains, inputs, md5_of, redrawn, retrieved, run
-from tests.support.description_ledgers import descriptions_card, fidelity_score, trac_score
-from tests.support.ledgers import component, score_file
+from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrieved, run
+from tests.support.description_ledgers import fidelity_score, trac_score
+from tests.support.ledgers import component, genception_score, md5_of, varied
 from tests.support.question_ledgers import question_score
 
 EIGHT = [f"s{number}a" for number in range(8)]
@@ -19,12 +19,13 @@ LOW = {sample: [0.5, 0.25 + number / 64] for number, sample in enumerate(EIGHT)}
 HIGH = {sample: [0.5, 0.75 - number / 64] for number, sample in enumerate(EIGHT)}
 """The differences at t = 2 go from 0.5 down to 0.5 - 14/64, and are 0 at t = 1."""
 
-JUDGE = component("rubric")
+SEEN = {"ssim": 31.5, "image_similarity": 71.0, "clip_s": 30.0}
+JUDGE = component("other_judge")
 
 
 def compared(root, a, b, **more):
     a, b = (each if isinstance(each, Evidence) else run(each) for each in (a, b))
-    return compare(a, b, Contents(root), **{"resamples": 500, "confidence": 0.95, "seed": 1} | more)
+    return compare(a, b, Contents(root), **more)
 
 
 def metrics(comparison, number=0):
@@ -89,7 +90,9 @@ def test_too_few_samples_show_nothing(tmp_path):
     gc = metrics(compared(tmp_path, *sides))["gc_at_2"]
     assert gc.low > 0
     assert gc.verdict == "not ranked: 5 samples can vary, and fewer than 6 show nothing with 95%"
-    assert metrics(compared(tmp_path, *sides, confidence=0.9))["gc_at_2"].verdict == "B is higher"
+    settings = {"bootstrap": {"resamples": 500, "confidence": 0.9}, "iterations": 2, "seed": 1}
+    less = chains(tmp_path, "a", {s: LOW[s] for s in five}, varied(genception_score(), settings=settings))
+    assert metrics(compared(tmp_path, less, sides[1]))["gc_at_2"].verdict == "B is higher"
 
 
 def test_hits_of_trac_are_paired_by_test_sample(tmp_path):
@@ -104,7 +107,7 @@ def test_hits_of_trac_are_paired_by_test_sample(tmp_path):
 
 def test_a_description_of_unknown_words_is_wrong_and_one_of_a_lost_class_is_not_scored(tmp_path):
     hits = {f"s{number}": True for number in range(8)}
-    a, b = retrieved(tmp_path, "a", hits), retrieved(tmp_path, "b", hits, by_class={})
+    a, b = retrieved(tmp_path, "a", hits), retrieved(tmp_path, "b", dict.fromkeys(hits))
     assert metrics(compared(tmp_path, a, b))["top1"].verdict == "not ranked: no sample has a value in both"
 
 
@@ -136,76 +139,81 @@ def test_grades_of_mm_vet_are_means_over_gradings(tmp_path):
     assert (total.difference, total.low, total.high) == (35.0, 35.0, 35.0)
 
 
-def test_mme_is_compared_by_image_within_categories(tmp_path):
+def test_pairs_of_mme_are_compared_within_categories(tmp_path):
     """An image's two questions give 0, 50 or 200. Of count B has both right, and A one; of color both have one."""
     images = [f"{category}{number}" for category in ("c", "x") for number in range(6)]
-    a = {f"{image}-{n}": [float(n == 1)] for image in images for n in (1, 2)}
-    b = a | {f"c{number}-2": [1.0] for number in range(6)}
-    b["x5-1"] = [None]  # the whole image is not common
-    sides = [answered(tmp_path, name, some, "mme") for name, some in (("a", a), ("b", b))]
+    groups = {image: image[0] for image in images}
+    a = {image: [50.0] for image in images}
+    b = a | {f"c{number}": [200.0] for number in range(6)} | {"x5": []}  # one that could not be read is not common
+    sides = [answered(tmp_path, name, some, "mme", groups=groups) for name, some in (("a", a), ("b", b))]
     score = metrics(compared(tmp_path, *sides))["score"]
     assert (score.a_common, score.b_common, score.difference) == (50.0, 125.0, 75.0)
     assert (score.common, score.only_a, score.only_b) == (11, 1, 0)
 
 
 def with_chain(**changes):
-    return {"inputs": inputs(score_file(), **changes)}
+    return {"score": varied(genception_score(), **changes)}
 
 
 def with_redraws(**changes):
-    return {"inputs": inputs(fidelity_score(), **changes)}
+    return {"score": varied(fidelity_score(metrics=SEEN), **changes)}
 
 
-def with_descriptions(**changes):
-    return {"inputs": inputs(trac_score(), **changes)}
+def with_descriptions(asked="short", **changes):
+    return {"score": varied(trac_score(asked), **changes)}
 
 
-def with_questions(**changes):
-    return {"inputs": inputs(question_score(), **changes)}
+def answers_scored(benchmark):
+    return question_score(benchmark, metrics={"total" if benchmark == "mm_vet" else "score": 50.0})
 
 
-EXAMPLES = {**descriptions_card("shown").demonstrations.to_dict(), "shots": [4]}
+def with_questions(benchmark, **changes):
+    return {"score": varied(answers_scored(benchmark), **changes)}
+
+
+def without(score, **settings):
+    """The same scored with other settings."""
+    return varied(score, settings=score.inputs.settings | settings)
+
 
 UNFAIR = [
-    ("genception", "dataset", with_chain(dataset_digest="e" * 64)),
-    ("genception", "describe prompt", with_chain(chain__describe_prompt="Tell it.")),
-    ("genception", "length", with_chain(chain__max_tokens=30)),
-    ("genception", "generate prompt", with_chain(chain__generate_prompt="{description}")),
-    ("genception", "T", with_chain(chain__iterations=1)),
+    ("genception", "dataset", with_chain(data_digest="e" * 64)),
+    ("genception", "describe_prompt", with_chain(describe_prompt="Tell it.")),
+    ("genception", "max_tokens", with_chain(max_tokens=30)),
+    ("genception", "generate_prompt", with_chain(generate_prompt="{description}")),
+    ("genception", "iterations", with_chain(iterations=3)),
     ("genception", "encoder", with_chain(encoder=component("lens"))),
-    ("trac", "dataset", with_descriptions(dataset_digest="e" * 64)),
-    ("trac", "describe prompt", with_descriptions(descriptions__prompt="Tell it.")),
-    ("trac", "length", with_descriptions(descriptions__max_tokens=[16, 64])),
-    ("trac", "examples", with_descriptions(descriptions__demonstrations=EXAMPLES)),
-    ("trac", "text encoder", with_descriptions(encoder=component("lens"))),
-    ("fidelity", "dataset", with_redraws(dataset_digest="e" * 64)),
-    ("fidelity", "describe prompt", with_redraws(chain__describe_prompt="Tell it.")),
-    ("fidelity", "length", with_redraws(chain__max_tokens=30)),
-    ("fidelity", "generate prompt", with_redraws(chain__generate_prompt="{description}")),
+    ("trac", "dataset", with_descriptions(data_digest="e" * 64)),
+    ("trac", "prompt", with_descriptions(prompt="Tell it.")),
+    ("trac", "length", with_descriptions(max_tokens=[16, 64])),
+    ("trac", "examples", with_descriptions(choose="random", shots=[4])),
+    ("trac", "text_encoder", with_descriptions(text_encoder=component("lens"))),
+    ("fidelity", "dataset", with_redraws(data_digest="e" * 64)),
+    ("fidelity", "describe_prompt", with_redraws(describe_prompt="Tell it.")),
+    ("fidelity", "max_tokens", with_redraws(max_tokens=30)),
+    ("fidelity", "generate_prompt", with_redraws(generate_prompt="{description}")),
     ("fidelity", "encoder", with_redraws(encoder=component("lens"))),
-    ("fidelity", "SSIM side", with_redraws(settings={"ssim_side": 64})),
+    ("fidelity", "ssim_side", {"score": without(fidelity_score(metrics=SEEN), ssim_side=64)}),
     *(
         case
         for benchmark in ("mm_sap", "mm_vet", "mme")
         for case in (
-            (benchmark, "question set", with_questions(question_set_digest="0" * 64)),
-            (benchmark, "prompt", with_questions(grades__answers__prompt="{question}!")),
-            (benchmark, "parser", with_questions(grades__parser="2")),
+            (benchmark, "question_set", with_questions(benchmark, data_digest="0" * 64)),
+            (benchmark, "prompt", with_questions(benchmark, prompt="{question}!")),
+            (benchmark, "parser", with_questions(benchmark, parser="2")),
         )
     ),
-    ("mm_sap", "free refusals count", with_questions(settings={"count_free_refusals": False})),
-    ("mm_vet", "judge", with_questions(grades__judge=JUDGE)),
-    ("mm_vet", "served judge", {"served": {"judge": {"gpt-4-0613": 9}}}),
-    ("mm_vet", "grade prompt", with_questions(grades__grade_prompt="Grade it.")),
+    ("mm_sap", "count_free_refusals", {"score": without(answers_scored("mm_sap"), count_free_refusals=False)}),
+    ("mm_vet", "judge", with_questions("mm_vet", judge=JUDGE)),
+    ("mm_vet", "served_judge", {"served": {"judge": {"gpt-4-0613": 9}}}),
+    ("mm_vet", "grade_prompt", with_questions("mm_vet", grade_prompt="Grade it.")),
 ]
-SIMILAR = {sample: {"ssim": 31.5, "image_similarity": 71.0, "clip_s": 30.0} for sample in EIGHT}
+SIMILAR = dict.fromkeys(EIGHT, SEEN)
 BY_IMAGE = {f"{number}-{n}": [1.0] for number in range(8) for n in (1, 2)}
 BUILD = {
     "genception": lambda root, name, changes: chains(root, name, LOW, **changes),
     "trac": lambda root, name, changes: retrieved(root, name, dict.fromkeys(EIGHT, True), **changes),
-    "fidelity": lambda root, name, changes: redrawn(
-        root, name, SIMILAR, metrics={"ssim": 31.5, "image_similarity": 71.0, "clip_s": 30.0}, **changes
-    ),
+    "fidelity": lambda root, name, changes: redrawn(root, name, SIMILAR, **{"metrics": SEEN} | changes),
 } | {
     benchmark: lambda root, name, changes, benchmark=benchmark: answered(root, name, BY_IMAGE, benchmark, **changes)
     for benchmark in ("mm_sap", "mm_vet", "mme")
@@ -213,7 +221,7 @@ BUILD = {
 ONLY = {
     ("fidelity", "generate prompt"): {"ssim", "image_similarity"},
     ("fidelity", "encoder"): {"image_similarity", "clip_s"},
-    ("fidelity", "SSIM side"): {"ssim"},
+    ("fidelity", "ssim side"): {"ssim"},
 }
 
 
@@ -222,6 +230,7 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(tmp_path, benchmark,
     a, b = BUILD[benchmark](tmp_path, "a", {}), BUILD[benchmark](tmp_path, "b", changes)
     found = compared(tmp_path, a, b)
     assert not found.comparable
+    fact = fact.replace("_", " ")
     assert [each.what for each in found.pairs[0].differing if each.weight == "unfair"] == [fact]
     assert len(found.reasons) == 1
     assert found.reasons[0].startswith(f"{benchmark} on {a.on}: {fact} differs (")
@@ -236,8 +245,9 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(tmp_path, benchmark,
 
 
 def test_every_rule_is_tried():
-    assert {(benchmark, fact) for benchmark, fact, _ in UNFAIR} == {
-        (benchmark, rule.fact) for benchmark, rules in RULES.items() for rule in rules
+    rules = {(spec.name, rule.fact) for spec in benchmarks() for rule in spec.unfair}
+    assert {(benchmark, fact) for benchmark, fact, _ in UNFAIR} == rules | {
+        (spec.name, spec.data.name) for spec in benchmarks()
     }
 
 
@@ -255,7 +265,7 @@ def test_coverages_may_be_five_points_apart(tmp_path, scored, total, fair):
 
 @pytest.mark.parametrize("role", ["model", "generator"])
 def test_one_of_model_and_generator_may_differ_and_is_what_is_compared(tmp_path, role):
-    changes = with_chain(**{f"chain__{role}": OTHER})
+    changes = with_chain(**{f"{role}": OTHER})
     found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **changes))
     assert found.comparable
     assert [(each.what, each.weight) for each in found.pairs[0].differing] == [(role, "compared")]
@@ -265,7 +275,7 @@ def test_one_of_model_and_generator_may_differ_and_is_what_is_compared(tmp_path,
 
 
 def test_of_two_that_differ_it_is_not_known_which_made_the_difference(tmp_path):
-    changes = with_chain(chain__model=OTHER, chain__generator=component("pen"))
+    changes = with_chain(model=OTHER, generator=component("pen"))
     found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **changes))
     assert found.reasons == [
         "genception on shapes: model and generator: both differ, and a difference could come from either"
@@ -275,7 +285,7 @@ def test_of_two_that_differ_it_is_not_known_which_made_the_difference(tmp_path):
 
 def test_clip_s_is_of_a_description_that_nobody_has_drawn_yet(tmp_path):
     a = BUILD["fidelity"](tmp_path, "a", {})
-    b = BUILD["fidelity"](tmp_path, "b", with_redraws(chain__model=OTHER, chain__generator=component("pen")))
+    b = BUILD["fidelity"](tmp_path, "b", with_redraws(model=OTHER, generator=component("pen")))
     verdicts = {name: each.verdict for name, each in metrics(compared(tmp_path, a, b)).items()}
     assert verdicts["clip_s"] == "no difference that these samples show"
     assert verdicts["ssim"].startswith("not ranked: model and generator")
@@ -285,14 +295,17 @@ def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path):
     newer = component("brush", settings={"batch_size": 16, "longest_side": 128}).model_copy(
         update={"fingerprint": "9" * 64}
     )
-    b = chains(tmp_path, "b", HIGH, **with_chain(chain__generator=newer))
+    b = chains(tmp_path, "b", HIGH, **with_chain(generator=newer))
     found = compared(tmp_path, chains(tmp_path, "a", LOW), b)
     assert found.pairs[0].changed == ["generator brush, settings.longest_side: 64 → 128"]
     assert "changed: generator brush, settings.longest_side: 64 → 128" in as_table(found)
 
 
 def test_seeds_and_code_are_noted(tmp_path):
-    a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **with_chain(chain__seed=8))
+    a, b = (
+        chains(tmp_path, "a", LOW),
+        chains(tmp_path, "b", HIGH, score=without(varied(genception_score(), seed=8), seed=8)),
+    )
     other = run(b).code.model_copy(update={"commit": "d" * 40, "dirty": True})
     found = compared(tmp_path, run(a), run(b, code=other))
     assert found.comparable
@@ -303,7 +316,9 @@ def test_seeds_and_code_are_noted(tmp_path):
 
 
 def test_a_shorter_run_is_compared_at_its_own_length(tmp_path):
-    b = chains(tmp_path, "b", {s: [0.75] for s in EIGHT}, **with_chain(chain__iterations=1))
+    b = chains(
+        tmp_path, "b", {s: [0.75] for s in EIGHT}, varied(genception_score(metrics={"gc_at_1": 0.75}), iterations=1)
+    )
     found = compared(tmp_path, chains(tmp_path, "a", LOW), b, anyway=True)
     assert metrics(found)["gc_at_1"].difference == 0.25
 
@@ -314,8 +329,8 @@ def test_two_ways_to_ask_are_paired_by_their_names(tmp_path):
     b = [retrieved(tmp_path, f"b/{name}", hits, description=name) for name in ("shown", "third", "short")]
     found = compared(tmp_path, run(*a), run(*b))
     assert [(pair.a, pair.b) for pair in found.pairs] == [
-        ("a/short/trac.json", "b/short/trac.json"),
-        ("a/shown/trac.json", "b/shown/trac.json"),
+        ("a/short/trac/score.json", "b/short/trac/score.json"),
+        ("a/shown/trac/score.json", "b/shown/trac/score.json"),
     ]
     assert found.only_b == ["trac on digits"]
 
@@ -336,20 +351,12 @@ def test_a_metric_that_only_one_has(tmp_path):
     assert (clip_s.a, clip_s.b, clip_s.verdict) == (None, 30.0, "not ranked: only B has it")
 
 
-def test_values_of_a_version_that_is_nowhere_any_more(tmp_path):
+def test_rows_of_a_version_that_is_nowhere_any_more(tmp_path):
     a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
-    (tmp_path / "a" / "genception.samples.jsonl").write_text("{}\n", encoding="utf-8")
+    (tmp_path / "a" / "genception" / "rows.jsonl").write_text("{}\n", encoding="utf-8")
     gc = metrics(compared(tmp_path, a, b))["gc_at_2"]
-    assert gc.verdict.startswith("not ranked: no per-sample values at hand: a/genception.samples.jsonl of that version")
+    assert gc.verdict.startswith("not ranked: no rows at hand: a/genception/rows.jsonl of that version")
     assert (gc.a, gc.difference, gc.common) == (0.7, None, None)
-    bare = a.model_copy(update={"stages": {}})
-    assert "speaks of no per-sample values" in metrics(compared(tmp_path, bare, b))["gc_at_2"].verdict
-
-
-def test_questions_whose_images_are_not_at_hand(tmp_path):
-    a, b = answered(tmp_path, "a", BY_IMAGE), answered(tmp_path, "b", BY_IMAGE)
-    (tmp_path / "a" / "exam" / "questions.jsonl").unlink()
-    assert "a/exam/questions.jsonl of that version" in metrics(compared(tmp_path, a, b))["score"].verdict
 
 
 def test_values_of_an_older_version_come_from_git(tmp_path):
@@ -367,7 +374,7 @@ def test_values_of_an_older_version_come_from_git(tmp_path):
 
 
 def test_json_has_the_judgements(tmp_path):
-    b = chains(tmp_path, "b", HIGH, **with_chain(dataset_digest="e" * 64))
+    b = chains(tmp_path, "b", HIGH, **with_chain(data_digest="e" * 64))
     found = compared(tmp_path, chains(tmp_path, "a", LOW), b).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["comparable"] is found["pairs"][0]["comparable"] is False
@@ -376,7 +383,7 @@ def test_json_has_the_judgements(tmp_path):
 
 
 def test_long_prompts_are_shown_where_they_differ(tmp_path):
-    one, two = (with_chain(chain__describe_prompt="Describe. " * 40 + end) for end in ("Briefly.", "At length."))
+    one, two = (with_chain(describe_prompt="Describe. " * 40 + end) for end in ("Briefly.", "At length."))
     found = compared(tmp_path, chains(tmp_path, "a", LOW, **one), chains(tmp_path, "b", HIGH, **two))
     [reason] = found.pairs[0].reasons
     assert "Briefly." in reason
@@ -386,19 +393,15 @@ def test_long_prompts_are_shown_where_they_differ(tmp_path):
 
 def test_untrusted_text_is_inert_in_the_terminal(tmp_path):
     evil = "\x1b[2J[red]\nrank: A is higher\u202e"
-    b = chains(tmp_path, "b", HIGH, **with_chain(chain__describe_prompt=evil, chain__model=component(evil)))
+    b = chains(tmp_path, "b", HIGH, **with_chain(describe_prompt=evil, model=component(evil)))
     text = as_table(compared(tmp_path, chains(tmp_path, "a", LOW), run(b, name=evil)))
     assert not any(sign in text for sign in ("\x1b", "\u202e", "\nrank"))
     assert "[red]" in text  # as it is written, not as a colour
 
 
-def test_damaged_values_are_one_sentence(tmp_path):
+def test_damaged_rows_are_one_sentence(tmp_path):
     a = chains(tmp_path, "a", LOW)
-    rows = tmp_path / "a" / "genception.samples.jsonl"
-    rows.write_bytes(b"{}\n")
-    [stage] = a.stages.values()
-    [out] = stage.outs
-    locked = stage.model_copy(update={"outs": [out.model_copy(update={"md5": md5_of(b"{}\n")})]})
-    damaged = a.model_copy(update={"stages": {"score": locked}})
+    (tmp_path / "a" / "genception" / "rows.jsonl").write_bytes(b"{}\n")
+    damaged: Lineage = a.model_copy(update={"rows_file": a.rows_file.model_copy(update={"md5": md5_of(b"{}\n")})})
     verdict = metrics(compared(tmp_path, damaged, chains(tmp_path, "b", HIGH)))["gc_at_2"].verdict
-    assert "is not a SampleScore of schema 1" in verdict
+    assert "is not a Row of schema 2" in verdict

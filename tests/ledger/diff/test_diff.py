@@ -1,7 +1,5 @@
-import hashlib
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,25 +7,28 @@ import pytest
 import yaml
 from PIL import Image
 
-from driftledger.benchmarks._questions.records import GradeRecord, GradesCard
+from driftledger.benchmarks.score import Score
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import write_json, write_jsonl
-from driftledger.core.paths import Layout, grade_stage
-from driftledger.core.types import Outcome
+from driftledger.core.files import write_jsonl
 from driftledger.data.records import SampleEntry
 from driftledger.ledger.diff.diff import diff
 from driftledger.ledger.diff.diff_text import as_text
 from tests.conftest import Checkout
 from tests.support.description_ledgers import add_trac, trac_score
+from tests.support.git import commit, git
 from tests.support.ledgers import (
-    chain_card,
+    BRUSH,
+    SCORE_FILE,
     component,
     divide_lock,
+    genception_score,
     lock_of,
-    score_file,
-    with_chain,
+    md5_of,
+    varied,
+    write_collected,
     write_ledger,
     write_lock,
+    write_scored,
 )
 from tests.support.question_ledgers import add_questions, question_score
 
@@ -51,23 +52,19 @@ class History:
         self.state()
 
     def git(self, *arguments: str) -> str:
-        command = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
-        done = subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True, timeout=600)
-        return done.stdout.strip()
+        return git(self.root, *arguments)
 
     def commit(self, subject: str) -> str:
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--allow-empty", "--message", subject)
-        return self.git("rev-parse", "HEAD")
+        return commit(self.root, subject)
 
-    def state(self, params: dict[str, Any] = PARAMS, **score: Any) -> None:
+    def state(self, params: dict[str, Any] = PARAMS, of: Score | None = None, **score: Any) -> None:
         """Write settings, data, scores and lock as they are after a run."""
         (self.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-        write_ledger(self.root, score_file(**score))
+        write_ledger(self.root, of or genception_score(**score))
         add_questions(self.root)
 
     def keep(self, stage: str, path: str) -> None:
-        """Cache a folder and let the lock's stage speak of it, as DVC does when a stage has run."""
+        """Cache a folder and let the lock's stage have it, as DVC does when a stage has run."""
         folder, rows = self.root / path, []
         for file in sorted(each for each in folder.rglob("*") if each.is_file()):
             rows.append({"md5": self._cached(file.read_bytes()), "relpath": file.relative_to(folder).as_posix()})
@@ -78,7 +75,7 @@ class History:
         write_lock(self.root, lock)
 
     def _cached(self, data: bytes, ending: str = "") -> str:
-        md5 = hashlib.md5(data, usedforsecurity=False).hexdigest() + ending
+        md5 = md5_of(data) + ending
         path = self.root / ".dvc" / "cache" / "files" / "md5" / md5[:2] / md5[2:]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -96,21 +93,17 @@ class History:
     def grades(self, *choices: int | None, parser: str = "1", how: str = "letter") -> None:
         """Let the model's answers to q0, q1, … be read as these options."""
         rows = [
-            GradeRecord(
-                question=f"q{number}",
-                variant=0,
-                outcome=Outcome.UNPARSED if choice is None else Outcome.OK,
-                choice=choice,
-                how=how,
-            )
+            {
+                "question": f"q{number}",
+                "variant": 0,
+                "outcome": "unparsed" if choice is None else "ok",
+                "choice": choice,
+                "how": how,
+            }
             for number, choice in enumerate(choices)
         ]
-        answers = question_score().inputs.grades.answers
-        write_jsonl(self.root / GRADES / "grades.jsonl", rows)
-        write_json(
-            self.root / GRADES / "components.json", GradesCard(parser=parser, answers_sha256="f" * 64, answers=answers)
-        )
-        self.keep(grade_stage("exam", "seer"), GRADES)
+        write_collected(self.root, varied(question_score(), parser=parser), "grade", rows)
+        self.keep("grade@exam-seer", GRADES)
 
 
 @pytest.fixture
@@ -123,7 +116,7 @@ def changed(**changes: Any) -> dict[str, Any]:
     return PARAMS | changes
 
 
-def test_nothing_changed(history):
+def test_nothing_changed(history: History) -> None:
     history.grades(0)
     first = history.commit("one")
     found = diff(history.root, "HEAD")
@@ -133,18 +126,18 @@ def test_nothing_changed(history):
     assert not found.dirty
 
 
-def test_scores_are_told_with_their_headlines(history):
+def test_scores_are_told_with_their_headlines(history: History) -> None:
     history.commit("one")
     history.state(metrics={"gc_at_2": 0.8, "similarity_at_2": 0.6, "frechet_eye_at_2": 9.0})
     history.commit("two")
     [score] = diff(history.root, "HEAD~1", "HEAD").scores
-    assert (score.path, score.became) == ("reports/scores/genception/shapes/seer/brush/eye.json", "changed")
+    assert (score.path, score.became) == (SCORE_FILE, "changed")
     assert [(each.key, each.old, each.new) for each in score.headline] == [("gc_at_2", 0.7, 0.8)]
     assert {each.key: each.new for each in score.metrics}["gc_at_1"] is None  # no longer there
     assert "  gc_at_2: 0.7000 → 0.8000 (+0.1000)" in as_text(diff(history.root, "HEAD~1", "HEAD"))
 
 
-def test_added_and_removed_scores(history):
+def test_added_and_removed_scores(history: History) -> None:
     history.commit("one")
     add_trac(history.root, trac_score("short", "reader"))
     history.commit("two")
@@ -161,44 +154,40 @@ def test_added_and_removed_scores(history):
     assert [each.subject for each in back.left] == ["two"]
 
 
-def test_a_score_file_that_the_lock_does_not_speak_of_is_no_score(history):
+def test_a_score_file_that_no_lock_has_is_no_score(history: History) -> None:
     history.commit("one")
-    target = Layout(history.root).scores("genception", "shapes", ("seer", "pen", "eye"))
-    write_json(target, score_file())
+    write_scored(history.root, genception_score(generator="pen"), [])
     history.commit("two")
     assert diff(history.root, "HEAD~1", "HEAD").scores == []
 
 
-def test_components_are_told_by_what_made_them_others(history):
+def test_components_are_told_by_what_made_them_others(history: History) -> None:
     history.commit("one")
     brush = component("brush", settings={"batch_size": 16, "longest_side": 128}, identity={"pillow": "13"})
     brush = brush.model_copy(update={"fingerprint": "9" * 64})
-    inputs = with_chain(score_file(), generator=brush, model=component("oracle")).inputs
-    history.state(inputs=inputs)
+    history.state(of=varied(genception_score(), generator=brush, model=component("oracle")))
     found = diff(history.root, "HEAD")
-    said = {(each.section, each.name): each for each in found.components}
-    painted = said["generators", "brush"]
-    assert (painted.old, painted.new) == (chain_card().generator.fingerprint, "9" * 64)
+    found_by = {(each.section, each.name): each for each in found.components}
+    painted = found_by["generators", "brush"]
+    assert (painted.old, painted.new) == (BRUSH.fingerprint, "9" * 64)
     assert [str(change) for change in painted.changes] == [
         'identity.pillow: nothing → "13"',
         "settings.longest_side: 64 → 128",
     ]
-    assert (said["models", "oracle"].old, said["models", "oracle"].changes) == (None, [])
-    assert ("models", "seer") not in said  # the exam's scores stand on it still
+    assert (found_by["models", "oracle"].old, found_by["models", "oracle"].changes) == (None, [])
+    assert ("models", "seer") not in found_by  # the exam's score depends on it still
     assert "    settings.longest_side: 64 → 128" in as_text(found)
 
 
-def test_judges_and_narrators_are_components_too(history):
+def test_judges_and_narrators_are_components_too(history: History) -> None:
     history.commit("one")
-    grades = question_score().inputs.grades.model_copy(update={"judge": component("rubric")})
-    exam = question_score().inputs.model_copy(update={"grades": grades})
-    add_questions(history.root, question_score(inputs=exam))
+    add_questions(history.root, varied(question_score(), judge=component("rubric")))
     add_trac(history.root, trac_score("shown", "reader"))
     names = {(each.section, each.name) for each in diff(history.root, "HEAD").components}
     assert names == {("models", "rubric"), ("models", "narrator"), ("encoders", "reader")}
 
 
-def test_selection_and_protocols_come_from_the_settings(history):
+def test_selection_and_protocols_come_from_the_settings(history: History) -> None:
     history.commit("one")
     run = {"models": ["oracle", "seer"], "datasets": [], "judge": "gpt", "seed": 7}
     protocol = {"iterations": 3, "describe_prompt": "Describe it."}
@@ -218,7 +207,7 @@ def test_selection_and_protocols_come_from_the_settings(history):
     assert found.dirty
 
 
-def test_another_order_of_a_selection_is_a_change(history):
+def test_another_order_of_a_selection_is_a_change(history: History) -> None:
     """TRAC's headline is the first."""
     history.state(changed(run={"descriptions": ["short", "long"]}))
     history.commit("one")
@@ -226,7 +215,7 @@ def test_another_order_of_a_selection_is_a_change(history):
     assert '  run.descriptions: ["short","long"] → ["long","short"]' in as_text(diff(history.root, "HEAD"))
 
 
-def test_samples_that_came_went_or_were_replaced_under_their_name(history):
+def test_samples_that_came_went_or_were_replaced_under_their_name(history: History) -> None:
     history.samples(disc="a" * 64, ring="b" * 64, cone="c" * 64)
     history.commit("one")
     history.samples(disc="a" * 64, ring="0" * 64, star="d" * 64)
@@ -239,7 +228,7 @@ def test_samples_that_came_went_or_were_replaced_under_their_name(history):
     assert "    1 replaced: ring" in as_text(found)
 
 
-def test_a_category_that_changed_is_no_other_image(history):
+def test_a_category_that_changed_is_no_other_image(history: History) -> None:
     history.samples(disc="a" * 64, ring="b" * 64)
     history.commit("one")
     rows = history.root / "data/datasets/shapes/samples.jsonl"
@@ -249,7 +238,7 @@ def test_a_category_that_changed_is_no_other_image(history):
     assert (data.replaced, data.altered) == ([], ["disc"])
 
 
-def test_samples_that_are_nowhere_any_more_leave_the_digest(history):
+def test_samples_that_are_nowhere_any_more_leave_the_digest(history: History) -> None:
     history.samples(disc="a" * 64)
     history.commit("one")
     shutil.rmtree(history.root / ".dvc" / "cache")
@@ -257,41 +246,37 @@ def test_samples_that_are_nowhere_any_more_leave_the_digest(history):
     [data] = diff(history.root, "HEAD").data
     assert data.old != data.new
     assert data.replaced == []
+    assert data.untold is not None
     assert "known neither to DVC's cache nor here" in data.untold
     assert "which entries is not known" in as_text(diff(history.root, "HEAD"))
 
 
-def test_answers_that_are_read_otherwise(history):
+def test_answers_that_are_read_otherwise(history: History) -> None:
     history.grades(0, 1, None)
     history.commit("one")
     history.grades(0, 2, 3, parser="2")
     history.commit("two")
     found = diff(history.root, "HEAD~1", "HEAD")
     [readings] = found.readings
-    assert (readings.question_set, readings.model, readings.parsers, readings.answered) == (
-        "exam",
-        "seer",
-        ("1", "2"),
-        3,
-    )
-    assert [(each.question, each.before, each.now) for each in readings.moved] == [
-        ("q1", "ok: 1 (letter)", "ok: 2 (letter)"),
-        ("q2", "unparsed: nothing (letter)", "ok: 3 (letter)"),
+    assert (readings.folder, list(map(str, readings.protocol)), readings.read) == (GRADES, ['parser: "1" → "2"'], 3)
+    assert [(each.record, each.before, each.now) for each in readings.moved] == [
+        ("question q1, variant 0", "ok: 1 (letter)", "ok: 2 (letter)"),
+        ("question q2, variant 0", "unparsed: nothing (letter)", "ok: 3 (letter)"),
     ]
-    assert "  exam · seer: 2 of 3 moved, parser 1 → 2" in as_text(found)
+    assert '  grades/exam/seer: 2 of 3 moved, parser: "1" → "2"' in as_text(found)
     assert not found.empty
 
 
-def test_answers_in_the_workspace_are_those_that_lie_there(history):
+def test_answers_in_the_workspace_are_those_that_lie_there(history: History) -> None:
     history.grades(0, 1)
     history.commit("one")
     assert diff(history.root, "HEAD").readings[0].moved == []
-    grades = history.root / GRADES / "grades.jsonl"
+    grades = history.root / GRADES / "records.jsonl"
     grades.write_text(grades.read_text(encoding="utf-8").replace('"choice":1', '"choice":4'), encoding="utf-8")
     assert [each.now for each in diff(history.root, "HEAD").readings[0].moved] == ["ok: 4 (letter)"]
 
 
-def test_answers_that_cannot_be_had_are_told_as_such(history):
+def test_answers_that_cannot_be_had_are_told_as_such(history: History) -> None:
     history.commit("one")  # whose grades nobody has cached
     history.grades(0, 1)
     found = diff(history.root, "HEAD")
@@ -300,14 +285,14 @@ def test_answers_that_cannot_be_had_are_told_as_such(history):
 
 
 @pytest.mark.parametrize("name", ["nowhere", "--all", "HEAD:params.yaml", "", "-", "HEAD\nHEAD"])
-def test_an_unknown_revision_is_one_sentence(history, name):
+def test_an_unknown_revision_is_one_sentence(history: History, name: str) -> None:
     history.commit("one")
     for names in ((name,), ("HEAD", name)):
         with pytest.raises(LedgerError, match="cannot be read; name a commit, tag or branch of this repository"):
             diff(history.root, *names)
 
 
-def test_no_repository_is_one_sentence(tmp_path):
+def test_no_repository_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="the revision 'HEAD' cannot be read"):
         diff(tmp_path, "HEAD")
 
@@ -323,7 +308,9 @@ def test_no_repository_is_one_sentence(tmp_path):
         ("pipelines/trac/dvc.lock", b"stages: 3", "pipelines/trac/dvc.lock of HEAD is not a dvc.lock"),
     ],
 )
-def test_a_damaged_file_of_a_revision_is_one_sentence(history, path, content, message):
+def test_a_damaged_file_of_a_revision_is_one_sentence(
+    history: History, path: str, content: bytes, message: str
+) -> None:
     file = history.root / path
     whole = file.read_bytes() if file.is_file() else None
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -340,17 +327,18 @@ def test_a_damaged_file_of_a_revision_is_one_sentence(history, path, content, me
         diff(history.root, "HEAD")
 
 
-def test_a_score_of_another_schema_is_told_and_the_others_compared(history):
-    target = history.root / "reports/scores/questions/exam/seer.json"
+def test_a_score_of_another_schema_is_told_and_the_others_compared(history: History) -> None:
+    target = history.root / "reports/scores/mm_sap/exam/seer/score.json"
     target.write_text(json.dumps(json.loads(target.read_bytes()) | {"schema": 9}), encoding="utf-8")
     history.commit("from the future")
     history.state(metrics={"gc_at_2": 0.8})
     found = diff(history.root, "HEAD")
-    assert found.untold[0].startswith("reports/scores/questions/exam/seer.json of HEAD is no score that this version")
+    untold = found.untold[0]
+    assert untold.startswith("reports/scores/mm_sap/exam/seer/score.json of HEAD is not a Score of schema 2: schema:")
     assert ("genception", "changed") in [(each.benchmark, each.became) for each in found.scores]
 
 
-def test_a_revision_before_the_first_run_has_no_scores(history):
+def test_a_revision_before_the_first_run_has_no_scores(history: History) -> None:
     whole = (history.root / "dvc.lock").read_bytes()
     (history.root / "dvc.lock").unlink()
     history.commit("nothing has run")
@@ -360,7 +348,7 @@ def test_a_revision_before_the_first_run_has_no_scores(history):
     assert len(found.scores) == 2
 
 
-def test_commits_of_both_sides(history):
+def test_commits_of_both_sides(history: History) -> None:
     history.commit("base")
     history.git("branch", "side")
     history.commit("on main")
@@ -374,7 +362,7 @@ def test_commits_of_both_sides(history):
     )
 
 
-def test_nothing_is_checked_out_or_written(history):
+def test_nothing_is_checked_out_or_written(history: History) -> None:
     history.samples(disc="a" * 64)
     history.commit("one")
     history.samples(disc="b" * 64)
@@ -389,16 +377,16 @@ def test_nothing_is_checked_out_or_written(history):
     assert history.git("rev-parse", "--abbrev-ref", "HEAD") in ("main", "master")
 
 
-def test_a_project_in_a_folder_of_a_repository(tmp_path):
+def test_a_project_in_a_folder_of_a_repository(tmp_path: Path) -> None:
     history = History(tmp_path / "outer" / "project")
     shutil.rmtree(history.root / ".git")
-    subprocess.run(["git", "init", "--quiet", str(tmp_path / "outer")], check=True, timeout=600)
+    git(tmp_path / "outer", "init", "--quiet")
     history.commit("one")
     history.state(metrics={"gc_at_2": 0.8})
     assert [each.became for each in diff(history.root, "HEAD").scores] == ["changed"]
 
 
-def test_json_is_all_of_it(history):
+def test_json_is_all_of_it(history: History) -> None:
     history.grades(0, 1)
     history.samples(disc="a" * 64)
     history.commit("one")
@@ -411,7 +399,7 @@ def test_json_is_all_of_it(history):
     assert found["data"][0]["replaced"] == ["disc"]
 
 
-def test_untrusted_text_is_inert_in_the_terminal(history):
+def test_untrusted_text_is_inert_in_the_terminal(history: History) -> None:
     evil = "\x1b[2J[red]\nscores:\u202e"
     history.samples(**{"disc": "a" * 64})
     history.grades(0)
@@ -426,7 +414,7 @@ def test_untrusted_text_is_inert_in_the_terminal(history):
     assert text.count("\nscores:") == 0  # no score changed, and nobody else says so at the start of a line
 
 
-def test_a_lock_that_was_divided_is_no_difference(history):
+def test_a_lock_that_was_divided_is_no_difference(history: History) -> None:
     history.commit("one lock")
     history.state(metrics={"gc_at_2": 0.8})
     before = diff(history.root, "HEAD")
@@ -435,9 +423,9 @@ def test_a_lock_that_was_divided_is_no_difference(history):
     assert len(before.scores) == 1
 
 
-def test_lock_of_is_what_the_ledger_writes(history):
-    """The cases above change the one file that a hand-written lock speaks of."""
-    stages = lock_of(history.root, score_file())["stages"]
+def test_lock_of_is_what_the_ledger_writes(history: History) -> None:
+    """The cases above change the one file that a hand-written lock is."""
+    stages = lock_of(history.root, genception_score())["stages"]
     assert set(stages) < set(yaml.safe_load((history.root / "dvc.lock").read_text(encoding="utf-8"))["stages"])
 
 
@@ -451,6 +439,6 @@ def test_a_replaced_image_in_a_real_project(evaluated: Checkout) -> None:
     [data] = found.data
     assert (data.name, data.added, data.removed, len(data.replaced)) == ("my_images", [], [], 1)
     assert {each.became for each in found.scores} == {"changed"}
-    assert found.components == found.selection == found.protocols == []
+    assert (found.components, found.selection, found.protocols) == ([], [], [])
     evaluated.commit("replaced")
     assert diff(evaluated.root, "HEAD~1", "HEAD").data == found.data

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftledger.benchmarks.score import SCORE
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lock import LockedFile, read_lock
 from driftledger.ledger.objects.contents import Contents
@@ -14,7 +15,7 @@ from driftledger.ledger.objects.manifests import manifest_md5, parse_manifest
 from tests.ledger.verify.conftest import CHAINS, GENCEPTION, MODEL, Ledger
 
 CHAIN = f"chain@my_images-{MODEL}-painter"
-DRIFT = f"drift@my_images-{MODEL}-painter-layout"
+SCORED = f"genception@my_images-{MODEL}-painter-layout"
 
 
 def chain_of(ledger: Ledger) -> LockedFile:
@@ -22,7 +23,7 @@ def chain_of(ledger: Ledger) -> LockedFile:
 
 
 def score_of(ledger: Ledger) -> LockedFile:
-    return read_lock(ledger.root)[DRIFT].out(f"{GENCEPTION}.json")
+    return read_lock(ledger.root)[SCORED].out(f"{GENCEPTION}/{SCORE}")
 
 
 def empty_cache(root: Path) -> None:
@@ -50,7 +51,7 @@ def test_manifests_are_written_as_dvc_writes_them(files: dict[str, str]) -> None
     from dvc_data.hashfile.hash_info import HashInfo
     from dvc_data.hashfile.tree import Tree
 
-    tree = Tree()
+    tree = Tree()  # type: ignore[no-untyped-call]
     for name, md5 in files.items():
         tree.add((name,), None, HashInfo("md5", md5))
     tree.digest()
@@ -138,9 +139,9 @@ def test_what_is_set_up_is_the_bytes_of_then(ledger: Ledger, tmp_path: Path) -> 
         (root / CHAINS / name).unlink()
         (root / CHAINS / name).write_bytes(b"now")
     ledger.contents.materialise(chain, tmp_path / "then")
-    ledger.contents.materialise(score, tmp_path / "scores" / "layout.json")
+    ledger.contents.materialise(score, tmp_path / "scores" / SCORE)
     assert files_of(tmp_path / "then") == before
-    assert (tmp_path / "scores" / "layout.json").read_bytes() == before_score
+    assert (tmp_path / "scores" / SCORE).read_bytes() == before_score
 
 
 def test_the_cache_may_be_anywhere(ledger: Ledger, tmp_path: Path) -> None:

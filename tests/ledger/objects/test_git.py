@@ -348,7 +348,7 @@ def test_a_repository_that_cannot_be_read_is_one_sentence(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_somebody_elses_repository_is_not_read(repository: Path) -> None:
+def test_somebody_elses_repository_is_read_where_git_is_told_to_trust_it(repository: Path) -> None:
     for path in (repository, repository / ".git"):
         os.chown(path, 12345, 12345)
     assert "not owned by current user" in why_unread(repository)

@@ -10,10 +10,10 @@ from driftledger.components.card import ComponentCard
 from driftledger.components.models.human import Human
 from driftledger.components.models.openai_chat import OpenAIChat
 from driftledger.core.canonical import sha256_of
-from driftledger.demo.encoders.layout import Layout
+from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.encoders.tfidf import TfIdf
 from driftledger.demo.generators.painter import Painter
-from driftledger.ledger.verify.components import Components, NotAtHand, Section, at_hand
+from driftledger.ledger.verify.components import Components, Kind, Unavailable, at_hand
 from driftledger.project.settings import Settings, load_settings
 from tests.conftest import REPOSITORY
 
@@ -23,58 +23,59 @@ def settings() -> Settings:
     return load_settings(REPOSITORY / "params.yaml")
 
 
-def with_entry(settings: Settings, section: Section, name: str, **entry: Any) -> Settings:
+def with_entry(settings: Settings, section: str, name: str, **entry: Any) -> Settings:
     """``params.yaml`` with one more entry, in front of the others."""
     content = settings.model_dump(mode="json")
     content[section] = {name: entry} | content[section]
-    return Settings.model_validate(content)
+    return type(settings).model_validate(content)
 
 
-def why(card: ComponentCard, settings: Settings | None, section: Section) -> str:
-    found = at_hand(card, settings, section)
-    assert isinstance(found, NotAtHand)
+def why(card: ComponentCard, settings: Settings | None, kind: Kind) -> str:
+    found = at_hand(card, settings, kind)
+    assert isinstance(found, Unavailable)
     return found.why
 
 
 def test_every_embedded_entry_is_at_hand_under_its_name_and_any_other(settings: Settings) -> None:
-    sections: tuple[tuple[Section, Any], ...] = (
-        ("models", settings.model),
-        ("generators", settings.generator),
-        ("encoders", settings.encoder),
+    kinds: tuple[tuple[Kind, Any], ...] = (
+        ("model", settings.model),
+        ("generator", settings.generator),
+        ("encoder", settings.encoder),
     )
     embedded = {"regions", "blind", "always_refuse", "random_choice", "rubric", "painter", "layout", "tfidf"}
     seen = set()
-    for section, build in sections:
-        for name, entry in getattr(settings, section).items():
-            if entry.provider in embedded:
+    for kind, build in kinds:
+        for name, entry in settings.entries(f"{kind}s").items():
+            provider = getattr(entry, "provider", None)
+            if provider in embedded:
                 component: Component = build(name)
                 for called in (name, "elsewhere"):
-                    found = at_hand(ComponentCard.of(called, component), settings, section)
+                    found = at_hand(ComponentCard.of(called, component), settings, kind)
                     assert isinstance(found, type(component))
                     assert found.fingerprint == component.fingerprint
-                seen.add(entry.provider)
+                seen.add(provider)
     assert seen == embedded
 
 
 def test_old_settings_are_built_from_the_record_alone(settings: Settings) -> None:
     old = ComponentCard.of("painter", Painter(longest_side=48))
     for here in (settings, None):
-        found = at_hand(old, here, "generators")
+        found = at_hand(old, here, "generator")
         assert isinstance(found, Painter)
         assert found.longest_side == 48
 
 
 def test_another_version_of_the_code(settings: Settings) -> None:
-    card = ComponentCard.of("layout", Layout()).model_copy(update={"version": "0"})
+    card = ComponentCard.of("layout", LayoutEncoder()).model_copy(update={"version": "0"})
     expected = "encoder layout: its provider is of version 1 here, and was of version 0"
-    assert why(card, settings, "encoders") == expected
+    assert why(card, settings, "encoder") == expected
 
 
 def test_another_library(settings: Settings) -> None:
     card = ComponentCard.of("tfidf", TfIdf())
     older = card.identity | {"scikit-learn": "0.1"}
     card = card.model_copy(update={"identity": older, "fingerprint": "f" * 64})
-    said = why(card, settings, "encoders")
+    said = why(card, settings, "encoder")
     assert said.startswith("encoder tfidf: its scikit-learn is '")
     assert said.endswith("' here, and was '0.1'")
 
@@ -82,26 +83,26 @@ def test_another_library(settings: Settings) -> None:
 def test_settings_that_are_not_known_any_more(settings: Settings) -> None:
     card = ComponentCard.of("painter", Painter())
     card = card.model_copy(update={"settings": card.settings | {"brushes": 3}})
-    said = why(card, settings, "generators")
-    assert said.startswith("generator painter: its recorded settings are none that its provider takes here: ")
+    said = why(card, settings, "generator")
+    assert said.startswith("generator painter: its provider here does not take its recorded settings: ")
     assert "brushes" in said
 
 
 def test_a_record_that_does_not_fit_its_own_fingerprint(settings: Settings) -> None:
     card = ComponentCard.of("painter", Painter()).model_copy(update={"fingerprint": "0" * 64})
     said = "generator painter: its record does not fit its own fingerprint 000000000000"
-    assert why(card, settings, "generators") == said
+    assert why(card, settings, "generator") == said
 
 
 def test_a_provider_that_is_not_known(settings: Settings) -> None:
     card = ComponentCard.of("painter", Painter()).model_copy(update={"name": "\x1b[2Jx", "provider": "os:system"})
-    said = why(card, settings, "generators")
+    said = why(card, settings, "generator")
     assert said == "generator \\x1b[2Jx: there is no provider 'os:system' here"
 
 
 def test_a_service_is_never_at_hand(settings: Settings) -> None:
     card = ComponentCard.of("gpt_4o", OpenAIChat.model_validate({"model": "gpt-4o-2024-08-06"}))
-    assert why(card, settings, "models") == "model gpt_4o: a service does not answer twice the same"
+    assert why(card, settings, "model") == "model gpt_4o: a service does not answer twice the same"
 
 
 def test_where_a_sheet_lies_is_taken_from_the_catalogue(settings: Settings, tmp_path: Path) -> None:
@@ -110,20 +111,21 @@ def test_where_a_sheet_lies_is_taken_from_the_catalogue(settings: Settings, tmp_
     card = ComponentCard.of("people", Human(path=sheet))
     assert "path" not in card.settings
     known = with_entry(settings, "models", "renamed", provider="human", path=str(sheet))
-    assert isinstance(at_hand(card, known, "models"), Human)
+    assert isinstance(at_hand(card, known, "model"), Human)
     sheet.write_text("sample,t,text,annotator\na,1,A dog.,\n", encoding="utf-8")
-    assert why(card, known, "models").startswith("model people: its sha256 is '")
+    assert why(card, known, "model").startswith("model people: its sha256 is '")
     sheet.unlink()
-    assert "sheet.csv" in why(card, known, "models")
-    bare = settings.model_copy(update={"models": {}})
-    assert why(card, bare, "models") == "model people: no entry of params.yaml says its path"
+    assert "sheet.csv" in why(card, known, "model")
+    assert why(card, None, "model") == "model people: no entry of params.yaml says its path"
 
 
 def test_each_version_is_looked_for_once(settings: Settings) -> None:
     components = Components(settings)
-    card = ComponentCard.of("layout", Layout())
-    assert components.encoder(card) is components.encoder(card)
-    assert components.encoder(card.model_copy(update={"fingerprint": "0" * 64})) != components.encoder(card)
+    card = ComponentCard.of("layout", LayoutEncoder())
+    assert components.get(card, "encoder") is components.get(card, "encoder")
+    assert components.get(card.model_copy(update={"fingerprint": "0" * 64}), "encoder") != components.get(
+        card, "encoder"
+    )
 
 
 class TestWeights:
@@ -145,30 +147,30 @@ class TestWeights:
     def test_found_by_their_bytes(self, settings: Settings, folder: Path) -> None:
         known = with_entry(settings, "encoders", "seen", provider="clip", path=str(folder), device="cpu")
         card = self.card(known)
-        assert not isinstance(at_hand(card, known, "encoders"), NotAtHand)
+        assert not isinstance(at_hand(card, known, "encoder"), Unavailable)
         moved = folder.rename(folder.with_name("moved"))
-        assert "is no folder here" in why(card, known, "encoders")
+        assert "is no folder here" in why(card, known, "encoder")
         again = with_entry(settings, "encoders", "elsewhere", provider="clip", path=str(moved), device="cpu")
-        assert not isinstance(at_hand(card, again, "encoders"), NotAtHand)
+        assert not isinstance(at_hand(card, again, "encoder"), Unavailable)
         (moved / "model.safetensors").write_bytes(b"NO weights")
         said = f"encoder seen: its weights at {moved} are not those of fingerprint {card.fingerprint[:12]}"
-        assert why(card, again, "encoders") == said
+        assert why(card, again, "encoder") == said
 
     def test_a_commit_of_the_hub_is_taken_as_recorded(self, settings: Settings, folder: Path) -> None:
         commit = {"provider": "clip", "path": "o/clip", "device": "cpu"}
         card = self.card(with_entry(settings, "encoders", "seen", revision="a" * 40, **commit))
         moved_on = with_entry(settings, "encoders", "seen", revision="b" * 40, **commit)
-        found = at_hand(card, moved_on, "encoders")
-        assert not isinstance(found, NotAtHand)
+        found = at_hand(card, moved_on, "encoder")
+        assert not isinstance(found, Unavailable)
         assert found.identity()["weights"] == {"repository": "o/clip", "commit": "a" * 40}
-        assert "no entry of params.yaml" in why(card, settings.model_copy(update={"encoders": {}}), "encoders")
+        assert "no entry of params.yaml" in why(card, settings.model_copy(update={"encoders": {}}), "encoder")
 
     def test_a_record_alone_switches_nothing_dangerous_on(self, settings: Settings, folder: Path) -> None:
         entry = {"provider": "clip", "path": str(folder), "device": "cpu"}
         allowed = with_entry(settings, "encoders", "seen", allow_pickle=True, **entry)
         card = self.card(allowed)
-        assert not isinstance(at_hand(card, allowed, "encoders"), NotAtHand)
-        assert isinstance(at_hand(card, with_entry(settings, "encoders", "seen", **entry), "encoders"), NotAtHand)
+        assert not isinstance(at_hand(card, allowed, "encoder"), Unavailable)
+        assert isinstance(at_hand(card, with_entry(settings, "encoders", "seen", **entry), "encoder"), Unavailable)
 
     def test_reduced_precision_in_company_is_not_repeatable(self, settings: Settings, folder: Path) -> None:
         for dtype, batch, repeatable in (("float32", 16, True), ("float16", 1, True), ("float16", 16, False)):
@@ -178,6 +180,6 @@ class TestWeights:
 
 
 def test_the_fingerprint_is_of_the_card(settings: Settings) -> None:
-    card = ComponentCard.of("layout", Layout())
+    card = ComponentCard.of("layout", LayoutEncoder())
     spec = {key: getattr(card, key) for key in ("provider", "version", "settings", "identity")}
     assert sha256_of(spec) == card.fingerprint

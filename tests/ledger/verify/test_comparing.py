@@ -1,30 +1,28 @@
 """Stored against made values: every difference is named, and equal things have none."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks.genception.records import SampleScore, ScoreFile
+from driftledger.benchmarks.score import Row, Score
 from driftledger.core.types import Outcome
-from driftledger.ledger.verify.values import Difference, compare, compare_rows
-from tests.support.ledgers import score_file
+from driftledger.ledger.verify.values import ValueDifference, compare, compare_rows
+from tests.support.ledgers import genception_score
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def row(name: str, *gc: float | None) -> SampleScore:
-    return SampleScore(sample=name, category="all", similarity=[], gc=list(gc), outcome=Outcome.OK)
+def row(name: str, *gc: float | None) -> Row:
+    return Row(unit=name, group="all", cluster=name, outcome=Outcome.OK, values={"gc": list(gc)})
 
 
-def names(rows: Any) -> Any:
-    return rows.sample
+def names(row: Row) -> str:
+    return row.unit
 
 
-def metrics(**values: float) -> ScoreFile:
-    return score_file(metrics=values)
+def metrics(**values: float) -> Score:
+    return genception_score(metrics=values)
 
 
 @given(st.dictionaries(NAMES, NUMBERS), st.booleans())
@@ -49,7 +47,9 @@ def test_one_changed_number_is_named_and_nothing_else(values: dict[str, float], 
     ],
 )
 def test_numbers_are_said_with_the_digits_that_tell_them_apart(stored: float, made: float, said: str) -> None:
-    assert compare(metrics(a=stored), metrics(a=made), exact=True).differences == [Difference(("metrics", "a"), said)]
+    assert compare(metrics(a=stored), metrics(a=made), exact=True).differences == [
+        ValueDifference(("metrics", "a"), said)
+    ]
 
 
 def test_what_is_only_on_one_side() -> None:
@@ -67,12 +67,12 @@ def test_weights_have_a_tolerance(made: float, equal: bool) -> None:
 
 
 def test_counts_have_none() -> None:
-    first, second = (score_file(scored=count, total=100_000) for count in (50_000, 50_001))
+    first, second = (genception_score(scored=count, total=100_000) for count in (50_000, 50_001))
     assert [each.where for each in compare(first, second, exact=False).differences] == ["scored"]
 
 
 def test_hostile_text_is_inert() -> None:
-    stored, made = (score_file(flags=[text]) for text in ("\x1b[2J\nline" + "x" * 500, "fine"))
+    stored, made = (genception_score(flags=[text]) for text in ("\x1b[2J\nline" + "x" * 500, "fine"))
     [found] = compare(stored, made, exact=True).differences
     assert found.what.startswith("\\x1b[2J line")
     assert len(found.what) < 150
@@ -83,14 +83,14 @@ def test_hostile_text_is_inert() -> None:
 def test_of_a_row_the_first_difference_is_told_and_how_many_more_there_are() -> None:
     stored, made = [row("a", 1.0, 2.0), row("b", 1.0)], [row("a", 3.0, None), row("b", 1.0)]
     assert compare_rows(stored, made, names, exact=True).differences == [
-        Difference(("a", "gc", "0"), "1 is stored, the records give 3; and 1 more of this row")
+        ValueDifference(("a", "values", "gc", "0"), "1 is stored, the records give 3; and 1 more of this row")
     ]
 
 
 def test_rows_that_are_missing_doubled_or_in_another_order() -> None:
     one, two = row("a", 1.0), row("b", 2.0)
 
-    def found(*stored: SampleScore) -> list[str]:
+    def found(*stored: Row) -> list[str]:
         return [each.where for each in compare_rows(stored, [one, two], names, exact=True).differences]
 
     assert found(one, two) == []

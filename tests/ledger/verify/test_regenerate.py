@@ -11,29 +11,29 @@ from driftledger.components.models.openai_chat import OpenAIChat
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.images import png_bytes
 from driftledger.demo.models.regions import Regions
-from driftledger.ledger.findings import Report
+from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.verify import regenerate as regenerating
 from driftledger.ledger.verify.regenerate import regenerate
-from tests.ledger.verify.conftest import CHAINS, DESCRIPTIONS, MODEL, Ledger, places
+from tests.ledger.verify.conftest import CHAINS, DESCRIPTIONS, GENCEPTION, MODEL, Ledger, places
 
 pytestmark = pytest.mark.slow
 
 EVERY = 10_000
 
 
-def check(ledger: Ledger, count: int = EVERY, seed: int = 1) -> Report:
+def check(ledger: Ledger, count: int = EVERY, seed: int = 1) -> VerifyResult:
     return regenerate(ledger.project, ledger.evidence, ledger.contents, count, seed)
 
 
 def test_everything_is_given_again(kept: Ledger) -> None:
-    report = check(kept)
-    rows = {path: len(path.read_bytes().splitlines()) for path in (kept.root / "data").rglob("*.jsonl")}
-    drawn = sum(1 for folder in ("chains", "redraws") for _ in (kept.root / "data" / folder).rglob("*.png"))
-    described = sum(count for path, count in rows.items() if path.name in ("records.jsonl", "descriptions.jsonl"))
-    answered = sum(count for path, count in rows.items() if path.name == "answers.jsonl")
-    judged = rows[kept.root / f"data/grades/scenes_mm_vet/{MODEL}/grades.jsonl"]
-    assert report == Report(checked=report.checked)
-    assert report.checked == {"calls": drawn + described + answered + judged}
+    result = check(kept)
+    data = kept.root / "data"
+    rows = {path: len(path.read_bytes().splitlines()) for path in data.rglob("records.jsonl")}
+    judged = rows.pop(data / f"grades/scenes_mm_vet/{MODEL}/records.jsonl")
+    asked = sum(count for path, count in rows.items() if "grades" not in path.parts)
+    drawn = sum(1 for folder in ("chains", "redraws") for _ in (data / folder).rglob("*.png"))
+    assert result == VerifyResult(checked=result.checked)
+    assert result.checked == {"calls": asked + drawn + judged}
 
 
 def test_the_choice_hangs_on_the_seed_and_is_spread_over_all_kinds(
@@ -41,9 +41,9 @@ def test_the_choice_hangs_on_the_seed_and_is_spread_over_all_kinds(
 ) -> None:
     made: list[tuple[str, str]] = []
 
-    def note(call: Any) -> Report:
+    def note(call: Any) -> VerifyResult:
         made.append((call.kind, call.where))
-        return Report()
+        return VerifyResult()
 
     monkeypatch.setattr(regenerating, "make_again", note)
     chosen = []
@@ -64,7 +64,7 @@ def test_the_choice_hangs_on_the_seed_and_is_spread_over_all_kinds(
 
 @pytest.mark.parametrize("number", [0, 60, -1])
 def test_a_changed_description_is_found(ledger: Ledger, number: int) -> None:
-    path = f"{DESCRIPTIONS}/descriptions.jsonl"
+    path = f"{DESCRIPTIONS}/records.jsonl"
     before = ledger.change_row(path, lambda row: row.update(description=row["description"] + "\x1b[31m!"), number)
     found = [finding for finding in check(ledger).findings if f": {before['sample']}" in finding.where]
     assert found[0].kind == "bytes"
@@ -73,13 +73,25 @@ def test_a_changed_description_is_found(ledger: Ledger, number: int) -> None:
     assert "\x1b" not in found[0].what
 
 
+def test_of_a_long_text_the_place_is_shown_where_it_differs(ledger: Ledger) -> None:
+    path = f"{CHAINS}/records.jsonl"
+    before = ledger.change_row(
+        path, lambda row: row.update(description=f"{row['description'][:60]}ß{row['description'][60:]}")
+    )
+    text = before["description"]
+    assert len(text) > 120
+    [found] = [finding for finding in check(ledger).findings if finding.where.endswith("t=1: description")]
+    stored, made = f"{text[40:60]}ß{text[60:99]}", text[40:100]
+    assert found.what == f"{' '.join(stored.split())!r} is stored, regions now says {' '.join(made.split())!r}"
+
+
 def test_a_changed_answer_and_what_a_judge_said(ledger: Ledger) -> None:
     answers, grades = (f"data/{what}/scenes_mm_vet/{MODEL}" for what in ("answers", "grades"))
-    ledger.change_row(f"{grades}/grades.jsonl", lambda row: row.update(judge_text="0.3"), number=5)
-    ledger.change_row(f"{answers}/answers.jsonl", lambda row: row.update(text="seventeen"), number=9)
+    ledger.change_row(f"{grades}/records.jsonl", lambda row: row.update(judge_text="0.3"), number=5)
+    ledger.change_row(f"{answers}/records.jsonl", lambda row: row.update(text="seventeen"), number=9)
     found = places(check(ledger).findings)
-    assert any(place.startswith(f"bytes {grades}/grades.jsonl: ") for place in found)
-    assert any(place.startswith(f"bytes {answers}/answers.jsonl: ") for place in found)
+    assert any(place.startswith(f"bytes {grades}/records.jsonl: ") for place in found)
+    assert any(place.startswith(f"bytes {answers}/records.jsonl: ") for place in found)
 
 
 def test_a_changed_image_is_found_even_where_its_record_was_changed_with_it(ledger: Ledger) -> None:
@@ -89,9 +101,9 @@ def test_a_changed_image_is_found_even_where_its_record_was_changed_with_it(ledg
     ledger.write(f"{CHAINS}/{image}", data)
     assert places(check(ledger).findings) == [f"bytes {CHAINS}/{image}"]
     ledger.change_row(f"{CHAINS}/records.jsonl", lambda row: row.update(image_sha256=sha256_bytes(data)), number=1)
-    report = check(ledger)
-    assert f"bytes {CHAINS}/{image}" in places(report.findings)
-    assert "painter now draws" in report.findings[0].what
+    result = check(ledger)
+    assert f"bytes {CHAINS}/{image}" in places(result.findings)
+    assert "painter now draws" in result.findings[0].what
 
 
 def test_records_that_tell_of_no_call(ledger: Ledger) -> None:
@@ -101,11 +113,11 @@ def test_records_that_tell_of_no_call(ledger: Ledger) -> None:
     assert "KeyError" in finding.what
 
 
-def test_another_version_is_unchecked(ledger: Ledger) -> None:
-    ledger.change_json(f"{CHAINS}/components.json", lambda card: card["generator"].update(version="99"))
-    report = check(ledger)
-    assert report.holds
-    assert [(each.where, each.why) for each in report.unchecked] == [
+def test_another_version_is_skipped(ledger: Ledger) -> None:
+    ledger.change_json(f"{CHAINS}/components.json", lambda card: card["components"]["generator"].update(version="99"))
+    result = check(ledger)
+    assert result.holds
+    assert [(each.where, each.why) for each in result.skipped] == [
         (CHAINS, "generator painter: its provider is of version 1 here, and was of version 99")
     ]
 
@@ -116,14 +128,12 @@ def test_a_service_is_never_called(ledger: Ledger, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(OpenAIChat, "connect", called.append)
     monkeypatch.setattr(OpenAIChat, "respond", lambda *arguments: called.append(arguments))
     card = ComponentCard.of("seer", service).to_dict()
-    ledger.change_json(f"{CHAINS}/components.json", lambda chain: chain.update(model=card))
+    ledger.change_json(f"{CHAINS}/components.json", lambda chain: chain["components"].update(model=card))
     said = {"model": {"vision-1-0301": 16}}
-    ledger.change_json(
-        f"reports/scores/genception/my_images/{MODEL}/painter/layout.json", lambda score: score.update(served=said)
-    )
-    report = check(ledger)
-    assert report.holds
-    assert [(each.where, each.why) for each in report.unchecked] == [
+    ledger.change_score(GENCEPTION, lambda score: score.update(served=said))
+    result = check(ledger)
+    assert result.holds
+    assert [(each.where, each.why) for each in result.skipped] == [
         (CHAINS, "model seer: a service does not answer twice the same; it said it was vision-1-0301")
     ]
     assert not called
@@ -131,9 +141,7 @@ def test_a_service_is_never_called(ledger: Ledger, monkeypatch: pytest.MonkeyPat
 
 def test_a_component_that_does_not_repeat_itself_is_not_asked(kept: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Regions, "unrepeatable", "in bfloat16, the company changes what comes out")
-    report = check(kept)
-    assert report.holds
-    assert {each.why for each in report.unchecked} == {
-        f"model {MODEL}: in bfloat16, the company changes what comes out"
-    }
-    assert report.checked["calls"] > 0
+    result = check(kept)
+    assert result.holds
+    assert {each.why for each in result.skipped} == {f"model {MODEL}: in bfloat16, the company changes what comes out"}
+    assert result.checked["calls"] > 0

@@ -2,14 +2,20 @@
 
 import random
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from driftledger.commands import ask as inquiries
-from driftledger.core.paths import LOCKS
-from driftledger.ledger.findings import Report
+from driftledger.benchmarks.registry import lock_files
+from driftledger.commands import verify as verifying
+from driftledger.core.files import OF_VERSION_1
+from driftledger.ledger.findings import VerifyResult
+from driftledger.ledger.lineage import read_all_evidence
+from driftledger.ledger.lock import LockEntry, locks_here
 from driftledger.ledger.log.chain import append
+from driftledger.ledger.verify.locks import parse_locks
 from driftledger.project.project import Project
 from tests.conftest import Checkout
 from tests.ledger.verify.conftest import FIDELITY, GENCEPTION, MM_SAP, TRAC, Ledger
@@ -24,8 +30,8 @@ CHANGES = 34
 def publish(root: Path) -> None:
     """Write the line that ``driftledger track`` would."""
     project = Project(root)
-    evidence = inquiries.read_all_evidence(project.layout, project.selected, project.combinations)
-    append(project.layout.ledger, evidence, project.layout.state / "locks" / "track.lock")
+    evidence = read_all_evidence(project.root, project.selected, project.combinations)
+    append(project.paths.ledger, evidence, project.paths.state / "locks" / "track.lock")
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +46,13 @@ def published(untouched: Checkout, tmp_path_factory: pytest.TempPathFactory) -> 
 def _quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes are what is at stake where there are many changes: the numbers need not be computed each time."""
     if "kind" in request.fixturenames:
-        monkeypatch.setattr(inquiries, "recompute_scores", lambda *_: Report())
+        monkeypatch.setattr(verifying, "recompute", lambda *_: VerifyResult())
 
 
 def files_of(root: Path, kind: str) -> list[str]:
     """The paths of a kind, relative to the top folder."""
     if kind in ("lock", "ledger"):
-        return {"lock": [*LOCKS], "ledger": ["ledger.jsonl"]}[kind]
+        return {"lock": [*lock_files()], "ledger": ["ledger.jsonl"]}[kind]
     folder, patterns = {
         "images": ("data", ["*.png"]),
         "records": ("data", ["*.jsonl"]),
@@ -73,19 +79,32 @@ def change(file: Path, offset: int, more: int) -> bytes:
     return before
 
 
+def meaning(root: Path) -> dict[str, LockEntry] | None:
+    """What the locks say of the stages behind the runs; None where a lock is damaged."""
+    locks, project = parse_locks(locks_here(root)), Project(root)
+    stages = {stage.named(keys) for spec, keys in project.selected.scores for stage in spec.stages}
+    return None if locks.findings else {stage: entry for stage, entry in locks.entries.items() if stage in stages}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_changed_byte_is_found_and_named(published: Checkout, kind: str) -> None:
-    unseen, misnamed = [], []
-    for path, offset, more in changes(published.root, kind):
-        before = change(published.root / path, offset, more)
-        report = inquiries.verify(Project(published.root), None, regenerated=0).report
-        (published.root / path).write_bytes(before)
-        if report.holds:
+    """Of a lock every one that changes what it means, and no other."""
+    root, unseen, misnamed, unfounded = published.root, [], [], []
+    meant = meaning(root)
+    for path, offset, more in changes(root, kind):
+        before = change(root / path, offset, more)
+        same = kind == "lock" and meaning(root) == meant
+        result = verifying.verify(Project(root), None, regenerated=0).result
+        (root / path).write_bytes(before)
+        if same and not result.holds:
+            unfounded.append((path, offset, more, result.findings[:2]))
+        elif not same and result.holds:
             unseen.append((path, offset, more))
-        elif not any(finding.where.startswith(path) for finding in report.findings):
-            misnamed.append((path, offset, more, report.findings[:2]))
+        elif not same and not any(finding.where.startswith(path) for finding in result.findings):
+            misnamed.append((path, offset, more, result.findings[:2]))
     assert unseen == []
     assert misnamed == []
+    assert unfounded == []
 
 
 def test_what_is_untouched_holds_in_one_line(published: Checkout) -> None:
@@ -96,15 +115,38 @@ def test_what_is_untouched_holds_in_one_line(published: Checkout) -> None:
     assert published.run("driftledger", "verify", "--ledger").stdout.startswith("ledger.jsonl: all holds")
 
 
+def _update(key: str, values: dict[str, Any], score: dict[str, Any]) -> None:
+    score[key].update(values)
+
+
 def test_a_number_that_its_records_do_not_give_is_told_apart_from_bytes(ledger: Ledger) -> None:
-    ledger.change_json(f"{GENCEPTION}.json", lambda score: score["metrics"].update(gc_at_2=0.75))
-    ledger.change_json(f"{TRAC}.json", lambda score: score["metrics"].update(top1=99.0))
-    ledger.change_json(f"{FIDELITY}.json", lambda score: score["metrics"].update(ssim=1.5))
-    ledger.change_json(f"{MM_SAP}.json", lambda score: score["metrics"].update(score=100.5))
-    report = inquiries.verify(Project(ledger.root), None, regenerated=0).report
-    numbers = {finding.where for finding in report.findings if finding.kind == "numbers"}
-    for path, metric in ((GENCEPTION, "gc_at_2"), (TRAC, "top1"), (FIDELITY, "ssim"), (MM_SAP, "score")):
-        assert any(where.startswith(f"{path}.json") and where.endswith(f"metrics.{metric}") for where in numbers)
+    wrong = {GENCEPTION: ("gc_at_2", 0.75), TRAC: ("top1", 99.0), FIDELITY: ("ssim", 1.5), MM_SAP: ("score", 100.5)}
+    for folder, (metric, value) in wrong.items():
+        ledger.change_score(folder, partial(_update, "metrics", {metric: value}))
+    result = verifying.verify(Project(ledger.root), None, regenerated=0).result
+    numbers = {finding.where for finding in result.findings if finding.kind == "numbers"}
+    assert numbers == {f"{folder}/score.json: metrics.{metric}" for folder, (metric, _) in wrong.items()}
+
+
+def test_a_file_of_the_first_version_is_one_sentence(ledger: Ledger) -> None:
+    ledger.change_json(f"{GENCEPTION}/score.json", lambda score: score.update(schema=1))
+    [finding] = [
+        each
+        for each in verifying.verify(Project(ledger.root), None, regenerated=0).result.findings
+        if each.where != "ledger.jsonl"
+    ]
+    assert (finding.kind, finding.where) == ("missing", "evidence")
+    assert finding.what == f"{ledger.root / GENCEPTION / 'score.json'} {OF_VERSION_1}"
+
+
+def test_a_run_that_is_damaged_here_is_held_to_the_evidence_of_git(published: Checkout, tmp_path: Path) -> None:
+    """Once it is committed, Git has the evidence that the working tree has lost."""
+    made = published.copy(tmp_path / "checkout")
+    (made.root / GENCEPTION / "score.json").write_text("{}", encoding="utf-8")
+    [name] = verifying.verify(Project(made.root), "regions_medium/painter/layout", regenerated=0).names
+    assert name == "regions_medium · painter · layout"
+    result = verifying.verify(Project(made.root), "regions_medium/painter/layout", regenerated=0).result
+    assert [finding.where for finding in result.findings] == [f"{GENCEPTION}/score.json"]
 
 
 def test_a_missing_run_is_one_sentence(published: Checkout) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from driftledger.components.base import Encoder, Generator, Model
-from driftledger.core.types import Conversation, Float32, Generated, Outcome, Reading, Reply
+from driftledger.core.types import Conversation, Float32, Generated, Outcome, PromptUsage, Reply
 
 SEEN: list[list[str]] = []
 """One entry per batch that a fake model was given: the sizes of its images."""
@@ -74,8 +74,8 @@ class LetterEncoder(TableEncoder):
         letters = "abcdefghijklmnopqrstuvwxyz"[: self.wide]
         return np.array([[text.count(letter) for letter in letters] for text in texts], dtype=np.float32)
 
-    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
-        return [Reading(len(text.split()), min(2, len(text.split()))) for text in texts]
+    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
+        return [PromptUsage(len(text.split()), min(2, len(text.split()))) for text in texts]
 
 
 HEARD: list[Conversation] = []

@@ -1,22 +1,23 @@
 """The collecting half: every question to one model, with its options in each of the stored orders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from driftledger.benchmarks._questions.records import AnswerRecord, AnswersCard
+from driftledger.benchmarks._questions.records import AnswerRecord, permutation
+from driftledger.benchmarks.records import RECORDS, CollectedCard
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call_result import Context
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.failures import refuse_failures
-from driftledger.collect.scheduler import run_protocols
 from driftledger.collect.steps import Ask, Steps
-from driftledger.components.base import Model
+from driftledger.components.base import Component, Model
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_of
-from driftledger.core.files import write_json, write_jsonl
-from driftledger.core.progress import Progress
+from driftledger.core.files import write_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome, Subject
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True)
@@ -27,17 +28,14 @@ class AnswerProtocol:
     folder: Path
     """Of the question set."""
     model: Model
-    variants: int
     prompt: str
     seed: int
 
     def run(self, question: QuestionEntry, variant: int) -> Steps[AnswerRecord]:
         """One question, with its options in one order."""
-        order = permutation(self.seed, question.id, variant, len(question.options))
-        image = ImageFile(self.folder / question.image, question.image_sha256)
-        said = rendered(self.prompt, question.question, [question.options[option] for option in order])
-        asked = Conversation.ask(said, image, Subject(question.id, variant + 1))
-        result = yield Ask(self.model, "answer", asked, Context(self.card.name, question.id, variant + 1))
+        order = self.order(question, variant)
+        context = Context(self.card.name, question.id, variant + 1)
+        result = yield Ask(self.model, "answer", self.asked(question, variant), context)
         return AnswerRecord(
             question=question.id,
             variant=variant,
@@ -50,10 +48,15 @@ class AnswerProtocol:
             error=result.error,
         )
 
+    def order(self, question: QuestionEntry, variant: int) -> list[int]:
+        return permutation(self.seed, question.id, variant, len(question.options))
 
-def permutation(seed: int, question: str, variant: int, options: int) -> list[int]:
-    """Option ids in the order of one variant. It hangs on no model, so that all models are shown the same."""
-    return sorted(range(options), key=lambda option: sha256_of([seed, "options", question, variant, option]))
+    def asked(self, question: QuestionEntry, variant: int) -> Conversation:
+        """What the model is given."""
+        image = ImageFile(self.folder / question.image, question.image_sha256)
+        shown = [question.options[option] for option in self.order(question, variant)]
+        text = rendered(self.prompt, question.question, shown)
+        return Conversation.ask(text, image, Subject(question.id, variant + 1))
 
 
 def rendered(prompt: str, question: str, options: Sequence[str]) -> str:
@@ -63,34 +66,54 @@ def rendered(prompt: str, question: str, options: Sequence[str]) -> str:
     return before + question + after.replace("{options}", lines)
 
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+@dataclass(frozen=True)
+class CollectAnswers(Collecting[list[AnswerRecord]]):
+    """An answer stage: all questions of a set, to one model."""
 
+    benchmark: str
+    stage: str
+    keys: Mapping[str, str]
+    protocol: AnswerProtocol
+    questions: Sequence[QuestionEntry]
+    variants: int
+    """How often each question is asked: once per permutation of its options, where it has any."""
+    asked: Mapping[str, Any]
+    """The part of the benchmark's protocol that says how."""
 
-def collect(
-    protocol: AnswerProtocol, questions: Sequence[QuestionEntry], store: CallStore, title: str
-) -> list[AnswerRecord]:
-    """Ask everything that is not stored yet; question by question, and per question variant by variant."""
-    pairs = [(question, variant) for question in questions for variant in range(protocol.variants)]
-    with Progress(title, total=len(pairs)) as progress:
-        return run_protocols([protocol.run(*pair) for pair in pairs], store, progress, most_calls=1)
+    @property
+    def title(self) -> str:  # type: ignore[override]  # read-only here
+        return " · ".join(self.keys.values())
 
+    @property
+    def components(self) -> Sequence[Component]:  # type: ignore[override]
+        return (self.protocol.model,)
 
-def check_failures(answers: Sequence[AnswerRecord], min_coverage: float) -> None:
-    """Refuse answers of which too many failed; errors as in :func:`refuse_failures`."""
-    failed = [f"{a.question}: {a.error or 'no reason given'}" for a in answers if a.outcome is Outcome.FAILED]
-    refuse_failures(failed, len(answers), min_coverage, "answers", "questions.min_coverage")
+    @property
+    def calls(self) -> int:  # type: ignore[override]
+        return len(self.questions) * self.variants
 
+    def run(self, run: RunSteps) -> list[AnswerRecord]:
+        """Question by question, and per question variant by variant."""
+        return run(
+            [self._planned(question, variant) for question in self.questions for variant in range(self.variants)]
+        )
 
-def write_answers(folder: Path, protocol: AnswerProtocol, model: str, answers: Sequence[AnswerRecord]) -> None:
-    """Write ``answers.jsonl`` and ``components.json`` into ``folder``."""
-    write_jsonl(folder / "answers.jsonl", answers)
-    card = AnswersCard(
-        question_set=protocol.card.name,
-        question_set_digest=protocol.card.digest,
-        protocol=protocol.card.protocol,
-        model=ComponentCard.of(model, protocol.model),
-        variants=protocol.variants,
-        prompt=protocol.prompt,
-        seed=protocol.seed,
-    )
-    write_json(folder / "components.json", card)
+    def _planned(self, question: QuestionEntry, variant: int) -> Planned[AnswerRecord]:
+        protocol = self.protocol
+        return Planned(partial(protocol.run, question, variant), [(protocol.model, protocol.asked(question, variant))])
+
+    def failures(self, collected: list[AnswerRecord]) -> FailedCalls:
+        failed = [f"{a.question}: {a.error or 'no reason given'}" for a in collected if a.outcome is Outcome.FAILED]
+        return FailedCalls(failed, len(collected), "answers")
+
+    def write(self, folder: Path, collected: list[AnswerRecord]) -> CollectedCard:
+        """Write ``records.jsonl``."""
+        write_jsonl(folder / RECORDS, collected)
+        return CollectedCard(
+            benchmark=self.benchmark,
+            stage=self.stage,
+            keys=dict(self.keys),
+            data_digest=self.protocol.card.digest,
+            components={"model": ComponentCard.of(self.keys["model"], self.protocol.model)},
+            protocol=dict(self.asked),
+        )

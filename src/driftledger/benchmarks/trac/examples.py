@@ -26,7 +26,7 @@ class Examples(NamedTuple):
 
 
 def rank_examples(
-    examples: Examples, samples: Sequence[Sample], said: Mapping[str, str], seed: int, dataset: str
+    examples: Examples, samples: Sequence[Sample], described: Mapping[str, str], seed: int, dataset: str
 ) -> dict[str, list[str]]:
     """Sample id → ids of the support samples to show, the first to be shown with one shot.
 
@@ -35,13 +35,13 @@ def rank_examples(
 
     Args:
         samples: of both splits.
-        said: sample id → the model's own description, without examples, where it gave one.
+        described: sample id → the model's own description, without examples, where it gave one.
 
     Raises:
         DataError: there are fewer candidates than the most shots ask for.
     """
     most = max(examples.shots)
-    candidates = [sample for sample in samples if sample.split == "support" and sample.id in said]
+    candidates = [sample for sample in samples if sample.split == "support" and sample.id in described]
     pictures = {sample.image.sha256 for sample in candidates}
     if len(pictures) <= most:
         raise DataError(
@@ -52,7 +52,7 @@ def rank_examples(
         return {
             sample.id: _first_others(sample, _at_random(sample, candidates, seed, dataset), most) for sample in samples
         }
-    orders = _by_similarity(examples, samples, candidates, said, most)
+    orders = _by_similarity(examples, samples, candidates, described, most)
     return {sample.id: _first_others(sample, order, most) for sample, order in zip(samples, orders, strict=True)}
 
 
@@ -69,7 +69,7 @@ def _first_others(sample: Sample, order: Iterator[Sample], most: int) -> list[st
 
 
 def _at_random(sample: Sample, candidates: Sequence[Sample], seed: int, dataset: str) -> Iterator[Sample]:
-    """Draws with replacement that hang on the sample, not on the model or on other samples."""
+    """Draws with replacement that depend on the sample, not on the model or on other samples."""
     draw = 0
     while True:
         yield candidates[int(sha256_of([seed, "example", dataset, sample.id, draw]), 16) % len(candidates)]
@@ -77,14 +77,14 @@ def _at_random(sample: Sample, candidates: Sequence[Sample], seed: int, dataset:
 
 
 def _by_similarity(
-    examples: Examples, samples: Sequence[Sample], candidates: Sequence[Sample], said: Mapping[str, str], most: int
+    examples: Examples, samples: Sequence[Sample], candidates: Sequence[Sample], described: Mapping[str, str], most: int
 ) -> Iterator[Iterator[Sample]]:
     if examples.encoder is None:
         raise ValueError(f"{examples.choose} needs an encoder")
-    support, queries = _features(examples, examples.encoder[1], samples, candidates, said)
+    support, queries = _features(examples, examples.encoder[1], samples, candidates, described)
     twins = 1 + max(_twins(candidates).values())
-    found = nearest(support, queries, min(len(candidates), (most + 1) * twins))
-    for row in found.indices:
+    neighbours = nearest(support, queries, min(len(candidates), (most + 1) * twins))
+    for row in neighbours.indices:
         yield (candidates[index] for index in row)
 
 
@@ -93,13 +93,13 @@ def _features(
     encoder: Encoder,
     samples: Sequence[Sample],
     candidates: Sequence[Sample],
-    said: Mapping[str, str],
+    described: Mapping[str, str],
 ) -> tuple[Float32, Float32]:
     if examples.choose == "similar_image":
         features = encode_images(encoder, (sample.image for sample in samples))
     else:
-        reader = encoder.fitted([said[sample.id] for sample in candidates])
-        features = encode_texts(reader, [said.get(sample.id, "") for sample in samples])
+        reader = encoder.fitted([described[sample.id] for sample in candidates])
+        features = encode_texts(reader, [described.get(sample.id, "") for sample in samples])
     place = {sample.id: row for row, sample in enumerate(samples)}
     return features[[place[sample.id] for sample in candidates]], features
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.benchmarks.description_records import DescriptionRecord
-from driftledger.benchmarks.settings import Bootstrap
+from driftledger.benchmarks.trac.records import DescriptionRecord
+from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.collect.encoding import encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -21,7 +21,7 @@ from driftledger.metrics.retrieval import class_mean, votes
 PERCENT = 100.0
 
 
-class Query(NamedTuple):
+class RetrievalQuery(NamedTuple):
     """A test sample with a description."""
 
     sample: str
@@ -32,7 +32,7 @@ class Query(NamedTuple):
 class Retrieval(NamedTuple):
     """What q test descriptions were taken for, among n support descriptions of C classes."""
 
-    queries: list[Query]
+    queries: list[RetrievalQuery]
     support: list[str]
     """Ids, in the order in which equally similar ones are taken: that of their hashes, which favours no class."""
     labels: list[str]
@@ -74,49 +74,49 @@ def retrieve(
     if not support or not queries:
         raise CoverageError(f"no description of the {'test' if support else 'support'} set is left to compare")
     reader = encoder.fitted([item.description for item in support])
-    known, asked = (encode_texts(reader, [item.description for item in some]) for some in (support, queries))
-    found = votes(known, labels, asked, max(labels.count(label) for label in there))
+    known, asked = (encode_texts(reader, [item.description for item in items]) for items in (support, queries))
+    voted = votes(known, labels, asked, max(labels.count(label) for label in there))
     seen = np.array([bool(row.any()) for row in asked])
     means = class_mean(known, labels, asked)
-    truth = np.array([found.classes.index(query.label) for query in queries])
+    truth = np.array([voted.classes.index(query.label) for query in queries])
     return Retrieval(
         queries=queries,
         support=[item.sample for item in support],
         labels=labels,
-        nearest=[support[index].sample if saw else None for index, saw in zip(found.nearest, seen, strict=True)],
-        votes=(found.winners == truth[:, None]) & seen[:, None],
-        top1=[found.classes[row[0]] if saw else None for row, saw in zip(found.winners, seen, strict=True)],
+        nearest=[support[index].sample if saw else None for index, saw in zip(voted.nearest, seen, strict=True)],
+        votes=(voted.winners == truth[:, None]) & seen[:, None],
+        top1=[voted.classes[row[0]] if saw else None for row, saw in zip(voted.winners, seen, strict=True)],
         class_mean=[mean if saw else None for mean, saw in zip(means, seen, strict=True)],
         named=leaks([query.description for query in queries], [query.label for query in queries], names),
         cut=sum(reading.cut for reading in reader.read_texts([item.description for item in (*support, *queries)])),
     )
 
 
-def _described(records: Sequence[DescriptionRecord], samples: Mapping[str, Sample], split: str) -> list[Query]:
+def _described(records: Sequence[DescriptionRecord], samples: Mapping[str, Sample], split: str) -> list[RetrievalQuery]:
     return [
-        Query(record.sample, samples[record.sample].label or "", record.description)
+        RetrievalQuery(record.sample, samples[record.sample].label or "", record.description)
         for record in records
-        if record.split == split and record.outcome.goes_on and record.description is not None
+        if record.split == split and record.is_there and record.description is not None
     ]
 
 
-def metrics_of(found: Retrieval, leaked: Mapping[str, str], bootstrap: Bootstrap, seed: int) -> dict[str, float]:
+def metrics_of(retrieved: Retrieval, leaked: Mapping[str, str], scoring: TracScoring) -> dict[str, float]:
     """Percentages, and the mean number of words; a share of nothing is absent.
 
     Args:
         leaked: test sample → the support sample that is the same image.
     """
-    top1, means = found.votes[:, 0], _hits(found, found.class_mean)
-    own = np.array([each.own for each in found.named])
-    values = _with_interval("top1", top1, bootstrap, seed) | _with_interval("class_mean", means, bootstrap, seed)
-    curve = accuracies(found.votes)
+    top1, means = retrieved.votes[:, 0], _hits(retrieved, retrieved.class_mean)
+    own = np.array([each.own for each in retrieved.named])
+    values = _with_interval("top1", top1, scoring) | _with_interval("class_mean", means, scoring)
+    curve = accuracies(retrieved.votes)
     best = int(np.argmax(curve))
-    values |= {"vote_best": curve[best], "vote_best_k": float(best + 1), "chance": _chance(found)}
-    values |= {"leak_rate": _percent(own), "other_rate": _percent(np.array([each.other for each in found.named]))}
-    values["words"] = exact_mean([float(len(query.description.split())) for query in found.queries])
+    values |= {"vote_best": curve[best], "vote_best_k": float(best + 1), "chance": _chance(retrieved)}
+    values |= {"leak_rate": _percent(own), "other_rate": _percent(np.array([each.other for each in retrieved.named]))}
+    values["words"] = exact_mean([float(len(query.description.split())) for query in retrieved.queries])
     parts = {"top1_naming": own, "top1_not_naming": ~own}
     if leaked:
-        parts["top1_without_leaks"] = np.array([query.sample not in leaked for query in found.queries])
+        parts["top1_without_leaks"] = np.array([query.sample not in leaked for query in retrieved.queries])
     return values | {name: _percent(top1[part]) for name, part in parts.items() if part.any()}
 
 
@@ -125,15 +125,15 @@ def accuracies(votes: NDArray[np.bool_]) -> list[float]:
     return [_percent(votes[:, column]) for column in range(votes.shape[1])]
 
 
-def by_class(found: Retrieval) -> dict[str, dict[str, float]]:
+def by_class(retrieved: Retrieval) -> dict[str, dict[str, float]]:
     """Label → ``test`` and ``support`` (how many), ``top1``, ``class_mean`` and ``leak_rate``, of scored classes."""
-    top1, means = found.votes[:, 0], _hits(found, found.class_mean)
-    own = np.array([each.own for each in found.named])
-    labels = np.array([query.label for query in found.queries])
+    top1, means = retrieved.votes[:, 0], _hits(retrieved, retrieved.class_mean)
+    own = np.array([each.own for each in retrieved.named])
+    labels = np.array([query.label for query in retrieved.queries])
     return {
         label: {
             "test": float(here.sum()),
-            "support": float(found.labels.count(label)),
+            "support": float(retrieved.labels.count(label)),
             "top1": _percent(top1[here]),
             "class_mean": _percent(means[here]),
             "leak_rate": _percent(own[here]),
@@ -143,17 +143,17 @@ def by_class(found: Retrieval) -> dict[str, dict[str, float]]:
     }
 
 
-def _hits(found: Retrieval, said: Sequence[str | None]) -> NDArray[np.bool_]:
-    return np.array([label == query.label for label, query in zip(said, found.queries, strict=True)])
+def _hits(retrieved: Retrieval, labels: Sequence[str | None]) -> NDArray[np.bool_]:
+    return np.array([label == query.label for label, query in zip(labels, retrieved.queries, strict=True)])
 
 
-def _with_interval(name: str, hits: NDArray[np.bool_], bootstrap: Bootstrap, seed: int) -> dict[str, float]:
+def _with_interval(name: str, hits: NDArray[np.bool_], scoring: TracScoring) -> dict[str, float]:
     low, high = bootstrap_interval(
         hits.astype(np.float64),
         ["all"] * len(hits),
-        resamples=bootstrap.resamples,
-        confidence=bootstrap.confidence,
-        seed=seed,
+        resamples=scoring.bootstrap.resamples,
+        confidence=scoring.bootstrap.confidence,
+        seed=scoring.seed,
     )
     return {name: _percent(hits), f"{name}_low": PERCENT * low, f"{name}_high": PERCENT * high}
 
@@ -162,7 +162,7 @@ def _percent(hits: NDArray[np.bool_]) -> float:
     return PERCENT * int(hits.sum()) / len(hits)
 
 
-def _chance(found: Retrieval) -> float:
+def _chance(retrieved: Retrieval) -> float:
     """What drawing a support description blindly would give."""
-    right = sum(found.labels.count(query.label) for query in found.queries)
-    return PERCENT * right / (len(found.queries) * len(found.labels))
+    right = sum(retrieved.labels.count(query.label) for query in retrieved.queries)
+    return PERCENT * right / (len(retrieved.queries) * len(retrieved.labels))

@@ -3,20 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from driftledger.benchmarks.description_records import (
-    Condition,
-    ConfusedClasses,
-    DescriptionRecord,
-    DescriptionsCard,
-    Retrieved,
-    TracInputs,
-    TracScore,
-)
-from driftledger.benchmarks.settings import Trac
-from driftledger.benchmarks.trac.retrieval import Retrieval, accuracies, by_class, metrics_of, retrieve
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.score import Inputs, Point, Row, Score
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.trac.records import DescriptionRecord, condition_name
+from driftledger.benchmarks.trac.retrieval import PERCENT, Retrieval, accuracies, by_class, metrics_of, retrieve
+from driftledger.benchmarks.trac.settings import TracProtocol, TracScoring
 from driftledger.collect.served import changed_versions, count_versions, version
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
@@ -24,17 +18,36 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Sample
-from driftledger.data.records import DatasetCard, read_samples
+from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
 from driftledger.metrics.confusion import confused_pairs
 from driftledger.metrics.naming import class_names
 
 MOST_PAIRS = 50
 
 
-class _Measured(NamedTuple):
-    condition: Condition
-    asked: list[DescriptionRecord]
-    found: Retrieval
+class Condition(NamedTuple):
+    """TRAC under one length limit and with so many examples."""
+
+    max_tokens: int | None
+    shots: int
+    records: list[DescriptionRecord]
+    retrieved: Retrieval
+    metrics: dict[str, float]
+
+    @property
+    def name(self) -> str:
+        return condition_name(self.max_tokens, self.shots)
+
+    @property
+    def total(self) -> int:
+        return sum(record.split == "test" for record in self.records)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Its metrics, and what it is; ``max_tokens`` is absent where the model's own limit held."""
+        limit = {} if self.max_tokens is None else {"max_tokens": float(self.max_tokens)}
+        counts = {"shots": self.shots, "scored": len(self.retrieved.queries), "total": self.total}
+        return self.metrics | limit | {name: float(count) for name, count in counts.items()}
 
 
 class _Data(NamedTuple):
@@ -44,126 +57,131 @@ class _Data(NamedTuple):
     """Label → the names by which a description may name the class."""
 
 
-def score(
-    dataset: Path, descriptions: Path, name: str, encoder: Encoder, settings: Trac, seed: int
-) -> tuple[TracScore, list[Retrieved]]:
-    """Score the descriptions in a folder, of the samples in another, with the text encoder called ``name``.
+def score(given: ToScore, scoring: TracScoring) -> Scored:
+    """Score a folder of descriptions.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
+    dataset, folder, encoder = given.folders["dataset"], given.folders["describe"], given.encoder
+    if encoder is None:
+        raise ValueError("descriptions are read by a text encoder")
     card = read_json(dataset / "dataset.json", DatasetCard)
     names = {label: class_names(label, card.label_names.get(label, ())) for label in card.labels}
     data = _Data(card, {sample.id: sample for sample in read_samples(dataset)}, names)
-    about = read_json(descriptions / "components.json", DescriptionsCard)
-    records = read_jsonl(descriptions / "descriptions.jsonl", DescriptionRecord)
-    measured = list(_measure(data, about, records, encoder, settings, seed))
-    # Of the first length, the condition with the most examples.
-    condition, asked, found = measured[len(measured) // len(about.max_tokens) - 1]
+    about = read_json(folder / CARD, CollectedCard)
+    asked = TracProtocol.model_validate(about.protocol)
+    records = read_jsonl(folder / RECORDS, DescriptionRecord)
+    conditions = list(_conditions(data, asked, records, encoder, given.min_coverage, scoring))
+    headline = conditions[len(asked.shots)]  # of the first length, with the most examples
+    tested = [record for record in headline.records if record.split == "test"]
     served = count_versions({"model": (version(r.served_model, r.system_fingerprint) for r in records)})
-    score_file = TracScore(
-        dataset=card.name,
-        model=about.model.name,
-        description=about.description,
-        encoder=name,
-        metrics=condition.metrics,
-        vote=[{"k": float(k), "vote": value} for k, value in enumerate(accuracies(found.votes), 1)],
-        by_class=by_class(found),
-        confused=_confused(found),
-        conditions=[each.condition for each in measured],
-        outcomes=dict(sorted(Counter(str(record.outcome) for record in asked if record.split == "test").items())),
-        scored=condition.scored,
-        total=condition.total,
-        coverage=condition.scored / condition.total,
-        absent=_absent(condition),
+    scored = Score(
+        benchmark="trac",
+        keys=dict(given.keys),
+        components={**about.components, "text_encoder": ComponentCard.of(given.keys["text_encoder"], encoder)},
+        metrics=headline.metrics,
+        groups={
+            "class": by_class(headline.retrieved),
+            "condition": {condition.name: condition.numbers for condition in conditions},
+        },
+        curves=_curves(conditions, headline.retrieved),
+        outcomes=dict(sorted(Counter(str(record.outcome) for record in tested).items())),
+        scored=len(headline.retrieved.queries),
+        total=len(tested),
+        coverage=len(headline.retrieved.queries) / len(tested),
+        absent=_absent(headline.metrics),
         served=served,
-        flags=[*changed_versions(served), *_flags(data, asked, found), *_noted(records)],
-        inputs=TracInputs(
-            dataset_digest=card.digest,
-            descriptions_sha256=sha256_file(descriptions / "descriptions.jsonl"),
-            descriptions=about,
-            encoder=ComponentCard.of(name, encoder),
-            settings={"bootstrap": settings.bootstrap.model_dump(), "seed": seed},
+        flags=[*changed_versions(served), *_flags(data, headline), *_noted(records)],
+        details={"confused": _confused(headline.retrieved), "headline": headline.name},
+        inputs=Inputs(
+            data_digest=card.digest,
+            records={"describe": sha256_file(folder / RECORDS)},
+            protocol=about.protocol,
+            settings=scoring.model_dump(mode="json"),
         ),
     )
-    return score_file, list(_rows(asked, data.samples, found))
+    return Scored(scored, list(_rows(tested, data.samples, headline.retrieved)))
 
 
-def _measure(
+def _conditions(
     data: _Data,
-    about: DescriptionsCard,
+    asked: TracProtocol,
     records: Sequence[DescriptionRecord],
     encoder: Encoder,
-    settings: Trac,
-    seed: int,
-) -> Iterator[_Measured]:
+    min_coverage: float,
+    scoring: TracScoring,
+) -> Iterator[Condition]:
     """Every condition: by length, and from no examples on."""
-    shots = [0, *(about.demonstrations.shots if about.demonstrations else ())]
-    for length, number in product(about.max_tokens, shots):
-        asked = [record for record in records if record.max_tokens == length and record.shots == number]
-        found = retrieve(asked, data.samples, data.names, encoder)
-        total = sum(record.split == "test" for record in asked)
-        _check_coverage(asked, found, total, settings, about)
-        metrics = metrics_of(found, data.card.leaks, settings.bootstrap, seed)
-        condition = Condition(max_tokens=length, shots=number, metrics=metrics, scored=len(found.queries), total=total)
-        yield _Measured(condition, asked, found)
+    for length, shots in product(asked.max_tokens, [0, *asked.shots]):
+        described = [record for record in records if record.max_tokens == length and record.shots == shots]
+        retrieved = retrieve(described, data.samples, data.names, encoder)
+        condition = Condition(length, shots, described, retrieved, metrics_of(retrieved, data.card.leaks, scoring))
+        _check_coverage(condition, data.card.name, min_coverage)
+        yield condition
 
 
-def _check_coverage(
-    records: Sequence[DescriptionRecord], found: Retrieval, total: int, settings: Trac, about: DescriptionsCard
-) -> None:
-    coverage = len(found.queries) / total
-    if coverage < settings.min_coverage:
-        scored = {query.sample for query in found.queries}
-        left = [record for record in records if record.split == "test" and record.sample not in scored]
+def _check_coverage(condition: Condition, dataset: str, min_coverage: float) -> None:
+    queries, total = condition.retrieved.queries, condition.total
+    if len(queries) / total < min_coverage:
+        scored = {query.sample for query in queries}
+        left = [record for record in condition.records if record.split == "test" and record.sample not in scored]
         listed = first_few([f"{record.sample}: {record.outcome}" for record in left])
         raise CoverageError(
-            f"only {len(scored)} of {total} test samples of {about.dataset} can be scored, and trac.min_coverage in "
-            f"params.yaml asks for {settings.min_coverage:.0%} ({listed}); lower it to score without these"
+            f"only {len(scored)} of {total} test samples of {dataset} can be scored, and trac.min_coverage in "
+            f"params.yaml asks for {min_coverage:.0%} ({listed}); lower it to score without these"
         )
 
 
-def _confused(found: Retrieval) -> list[ConfusedClasses]:
-    pairs = confused_pairs([query.label for query in found.queries], found.top1)
-    return [
-        ConfusedClasses(
-            first=pair.first,
-            second=pair.second,
-            first_as_second=pair.first_as_second,
-            second_as_first=pair.second_as_first,
-            rate=100.0 * pair.rate,
-        )
-        for pair in pairs[:MOST_PAIRS]
-    ]
+def _curves(conditions: Sequence[Condition], retrieved: Retrieval) -> dict[str, list[Point]]:
+    """The vote over k, of the headline; top-1 over lengths without examples, and over examples at the first length."""
+    curves = {"vote": [Point(step=k, value=value) for k, value in enumerate(accuracies(retrieved.votes), 1)]}
+    sweeps = {
+        "by_length/top1": [(each.max_tokens or 0, each) for each in conditions if each.shots == 0],
+        "by_shots/top1": [(each.shots, each) for each in conditions if each.max_tokens == conditions[0].max_tokens],
+    }
+    return curves | {
+        name: [Point(step=step, value=each.metrics["top1"]) for step, each in sweep]
+        for name, sweep in sweeps.items()
+        if len(sweep) > 1
+    }
 
 
-def _absent(headline: Condition) -> dict[str, str]:
+def _confused(retrieved: Retrieval) -> list[dict[str, str | int | float]]:
+    """Pairs of classes that the descriptions do not tell apart; ``rate`` is the percentage of the scored test samples
+    of both that was taken for the other."""
+    pairs = confused_pairs([query.label for query in retrieved.queries], retrieved.top1)
+    return [{**pair._asdict(), "rate": PERCENT * pair.rate} for pair in pairs[:MOST_PAIRS]]
+
+
+def _absent(metrics: Mapping[str, float]) -> dict[str, str]:
     reasons = {
         "top1_naming": "no description names its class",
         "top1_not_naming": "every description names its class",
     }
-    return {metric: reason for metric, reason in reasons.items() if metric not in headline.metrics}
+    return {metric: reason for metric, reason in reasons.items() if metric not in metrics}
 
 
-def _flags(data: _Data, asked: Sequence[DescriptionRecord], found: Retrieval) -> Iterator[str]:
+def _flags(data: _Data, headline: Condition) -> Iterator[str]:
     """What a reader of the headline must know."""
+    retrieved = headline.retrieved
     if data.card.leaks:
         yield (
             f"{len(data.card.leaks)} test images are in the support set too "
             f"({first_few(sorted(data.card.leaks))}); top1_without_leaks leaves them out"
         )
-    missing = sum(record.split == "support" for record in asked) - len(found.support)
+    missing = sum(record.split == "support" for record in headline.records) - len(retrieved.support)
     if missing:
         yield f"{missing} support samples have no description and cannot be retrieved"
-    lost = sorted(set(data.card.labels) - set(found.labels))
+    lost = sorted(set(data.card.labels) - set(retrieved.labels))
     if lost:
         yield f"no support description is left of {first_few(lost)}, whose test samples are not scored"
-    unknown = sum(nearest is None for nearest in found.nearest)
+    unknown = sum(nearest is None for nearest in retrieved.nearest)
     if unknown:
         yield f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"
-    if found.cut:
-        texts = len(found.support) + len(found.queries)
-        yield f"the text encoder read only the beginning of {found.cut} of {texts} descriptions"
+    if retrieved.cut:
+        texts = len(retrieved.support) + len(retrieved.queries)
+        yield f"the text encoder read only the beginning of {retrieved.cut} of {texts} descriptions"
 
 
 def _noted(records: Sequence[DescriptionRecord]) -> Iterator[str]:
@@ -171,22 +189,23 @@ def _noted(records: Sequence[DescriptionRecord]) -> Iterator[str]:
         yield f"{note} ({count} calls)"
 
 
-def _rows(asked: Sequence[DescriptionRecord], samples: Mapping[str, Sample], found: Retrieval) -> Iterator[Retrieved]:
-    place = {query.sample: index for index, query in enumerate(found.queries)}
-    for record in asked:
-        if record.split != "test":
-            continue
+def _rows(tested: Sequence[DescriptionRecord], samples: Mapping[str, Sample], retrieved: Retrieval) -> Iterator[Row]:
+    """Values are there where a sample is scored: it is described, and a support description of its class is left."""
+    place = {query.sample: index for index, query in enumerate(retrieved.queries)}
+    for record in tested:
         label, index = samples[record.sample].label or "", place.get(record.sample)
-        if index is None:
-            yield Retrieved(sample=record.sample, label=label, outcome=record.outcome)
-        else:
-            yield Retrieved(
-                sample=record.sample,
-                label=label,
-                outcome=record.outcome,
-                nearest=found.nearest[index],
-                top1=found.top1[index],
-                class_mean=found.class_mean[index],
-                names_own=found.named[index].own,
-                names_other=found.named[index].other,
-            )
+        values: dict[str, list[float | None]] = {}
+        extra: dict[str, Any] = {"label": label, "scored": index is not None}
+        if index is not None:
+            taken = {"top1": retrieved.top1[index], "class_mean": retrieved.class_mean[index]}
+            values = {how: [PERCENT * (label_found == label)] for how, label_found in taken.items()}
+            named = {"names_own": retrieved.named[index].own, "names_other": retrieved.named[index].other}
+            extra |= {"nearest": retrieved.nearest[index], **taken, **named}
+        yield Row(
+            unit=record.sample,
+            group=ONE_CATEGORY,
+            cluster=record.sample,
+            outcome=record.outcome,
+            values=values,
+            extra=extra,
+        )

@@ -14,7 +14,7 @@ from driftledger.components.encoders.towers import (
     well_formed,
 )
 from driftledger.core.extras import import_extra
-from driftledger.core.types import Float32, Reading
+from driftledger.core.types import Float32, PromptUsage
 
 
 class CLIP(TransformersEncoder):
@@ -51,7 +51,7 @@ class CLIP(TransformersEncoder):
             read = model.get_text_features(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask)
             return as_features(read.pooler_output)
 
-    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
+    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         tokenizer = self.loaded.tokenizer
         content = [
             len(tokenizer(text, add_special_tokens=False, verbose=False).input_ids) for text in well_formed(texts)

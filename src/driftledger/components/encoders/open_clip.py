@@ -22,7 +22,7 @@ from driftledger.components.encoders.towers import (
 )
 from driftledger.core.errors import ConfigError
 from driftledger.core.extras import import_extra
-from driftledger.core.types import Float32, Reading
+from driftledger.core.types import Float32, PromptUsage
 
 _SAFE = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
 """What open_clip takes before anything else in a folder."""
@@ -94,7 +94,7 @@ class OpenCLIP(CheckpointComponent, Encoder):
             tokens = tokenizer(well_formed(texts)).to(self.torch_device)
             return as_features(model.encode_text(tokens, normalize=False))
 
-    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
+    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         tokenizer = self._tokenizer
         content = [len(_content(tokenizer, text)) for text in well_formed(texts)]
         return as_readings(content, tokenizer.context_length - _special(tokenizer))

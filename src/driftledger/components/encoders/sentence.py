@@ -19,7 +19,7 @@ from driftledger.components.encoders.towers import (
 )
 from driftledger.core.errors import ConfigError
 from driftledger.core.extras import import_extra
-from driftledger.core.types import Float32, Reading
+from driftledger.core.types import Float32, PromptUsage
 
 _FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
 _PICKLED = "pytorch_model.bin"
@@ -66,10 +66,10 @@ class Sentence(CheckpointComponent, Encoder):
                 )
             )
 
-    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
+    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         added = self._length("", cut=False)
         return [
-            Reading(self._length(text, cut=False) - added, self._length(text, cut=True) - added)
+            PromptUsage(self._length(text, cut=False) - added, self._length(text, cut=True) - added)
             for text in well_formed(texts)
         ]
 

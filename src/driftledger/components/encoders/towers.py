@@ -14,7 +14,7 @@ from driftledger.components.checkpoints.component import CheckpointComponent, me
 from driftledger.components.checkpoints.source import Source
 from driftledger.core.errors import ConfigError, first_few
 from driftledger.core.extras import import_extra
-from driftledger.core.types import Float32, Reading
+from driftledger.core.types import Float32, PromptUsage
 
 REPORTING: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
 """With these, ``from_pretrained`` of transformers names in a report the weights that it fills with random numbers."""
@@ -93,9 +93,9 @@ def as_features(vectors: Any) -> Float32:
     return features
 
 
-def as_readings(tokens: Sequence[int], limit: int) -> list[Reading]:
+def as_readings(tokens: Sequence[int], limit: int) -> list[PromptUsage]:
     """Readings of texts of so many tokens, of which ``limit`` are read."""
-    return [Reading(count, min(count, limit)) for count in tokens]
+    return [PromptUsage(count, min(count, limit)) for count in tokens]
 
 
 def well_formed(texts: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ from driftledger.components.generators.prompt_reading import PromptReader
 from driftledger.core.errors import ConfigError, first_few, unknown_name
 from driftledger.core.extras import import_extra
 from driftledger.core.images import ENCODING
-from driftledger.core.types import Float32, Generated, Outcome, Reading
+from driftledger.core.types import Float32, Generated, Outcome, PromptUsage
 
 _SETTINGS = ("guidance_scale", "height", "width", "negative_prompt")
 _ARGUMENTS = {"steps": "num_inference_steps"} | {name: name for name in _SETTINGS}
@@ -68,7 +68,7 @@ class Diffusers(CheckpointComponent, Generator):
 
     @property
     def unrepeatable(self) -> str | None:
-        # Last bits hang on the size of a batch, in float32 too: of 16 images drawn in fours, 2 differ when drawn alone.
+        # Last bits depend on a batch's size, in float32 too: of 16 images drawn in fours, 2 differ when drawn alone.
         several = f"the company in its batches of {self.batch_size} changes pixels"
         return several if self.batch_size > 1 else None
 
@@ -102,7 +102,7 @@ class Diffusers(CheckpointComponent, Generator):
             raise ConfigError(f"{self.path!r:.200}: {name} draws noise that no seed reaches; set another scheduler")
         return drawn
 
-    def _generated(self, values: Float32, flagged: bool, reading: Reading | None, revised: str | None) -> Generated:
+    def _generated(self, values: Float32, flagged: bool, reading: PromptUsage | None, revised: str | None) -> Generated:
         """``values`` is H×W×3, from 0 to 1."""
         image, outcome, error = None, Outcome.OK, None
         if flagged:
@@ -189,7 +189,7 @@ class Diffusers(CheckpointComponent, Generator):
                 name = type(pipeline).__name__
                 raise ConfigError(f"{self.path!r:.200}: {setting} has no effect on a {name}; remove it")
             arguments[argument] = value
-        # Its cleaning of prompts hangs on whether ftfy and bs4 are installed.
+        # Its cleaning of prompts depends on whether ftfy and bs4 are installed.
         return arguments | ({"clean_caption": False} if "clean_caption" in taken else {})
 
     @cached_property

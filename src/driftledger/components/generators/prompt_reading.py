@@ -9,13 +9,13 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 from driftledger.core.extras import import_extra
-from driftledger.core.types import Reading
+from driftledger.core.types import PromptUsage
 
 _ROUNDS = 8
 """One is enough for all but tokens that overlap; hostile text must not keep a run busy for ever."""
 
 
-class Tower(NamedTuple):
+class TextTower(NamedTuple):
     """A tokenizer, and how many of a prompt's own tokens the text encoder behind it is given."""
 
     tokenizer: Any
@@ -34,7 +34,7 @@ class PromptReader:
         """The one that reads the most; the first of equals. None where a pipeline rewrites prompts before it reads
         them (PixArt, Sana), or reads them by other means than CLIP and T5."""
 
-    def reading(self, prompt: str) -> Reading | None:
+    def reading(self, prompt: str) -> PromptUsage | None:
         """Tokens of the prompt itself, without those that a tokenizer puts around it, and how many of them are read.
 
         One tower stands for all, the same for every prompt: in FLUX and SD3, T5's, while CLIP reads the first 75.
@@ -42,7 +42,7 @@ class PromptReader:
         if self.tower is None:
             return None
         tokens = len(self.tower.tokenizer(prompt, add_special_tokens=False).input_ids)
-        return Reading(tokens, min(tokens, self.tower.limit))
+        return PromptUsage(tokens, min(tokens, self.tower.limit))
 
     def harmless(self, prompt: str) -> str:
         """The prompt with a space inside whatever a tokenizer would take for a control token: ``< /s>``.
@@ -55,7 +55,7 @@ class PromptReader:
         return prompt
 
 
-def _towers(pipeline: Any) -> list[Tower] | None:
+def _towers(pipeline: Any) -> list[TextTower] | None:
     """CLIP's and T5's towers, or None where there are others, whose limits are not known here."""
     transformers = import_extra("transformers")
     asked = signature(pipeline.__call__).parameters.get("max_sequence_length")
@@ -70,7 +70,7 @@ def _towers(pipeline: Any) -> list[Tower] | None:
             length = asked.default
         else:
             return None
-        found.append(Tower(tokenizer, length - tokenizer.num_special_tokens_to_add()))
+        found.append(TextTower(tokenizer, length - tokenizer.num_special_tokens_to_add()))
     return found
 
 

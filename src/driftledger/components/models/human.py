@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from driftledger.components.base import Model, Operational
-from driftledger.components.models.human_sheet import SHEET, Entry, picture_of, read_sheet
+from driftledger.components.models.human_sheet import SHEET, SheetEntry, picture_of, read_sheet
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.sheets import cleaned
@@ -90,9 +90,9 @@ class Human(Model):
         return f"nothing is written {sought}; fill it in (driftledger human sheet)"
 
     @cached_property
-    def _written(self) -> dict[Subject, list[Entry]]:
+    def _written(self) -> dict[Subject, list[SheetEntry]]:
         """The chosen rows that have a text. Read once, so that the answers are what the fingerprint stands for."""
-        found: dict[Subject, list[Entry]] = defaultdict(list)
+        found: dict[Subject, list[SheetEntry]] = defaultdict(list)
         for entry in read_sheet(self.sheet).entries:
             if entry.text and self.annotator in (None, entry.annotator):
                 for other in found[entry.subject]:
@@ -101,7 +101,7 @@ class Human(Model):
                 found[entry.subject].append(entry)
         return found
 
-    def _ambiguous(self, one: Entry, other: Entry) -> ConfigError:
+    def _ambiguous(self, one: SheetEntry, other: SheetEntry) -> ConfigError:
         where = f"human: {self.sheet} has several texts for sample {one.subject.sample!r:.200}, t={one.subject.t}"
         if one.annotator == other.annotator:
             by = f"by {one.annotator!r:.200}" if one.annotator else "by the same annotator"
@@ -112,7 +112,7 @@ class Human(Model):
         return ConfigError(f"{where}, by {names}; set annotator to choose one")
 
 
-def _contradict(one: Entry, other: Entry) -> bool:
+def _contradict(one: SheetEntry, other: SheetEntry) -> bool:
     """Whether two rows of one subject could answer for the same picture, and are not the same answer."""
     overlap = one.picture == other.picture or not one.picture or not other.picture
     return overlap and (one.annotator, one.text) != (other.annotator, other.text)

@@ -26,7 +26,7 @@ class Pending(NamedTuple):
     image: ImageFile
 
 
-class SheetSummary(NamedTuple):
+class AnswerSheetSummary(NamedTuple):
     """How many images wait for a description, and how many rows have one, both for the annotator asked about."""
 
     to_fill_in: int
@@ -43,7 +43,7 @@ class _Waiting(NamedTuple):
         return f"images/{self.subject.sample}-{self.subject.t}-{self.picture}.png"
 
 
-def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str) -> SheetSummary:
+def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str) -> AnswerSheetSummary:
     """Write the folder that people work in, or add to the one that is there.
 
     ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named and by anyone
@@ -72,7 +72,7 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
     missing = [each for each in waiting if not _is_in(asked, each)]
     if missing or not path.exists():
         _write(path, sheet_text(_extended(sheet, missing, annotator or "")))
-    return SheetSummary(len(waiting), sum(1 for entry in mine if entry.text))
+    return AnswerSheetSummary(len(waiting), sum(1 for entry in mine if entry.text))
 
 
 def _looked_at(pending: Sequence[Pending]) -> list[_Waiting]:

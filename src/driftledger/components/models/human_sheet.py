@@ -15,7 +15,7 @@ REQUIRED = ("sample", "t", "text", "annotator")
 LONGEST_TEXT = 100_000
 
 
-class Entry(NamedTuple):
+class SheetEntry(NamedTuple):
     """What a row says. ``text`` is empty where nobody has written yet."""
 
     subject: Subject
@@ -30,7 +30,7 @@ class Sheet(NamedTuple):
 
     head: list[str]
     rows: list[list[str]]
-    entries: list[Entry]
+    entries: list[SheetEntry]
     separator: str = ","
 
 
@@ -51,7 +51,7 @@ def read_sheet(path: Path) -> Sheet:
     return Sheet(table.head, table.rows, entries, table.separator)
 
 
-def _entry(cells: dict[str, str], where: str) -> Entry:
+def _entry(cells: dict[str, str], where: str) -> SheetEntry:
     sample, t, text = cells["sample"], cells["t"], cells["text"]
     if not sample:
         raise ConfigError(f"human: {where}: the row names no sample; fill in which one it is about")
@@ -60,7 +60,7 @@ def _entry(cells: dict[str, str], where: str) -> Entry:
     if len(text) > LONGEST_TEXT:
         raise ConfigError(f"human: {where}: the text has {len(text):,} characters; shorten it to {LONGEST_TEXT:,}")
     named = re.fullmatch(rf"images/{re.escape(sample)}-{int(t)}-([0-9a-f]{{12}})\.png", cells.get("image", ""))
-    return Entry(Subject(sample, int(t)), named[1] if named else "", cells["annotator"], text)
+    return SheetEntry(Subject(sample, int(t)), named[1] if named else "", cells["annotator"], text)
 
 
 def sheet_text(sheet: Sheet) -> str:

@@ -35,7 +35,7 @@ class Answered(Generic[R]):
     bill: Bill
 
 
-class Line:
+class ServiceClient:
     """Used inside one event loop."""
 
     def __init__(self, limits: Limits, prices: Prices | None, meter: Meter) -> None:

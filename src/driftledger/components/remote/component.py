@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model, Operational
 from driftledger.components.remote.budget import Meter
-from driftledger.components.remote.client import Answered, Line
+from driftledger.components.remote.client import Answered, ServiceClient
 from driftledger.components.remote.limits import Limits, Prices
 from driftledger.core.types import Conversation, Generated, Outcome, Reply, Usage
 
@@ -39,9 +39,9 @@ class RemoteComponent(Component):
     def unrepeatable(self) -> str:
         return NEVER_TWICE
 
-    def line(self, calls: int = 0, cost: float = 0.0) -> Line:
+    def line(self, calls: int = 0, cost: float = 0.0) -> ServiceClient:
         """A line to the service, going on from the ``calls`` and the ``cost`` of earlier runs."""
-        return Line(self.limits, self.prices, Meter(self.limits, self.title, calls, cost))
+        return ServiceClient(self.limits, self.prices, Meter(self.limits, self.title, calls, cost))
 
 
 class RemoteModel(RemoteComponent, Model):

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError, model_validat
 
 from driftledger.components.base import Operational
 from driftledger.components.remote.component import RemoteComponent
-from driftledger.components.remote.openai_failures import Failures
+from driftledger.components.remote.openai_failures import OpenAIFailures
 from driftledger.components.remote.retry import TransientError
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError
@@ -105,7 +105,7 @@ class OpenAIComponent(RemoteComponent):
         client.organization = client.project = None
         client._custom_headers = {}
         async with client:
-            yield Service(client, http, Failures(f"{self.title} at {self.host}", timeout, self.api_key_env, key))
+            yield Service(client, http, OpenAIFailures(f"{self.title} at {self.host}", timeout, self.api_key_env, key))
 
     def _key(self) -> str | None:
         if self.api_key_env is None:
@@ -126,7 +126,7 @@ class OpenAIComponent(RemoteComponent):
 class Service:
     """An open client."""
 
-    def __init__(self, client: Any, http: Any, failures: Failures) -> None:
+    def __init__(self, client: Any, http: Any, failures: OpenAIFailures) -> None:
         self._client = client
         self._http = http
         self.failures = failures

@@ -46,7 +46,7 @@ class Rejected(Exception):  # noqa: N818 - an answer, if an unwelcome one
 
 
 @dataclass(frozen=True)
-class Failures:
+class OpenAIFailures:
     """Turns the client's exceptions into ours."""
 
     who: str

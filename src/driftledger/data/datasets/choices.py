@@ -1,4 +1,4 @@
-"""Choices that hang on what they are for and on nothing else, so that a new one changes none of the others."""
+"""Choices that depend on what they are for and on nothing else, so that a new one changes none of the others."""
 
 from driftledger.core.canonical import sha256_of
 

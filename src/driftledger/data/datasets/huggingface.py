@@ -47,7 +47,7 @@ class HuggingFace(SampledProvider):
     category_column: str | None = None
     label_column: str | None = None
     unique_column: str | None = None
-    """Of rows with the same value here only the first is taken, e.g. of MME's two questions about each image."""
+    """Of rows with the same value here only the first is taken, e.g. of two questions about each image."""
     limit: int | None = Field(default=None, ge=1)
     """How many rows of each split are taken, from the first on."""
 

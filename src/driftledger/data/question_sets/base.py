@@ -3,20 +3,24 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import StringConstraints
 
 from driftledger.core.strict import Strict
 
-Protocol = Literal["mm_sap", "mm_vet", "mme"]
+if TYPE_CHECKING:
+    from driftledger.data.question_sets.rules import QuestionRules
+
+Protocol = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+"""The name of the benchmark that a set's questions are for."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
     """One question at its source. ``read`` gives the image file's bytes; ``name`` says in errors which one it is.
 
-    MM-SAP: ``options`` (five, one of which is ``refusal``), ``answer`` (one of the options; None in ``beyond``),
-    ``subset`` (basic, know, beyond) and ``subtask``. MM-Vet: ``answer`` with ``<AND>`` and ``<OR>``, ``capabilities``.
-    MME: ``answer`` (yes or no) and ``category``; two questions share an image.
+    Which of the other fields a question has, its benchmark says: :class:`~.rules.QuestionRules`.
     """
 
     id: str
@@ -26,8 +30,11 @@ class SourceQuestion:
     read: Callable[[], bytes]
     question: str
     options: tuple[str, ...] = ()
+    """What is chosen among."""
     answer: str | None = None
+    """What is right: one of the options, a ground truth with ``<AND>`` and ``<OR>``, yes or no."""
     refusal: str | None = None
+    """The option that refuses."""
     subset: str | None = None
     subtask: str | None = None
     capabilities: tuple[str, ...] = ()
@@ -43,9 +50,19 @@ class QuestionProvider(Strict, ABC):
     protocol: Protocol
     """Which benchmark the questions are for, and so which fields they have."""
 
+    def check(self, rules: "QuestionRules") -> None:  # most have nothing to check
+        """Refuse settings that mean nothing for the benchmark of these rules.
+
+        Raises:
+            ConfigError: there are such.
+        """
+
     @abstractmethod
-    def questions(self) -> Iterator[SourceQuestion]:
+    def questions(self, rules: "QuestionRules") -> Iterator[SourceQuestion]:
         """The questions, in the order of their source.
+
+        Args:
+            rules: of the benchmark of :attr:`protocol`; they say which fields are read.
 
         Raises:
             ConfigError: the source is not where the settings say.

@@ -1,8 +1,7 @@
 """A question set provider's questions → a folder of checked questions and RGB PNGs, whole or not at all.
 
 Everything after this point may rely on what is checked here: every question can be scored as its benchmark says, ids
-are unique on every disk, and each image is an upright RGB PNG known by its hash. Right options and refusals are stored
-by index, so that no later step has to compare texts.
+are unique on every disk, and each image is an upright RGB PNG known by its hash.
 """
 
 from collections import Counter
@@ -16,14 +15,15 @@ from driftledger.core.files import new_folder, write_json, write_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.data.datasets.base import MAX_PIXELS
 from driftledger.data.datasets.decode import decode
-from driftledger.data.question_sets.base import Protocol, QuestionProvider, SourceQuestion
-from driftledger.data.question_sets.check import Checker, folded
+from driftledger.data.question_sets.base import QuestionProvider, SourceQuestion
+from driftledger.data.question_sets.check import Checker
 from driftledger.data.question_sets.columns import ColumnQuestions
 from driftledger.data.question_sets.files import CARD, QUESTIONS, QuestionEntry, QuestionSetCard, questions_digest
+from driftledger.data.question_sets.rules import QuestionRules
 
 
-def build(name: str, provider: QuestionProvider, target: Path) -> None:
-    """Write the question set called ``name`` to the folder ``target``.
+def build(name: str, provider: QuestionProvider, rules: QuestionRules, target: Path) -> None:
+    """Write the question set called ``name`` to the folder ``target``, whose questions must keep ``rules``.
 
     Holds one image in memory at a time. Equal sources give equal bytes.
 
@@ -32,21 +32,21 @@ def build(name: str, provider: QuestionProvider, target: Path) -> None:
         DataError: a question cannot be scored, an image cannot be used, or there is no question; nothing is written.
     """
     with new_folder(target) as folder:
-        entries = _store(name, provider, folder)
+        entries = _store(name, provider, rules, folder)
         write_jsonl(folder / QUESTIONS, entries)
         write_json(folder / CARD, _card(name, provider, entries))
 
 
-def _store(name: str, provider: QuestionProvider, folder: Path) -> list[QuestionEntry]:
-    checker = Checker(name, provider.protocol)
+def _store(name: str, provider: QuestionProvider, rules: QuestionRules, folder: Path) -> list[QuestionEntry]:
+    checker = Checker(name, rules)
     images = _Images(folder, provider.max_pixels if isinstance(provider, ColumnQuestions) else MAX_PIXELS)
     entries = []
-    for question in provider.questions():
+    for question in provider.questions(rules):
         checker.add(question)
         try:
             data = question.read()
             if checker.fine:  # the rest is only read to say what else is wrong
-                entries.append(_entry(provider.protocol, question, images.put(data, question)))
+                entries.append(_entry(rules, question, images.put(data, question)))
         except DataError as error:
             checker.note(str(error))
     checker.finish()
@@ -95,15 +95,7 @@ class _Images:
         return _Stored(self._files[sha256], sha256, notes)
 
 
-def _entry(protocol: Protocol, question: SourceQuestion, image: _Stored) -> QuestionEntry:
-    answer: int | str | None = question.answer
-    refusal = None
-    if protocol == "mm_sap":
-        options = [folded(option) for option in question.options]
-        answer = None if question.answer is None else options.index(folded(question.answer))
-        refusal = options.index(folded(question.refusal or ""))
-    elif protocol == "mme":
-        answer = folded(question.answer or "")
+def _entry(rules: QuestionRules, question: SourceQuestion, image: _Stored) -> QuestionEntry:
     return QuestionEntry(
         id=question.id,
         image=image.file,
@@ -111,8 +103,8 @@ def _entry(protocol: Protocol, question: SourceQuestion, image: _Stored) -> Ques
         image_id=question.image_id,
         question=question.question,
         options=list(question.options),
-        answer=answer,
-        refusal=refusal,
+        answer=rules.answer(question),
+        refusal=rules.refusal(question),
         subset=question.subset,
         subtask=question.subtask,
         capabilities=list(question.capabilities),

@@ -8,34 +8,19 @@ from abc import ABC
 from collections.abc import Collection, Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.strict import Strict
 from driftledger.data.datasets.base import MAX_PIXELS, PILLOW_LIMIT
-from driftledger.data.question_sets.base import Protocol, QuestionProvider
+from driftledger.data.question_sets.base import QuestionProvider
+from driftledger.data.question_sets.rules import QuestionRules
 
 Column = Annotated[str, Field(min_length=1)]
 Found = Mapping[str, tuple[str, ...]]
 """What is read → the columns that hold it, where the table has them."""
 AnswerForm = Literal["text", "letter", "index"]
 """How an option is named: by its text, by its letter (A is the first) or by its index (0 is the first)."""
-
-_NEEDED: dict[Protocol, tuple[str, ...]] = {
-    "mm_sap": ("question", "image", "options", "refusal", "subset"),
-    "mm_vet": ("question", "image", "answer", "capabilities"),
-    "mme": ("question", "image", "answer", "category"),
-}
-_OPTIONAL: dict[Protocol, tuple[str, ...]] = {
-    "mm_sap": ("answer", "subtask", "id", "image_id"),  # a table of beyond questions alone has no answers
-    "mm_vet": ("id", "image_id"),
-    "mme": ("id", "image_id"),
-}
-_FORMS: dict[Protocol, tuple[str, ...]] = {
-    "mm_sap": ("answer_is", "refusal_is"),
-    "mm_vet": ("capability_separator",),
-    "mme": (),
-}
 
 
 class ColumnMap(Strict):
@@ -65,18 +50,18 @@ class ColumnMap(Strict):
     capability_separator: str = Field(default=",", min_length=1)
     """Between capabilities, where a column holds them as one text and not as a list."""
 
-    def found(self, protocol: Protocol, where: str, available: Collection[str]) -> Found:
-        """Where everything that ``protocol`` reads stands, of the columns ``available`` in the table called ``where``.
+    def found(self, rules: QuestionRules, where: str, available: Collection[str]) -> Found:
+        """Where the fields stand that ``rules`` know, of the columns ``available`` in the table called ``where``.
 
         Raises:
             ConfigError: a column is named or needed, and the table has none such.
         """
         columns: dict[str, tuple[str, ...]] = {}
-        for field in (*_NEEDED[protocol], *_OPTIONAL[protocol]):
+        for field in (*rules.needed, *rules.optional):
             named = getattr(self, field)
             names = (named,) if isinstance(named, str) else tuple(named or ())
             missing = [name for name in names if name not in available]
-            if missing and (field in _NEEDED[protocol] or field in self.model_fields_set):
+            if missing and (field in rules.needed or field in self.model_fields_set):
                 what = unknown_name(f"{where}: columns.{field}: column", missing[0], available)
                 raise ConfigError(f"{what:.1000}")
             if names and not missing:
@@ -93,9 +78,6 @@ class ColumnQuestions(QuestionProvider, ABC):
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused unread, as a decompression bomb."""
 
-    @model_validator(mode="after")
-    def _every_column_is_read(self) -> "ColumnQuestions":
-        read = {*_NEEDED[self.protocol], *_OPTIONAL[self.protocol], *_FORMS[self.protocol]}
-        for field in sorted(self.columns.model_fields_set - read):
-            raise ValueError(f"columns.{field} has no meaning for {self.protocol}; remove it")
-        return self
+    def check(self, rules: QuestionRules) -> None:
+        for field in sorted(self.columns.model_fields_set - {*rules.needed, *rules.optional, *rules.forms}):
+            raise ConfigError(f"columns.{field} has no meaning for {self.protocol}; remove it")

@@ -21,13 +21,13 @@ class QuestionEntry(Record):
     """Below the question set's folder."""
     image_sha256: str
     image_id: str
-    """Equal for questions about the same image at the source, such as MME's pairs; two such images may look alike."""
+    """Equal for questions about the same image at the source; images of two ids may look alike."""
     question: str
     options: list[str] = Field(default_factory=list)
     answer: Annotated[int, Field(ge=0)] | str | None = None
-    """MM-SAP: the index of the right option, None in ``beyond``; MM-Vet: the ground truth; MME: ``yes`` or ``no``."""
+    """The index of the right option, where one is; or what is right as text: a ground truth, ``yes`` or ``no``."""
     refusal: int | None = Field(default=None, ge=0)
-    """MM-SAP: the index of the option that refuses."""
+    """The index of the option that refuses."""
     subset: str | None = None
     subtask: str | None = None
     capabilities: list[str] = Field(default_factory=list)
@@ -61,7 +61,7 @@ class QuestionSetCard(Record):
 def questions_digest(entries: Sequence[QuestionEntry]) -> str:
     """The digest of a question set of these questions, in order.
 
-    It is over what a score can hang on: everything but where they came from and how they are stored.
+    It is over what a score can depend on: everything but where they came from and how they are stored.
     """
     left_out = {"schema_", "image", "source", "notes"}
     return sha256_of([entry.model_dump(mode="json", exclude=left_out) for entry in entries])

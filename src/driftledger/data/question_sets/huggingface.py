@@ -13,7 +13,8 @@ from pydantic import Field
 from driftledger.data.datasets.huggingface import HuggingFace, cell_text
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.columns import ColumnQuestions
-from driftledger.data.question_sets.rows import Picture, Row, to_question
+from driftledger.data.question_sets.rows import Picture, TableRow, to_question
+from driftledger.data.question_sets.rules import QuestionRules
 
 
 class HuggingFaceQuestions(ColumnQuestions):
@@ -29,15 +30,15 @@ class HuggingFaceQuestions(ColumnQuestions):
     """Which configuration, where the dataset has several."""
     split: str = "test"
 
-    def questions(self) -> Iterator[SourceQuestion]:
+    def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         loaded = self._dataset.load()
         total = len(loaded)
-        found = self.columns.found(self.protocol, self.path, loaded.features)
+        found = self.columns.found(rules, self.path, loaded.features)
         columns = [name for names in found.values() for name in names]
         rows = self._dataset.select(loaded, columns, setting="columns.image")
         for number, cells in enumerate(rows.select(range(min(total, self.limit or total)))):
             place = f"row {number} of {self.split}"
-            row = Row(place, _with_class_names(cells, rows.features, place), number)
+            row = TableRow(place, _with_class_names(cells, rows.features, place), number)
             yield to_question(self.columns, found, row, self._picture(cells[self.columns.image], place), total)
 
     def source_digest(self) -> str:

@@ -51,7 +51,7 @@ def cell_path(cell: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One row of a table, and what errors call it."""
 
     name: str
@@ -74,7 +74,7 @@ class Row:
         return text and text.strip()
 
 
-def to_question(columns: ColumnMap, found: Found, row: Row, picture: Picture, total: int) -> SourceQuestion:
+def to_question(columns: ColumnMap, found: Found, row: TableRow, picture: Picture, total: int) -> SourceQuestion:
     """The question in ``row``.
 
     Args:
@@ -124,7 +124,7 @@ def as_text(value: Any, where: str) -> str | None:
     return text
 
 
-def _options(row: Row, found: Found) -> tuple[str, ...]:
+def _options(row: TableRow, found: Found) -> tuple[str, ...]:
     names, where = found.get("options", ()), f"{row.name} in options"
     cells = row.cells.get(names[0]) if len(names) == 1 else [row.cells.get(name) for name in names]
     if isinstance(cells, str):
@@ -137,7 +137,7 @@ def _options(row: Row, found: Found) -> tuple[str, ...]:
     return tuple(as_text(cell, where) or "" for cell in cells)
 
 
-def _option(row: Row, found: Found, field: str, form: AnswerForm, options: tuple[str, ...]) -> str | None:
+def _option(row: TableRow, found: Found, field: str, form: AnswerForm, options: tuple[str, ...]) -> str | None:
     text = row.text(found, field)
     if text is None or form == "text":
         return text
@@ -156,7 +156,7 @@ def _option(row: Row, found: Found, field: str, form: AnswerForm, options: tuple
     return options[index]
 
 
-def _capabilities(row: Row, found: Found, separator: str) -> tuple[str, ...]:
+def _capabilities(row: TableRow, found: Found, separator: str) -> tuple[str, ...]:
     cell, where = row.value(found, "capabilities"), f"{row.name} in capabilities"
     if isinstance(cell, list | tuple):
         return tuple((as_text(each, where) or "").strip() for each in cell)

@@ -11,15 +11,16 @@ from driftledger.data.datasets.base import digest_files, read_file
 from driftledger.data.datasets.image_folder import printable
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.columns import ColumnQuestions
-from driftledger.data.question_sets.rows import Picture, Row, as_text, cell_path, image_bytes, to_question
+from driftledger.data.question_sets.rows import Picture, TableRow, as_text, cell_path, image_bytes, to_question
+from driftledger.data.question_sets.rules import QuestionRules
 from driftledger.data.question_sets.table_file import read_table
 
 
-class Table(ColumnQuestions):
+class QuestionTable(ColumnQuestions):
     """Questions from one file. Which kind it is, its suffix says: .json, .jsonl, .ndjson, .csv, .tsv or .parquet.
 
-    JSON holds a list of objects, or, as MM-Vet has it, an object of objects, whose keys become the column ``id``. CSV
-    begins with the names of its columns, separated by comma, semicolon or tab. All text is UTF-8.
+    JSON holds a list of objects, or an object of objects, whose keys become the column ``id``. CSV begins with the
+    names of its columns, separated by comma, semicolon or tab. All text is UTF-8.
     """
 
     provider: ClassVar[str] = "table"
@@ -29,15 +30,15 @@ class Table(ColumnQuestions):
     images: Path | None = None
     """The folder that images are named in, and that none is taken from outside of; without it, the file's."""
 
-    def questions(self) -> Iterator[SourceQuestion]:
+    def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         file, folder = self._file, self._folder
         table, title = read_table(file), printable(file.name)
         if not table.total:
             return
-        found = self.columns.found(self.protocol, title, table.columns)
+        found = self.columns.found(rules, title, table.columns)
         needed = list(dict.fromkeys(name for names in found.values() for name in names))
         for number, (place, cells) in enumerate(islice(table.rows(needed), self.limit)):
-            row = Row(f"{place} of {title}", cells, number)
+            row = TableRow(f"{place} of {title}", cells, number)
             yield to_question(self.columns, found, row, _picture(row, found["image"][0], folder), table.total)
 
     def source_digest(self) -> str:
@@ -75,7 +76,7 @@ def _reached(path: Path, fits: Callable[[Path], bool], otherwise: str, setting: 
     raise ConfigError(f"{str(path)!r:.200} {trouble}; set {setting}")
 
 
-def _picture(row: Row, column: str, folder: Path) -> Picture:
+def _picture(row: TableRow, column: str, folder: Path) -> Picture:
     cell = row.cells.get(column)
     data, path = image_bytes(cell), as_text(cell_path(cell), f"{row.name} in image")
     if data is not None:

@@ -42,7 +42,7 @@ def read_table(file: Path) -> TableFile:
         return _parquet(file, name)
     readers = {".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".tsv": _csv}
     if kind not in readers:
-        raise ConfigError(f"{name!r:.200} is none of {', '.join((*readers, '.parquet'))}; convert it, or mend path")
+        raise ConfigError(f"{name!r:.200} is not one of {', '.join((*readers, '.parquet'))}; convert it, or mend path")
     rows = readers[kind](_text(file, name), name)
     columns = list(dict.fromkeys(column for _, cells in rows for column in cells))
     return TableFile(columns, len(rows), lambda _: iter(rows))

@@ -26,7 +26,7 @@ _WEIGHTS = (3, 5, 6)
 """Of mean colour, colour layout and edges; the constant has 1."""
 
 
-class Layout(Encoder):
+class LayoutEncoder(Encoder):
     """Where the colours are, and which way the edges run."""
 
     provider: ClassVar[str] = "layout"

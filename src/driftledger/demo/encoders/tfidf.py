@@ -16,7 +16,7 @@ from pydantic import Field, PrivateAttr
 
 from driftledger.components.base import Encoder, library_versions
 from driftledger.core.errors import DataError
-from driftledger.core.types import Float32, Float64, Reading
+from driftledger.core.types import Float32, Float64, PromptUsage
 
 WORD = r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?"
 """What a word is: letters and digits, with what belongs to a number.
@@ -93,9 +93,9 @@ class TfIdf(Encoder):
         features: Float32 = rows.astype(np.float32).toarray()
         return features
 
-    def read_texts(self, texts: Sequence[str]) -> list[Reading]:
+    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         """All of every text: there is no limit."""
-        return [Reading(words, words) for words in (len(_WORD.findall(text)) for text in texts)]
+        return [PromptUsage(words, words) for words in (len(_WORD.findall(text)) for text in texts)]
 
 
 def _rarities(texts: int, holding: Sequence[int]) -> Float64:

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.data.question_sets.base import Protocol, QuestionProvider, SourceQuestion
+from driftledger.data.question_sets.base import QuestionProvider, SourceQuestion
+from driftledger.data.question_sets.rules import QuestionRules
 from driftledger.demo.scenes import mm_sap, mm_vet, mme
 from driftledger.demo.scenes.drawing import scene_png
 from driftledger.demo.scenes.mm_sap import SapQuestion
 from driftledger.demo.scenes.mme import YesNo
 from driftledger.demo.scenes.open_questions import Open
 from driftledger.demo.scenes.scene import Scene, make_scene
+
+Protocol = Literal["mm_sap", "mm_vet", "mme"]
 
 _ASK: dict[Protocol, Callable[[Scene, int], Iterable[SapQuestion | Open | YesNo]]] = {
     "mm_sap": mm_sap.questions,
@@ -29,12 +32,13 @@ class Scenes(QuestionProvider):
     version: ClassVar[str] = "1"
     """Raised whenever a pixel or a word of a question changes."""
 
+    protocol: Protocol
     count: int = Field(default=120, ge=1, le=10_000)
     """How many scenes: mm_sap asks three or four questions about each, mm_vet one, mme two."""
     seed: int = Field(default=1, ge=0, lt=2**32)
     """Another seed gives other scenes, and other questions."""
 
-    def questions(self) -> Iterator[SourceQuestion]:
+    def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         for number in range(self.count):
             scene = make_scene(self.seed, number)
             for place, asked in enumerate(_ASK[self.protocol](scene, self.seed), start=1):

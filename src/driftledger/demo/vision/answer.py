@@ -4,7 +4,7 @@ import re
 
 from driftledger.demo.vision import long_answer as written
 from driftledger.demo.vision import short_answer as short
-from driftledger.demo.vision.parse_question import CANNOT, LETTERS, Asked
+from driftledger.demo.vision.parse_question import CANNOT, LETTERS, ParsedQuestion
 from driftledger.demo.vision.scene_query import Sight
 from driftledger.demo.vision.yes_no import yes_or_no
 
@@ -14,7 +14,7 @@ _EXTREME = re.compile(r"Which is the (largest|smallest) object in the image\?", 
 _APART = re.compile(r"Apart from the [a-z ]+, ", re.IGNORECASE)
 
 
-def answer(asked: Asked, sight: Sight, *, refuses: bool) -> str | None:
+def answer(asked: ParsedQuestion, sight: Sight, *, refuses: bool) -> str | None:
     """The answer's text. None where an open question finds no answer and ``refuses`` does not say to decline it.
 
     Where the picture does not tell, a model that refuses says so, by the option that does where there is one. Any other
@@ -32,7 +32,7 @@ def answer(asked: Asked, sight: Sight, *, refuses: bool) -> str | None:
     return found or (CANNOT if refuses else None)
 
 
-def _choose(question: str, asked: Asked, sight: Sight, *, refuses: bool) -> str:
+def _choose(question: str, asked: ParsedQuestion, sight: Sight, *, refuses: bool) -> str:
     chosen = _found(question, asked.options, sight)
     if chosen is None:
         refusals = asked.refusals

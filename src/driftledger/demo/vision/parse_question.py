@@ -23,7 +23,7 @@ _BLANKS = re.compile(r"\s+")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Asked(NamedTuple):
+class ParsedQuestion(NamedTuple):
     """A question, without its options and without how it is to be answered."""
 
     kind: Literal["choice", "yes_no", "open"]
@@ -43,7 +43,7 @@ def said(conversation: Conversation) -> str:
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
-def asked(conversation: Conversation) -> Asked | None:
+def asked(conversation: Conversation) -> ParsedQuestion | None:
     """What the last turn asks, or None where it wants a description.
 
     A choice has at least two lettered lines, A first; a yes-no question asks for these words; any other question has a
@@ -66,15 +66,15 @@ def asked(conversation: Conversation) -> Asked | None:
         elif not options:
             before.append(line)
     if len(options) >= 2:
-        return Asked("choice", _one_line("\n".join(before)), tuple(options))
+        return ParsedQuestion("choice", _one_line("\n".join(before)), tuple(options))
     text = _one_line("\n".join(lines))
     at = text.lower().find(_YES_NO)
     if at >= 0:
-        return Asked("yes_no", text[:at].strip())
+        return ParsedQuestion("yes_no", text[:at].strip())
     first = _one_line(lines[0]) if lines else ""
     if _OVERVIEW.match(first):
         return None
-    return Asked("open", first) if "?" in first or _REQUEST.match(first) else None
+    return ParsedQuestion("open", first) if "?" in first or _REQUEST.match(first) else None
 
 
 def _one_line(text: str) -> str:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from driftledger.demo.scenes.knowledge import COLOURS, PLACES, SHAPES, SIZES
 from driftledger.demo.vision.recognise import Emblem, read, recognise
-from driftledger.demo.vision.segment import Look, Thing
+from driftledger.demo.vision.segment import ColourRegion, Look
 
 _PLAIN_SHAPES = ("circle", "square")
 """What needs no knowledge: the describer's own nouns."""
@@ -31,12 +31,12 @@ class Sight:
     most: int
 
     @cached_property
-    def things(self) -> Sequence[Thing]:
+    def things(self) -> Sequence[ColourRegion]:
         """In reading order."""
         noticed = sorted(self.look.things, key=lambda thing: -thing.area)[: self.most]
         return [self._named(thing) for thing in self.look.things if thing in noticed]
 
-    def _named(self, thing: Thing) -> Thing:
+    def _named(self, thing: ColourRegion) -> ColourRegion:
         return thing if self.knows or thing.shape in _PLAIN_SHAPES else thing._replace(shape=None)
 
     @cached_property
@@ -75,7 +75,7 @@ class Sight:
         row, column = box.top + box.bottom > self.look.height, box.left + box.right > self.look.width
         return f"{('top', 'bottom')[row]} {('left', 'right')[column]}"
 
-    def find(self, phrase: str) -> list[Thing] | None:
+    def find(self, phrase: str) -> list[ColourRegion] | None:
         """The things that ``phrase`` means; None where it names something else, or a shape that it does not know."""
         match = _REFERENCE.fullmatch(phrase.strip())
         if match is None:
@@ -90,13 +90,13 @@ class Sight:
             if all(want in (None, has) for want, has in zip(wanted, _features(thing), strict=True))
         ]
 
-    def only(self, phrase: str) -> Thing | None:
+    def only(self, phrase: str) -> ColourRegion | None:
         """The one thing that ``phrase`` means."""
         found = self.find(phrase)
         return found[0] if found and len(found) == 1 else None
 
 
-def kind(thing: Thing) -> str:
+def kind(thing: ColourRegion) -> str:
     """Colour and shape."""
     return f"{thing.colour} {thing.shape or 'object'}"
 
@@ -108,5 +108,5 @@ def number(words: str) -> int | None:
     return int(words) if words.isascii() and words.isdigit() and len(words) < 10 else None
 
 
-def _features(thing: Thing) -> tuple[str | None, ...]:
+def _features(thing: ColourRegion) -> tuple[str | None, ...]:
     return thing.size, thing.colour, thing.shape, thing.place

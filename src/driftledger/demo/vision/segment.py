@@ -51,7 +51,7 @@ class Box(NamedTuple):
         )
 
 
-class Thing(NamedTuple):
+class ColourRegion(NamedTuple):
     """A free-standing region of one colour."""
 
     shape: str | None
@@ -82,7 +82,7 @@ class Look(NamedTuple):
     height: int
     pattern: str
     grounds: tuple[str, ...]
-    things: tuple[Thing, ...]
+    things: tuple[ColourRegion, ...]
     inset: Inset | None
 
 
@@ -163,10 +163,10 @@ def _background(codes: NDArray[np.int64]) -> tuple[str, list[int]]:
     return ("two halves, one above the other" if down == 1 else "horizontal stripes"), colours
 
 
-def _thing(box: Box, mask: Mask, code: int, size: tuple[int, int]) -> Thing:
+def _thing(box: Box, mask: Mask, code: int, size: tuple[int, int]) -> ColourRegion:
     width, height = size
     extent = max(box.right - box.left, box.bottom - box.top) * _SIDE // max(size)
-    return Thing(
+    return ColourRegion(
         shape=_shape(mask),
         colour=_nearest(code, COLOURS),
         size=min(SIZES, key=lambda name: abs(SIZES[name] - extent)),

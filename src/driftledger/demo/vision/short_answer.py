@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 
 from driftledger.demo.scenes.knowledge import Flag, Sign, Symbol
 from driftledger.demo.vision.scene_query import Sight, kind, number
-from driftledger.demo.vision.segment import Thing
+from driftledger.demo.vision.segment import ColourRegion
 
 Rule = tuple[str, Callable[..., str | None]]
 
 _CORNERS = {"triangle": 3, "square": 4, "diamond": 4}
-_OUTERMOST: dict[str, Callable[[Thing], int]] = {
+_OUTERMOST: dict[str, Callable[[ColourRegion], int]] = {
     "furthest to the left": lambda thing: thing.column,
     "furthest to the right": lambda thing: -thing.column,
     "highest up": lambda thing: thing.row,

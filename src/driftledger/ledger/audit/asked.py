@@ -5,22 +5,22 @@ from difflib import get_close_matches
 
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.escaping import for_line
-from driftledger.ledger.audit.facts import ScoreFacts
 from driftledger.ledger.audit.logged import LoggedRun
-from driftledger.ledger.audit.query import Query, Wanted, as_date, fits
+from driftledger.ledger.audit.query import AuditQuery, Wanted, as_date, fits
 from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.summary import ScoreSummary
 from driftledger.ledger.audit.targets import find_image
 from driftledger.ledger.objects.git import Git
 
 
-class Asked:
+class ScoreFilter:
     """Says of each score whether it is asked for.
 
     Raises:
-        LedgerError: the image is in no folder of the ledger, or the revision or date is none.
+        LedgerError: the image is in no folder of the ledger, or there is no such revision or date.
     """
 
-    def __init__(self, sources: Sources, query: Query) -> None:
+    def __init__(self, sources: Sources, query: AuditQuery) -> None:
         self.said: list[str] = []
         """What a reader of the answer must know."""
         self._query = query
@@ -34,7 +34,7 @@ class Asked:
         )
         self._date, self._before = self._since(sources)
 
-    def is_for(self, facts: ScoreFacts, folders: Callable[[], Mapping[str, str]]) -> bool:
+    def is_for(self, facts: ScoreSummary, folders: Callable[[], Mapping[str, str]]) -> bool:
         """Whether a score is asked for, leaving aside when it came to be; ``folders`` behind it are worked out late."""
         behind = folders() if self._needs_folders else {}
         made = {wanted for wanted in self._query.wanted if fits(wanted, facts, behind)}
@@ -65,7 +65,7 @@ class Asked:
             return f"no score was made with {for_line(str(wanted))}; there are: {there or 'none'}"
         return "no score that is known here or in MLflow is all that is asked"
 
-    def _note(self, wanted: Wanted, facts: ScoreFacts) -> None:
+    def _note(self, wanted: Wanted, facts: ScoreSummary) -> None:
         if wanted.role == "dataset":
             self._known[wanted].add(f"{facts.on}@{facts.digest[:16]}")
         for version in facts.versions:
@@ -86,7 +86,7 @@ class Asked:
         text = self._query.since
         if text is None:
             return None, None
-        git = Git.around(sources.layout.root)
+        git = Git.around(sources.root)
         commit = git.commit(text) if git is not None and as_date(text) is None else None
         date = as_date(text) if commit is None else commit.date
         if date is None:

@@ -13,7 +13,9 @@ from rich.tree import Tree
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json, pretty_json
+from driftledger.core.code_digest import code_digest
 from driftledger.core.escaping import for_line, for_terminal
+from driftledger.core.registry import PROVIDERS
 from driftledger.ledger.lock import LockedFile
 
 _NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
@@ -42,10 +44,20 @@ def add_component(tree: Tree, what: str, card: ComponentCard) -> None:
     add(branch, "settings", canonical_json(card.settings))
     if card.identity:
         add(branch, "identity", canonical_json(card.identity))
+    if card.code_digest:
+        here = _codes_here(card.provider)
+        other = f", and the code here is {' or '.join(sorted(here))}" if here and card.code_digest not in here else ""
+        add(branch, "code", card.code_digest + other)
+
+
+def _codes_here(provider: str) -> set[str]:
+    """The code digests of the providers of this name, without importing them."""
+    tables = (PROVIDERS[section] for section in ("models", "generators", "encoders"))
+    return {code_digest(table[provider]) for table in tables if provider in table}
 
 
 def add_card(tree: Tree, what: str, card: Any) -> None:
-    """A component as a file of any format speaks of it."""
+    """A component as a file of any format describes it."""
     try:
         add_component(tree, what, ComponentCard.model_validate(card))
     except ValidationError:
@@ -53,7 +65,7 @@ def add_card(tree: Tree, what: str, card: Any) -> None:
 
 
 def add_all(tree: Tree, said: Mapping[str, Any], *names: str) -> None:
-    """A branch for each of the names that something is said about."""
+    """A branch for each of the names that something is known about."""
     for name in names:
         value = said.get(name)
         if value not in (None, "", [], {}):

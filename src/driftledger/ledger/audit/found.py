@@ -6,12 +6,14 @@ from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from driftledger.benchmarks.registry import find_score as score_at
+from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination
-from driftledger.ledger.audit.facts import ScoreFacts, selection_of
 from driftledger.ledger.audit.logged import LoggedRun, LoggedRuns
 from driftledger.ledger.audit.sources import Sources
-from driftledger.ledger.lineage import AnyScore, Behind, Evidence, read_evidence
+from driftledger.ledger.audit.summary import ScoreSummary
+from driftledger.ledger.lineage import Evidence, Lineage, read_evidence
 
 T = TypeVar("T")
 
@@ -33,7 +35,7 @@ class RunTarget(NamedTuple):
 class ScoreTarget(NamedTuple):
     """One score file, and the first run that shows it."""
 
-    behind: Behind[AnyScore]
+    lineage: Lineage
     run: RunTarget
     in_run: bool = True
     """Whether ``run`` is one; otherwise its evidence is that of this score alone, and its fingerprint no run's."""
@@ -65,7 +67,7 @@ def find_run(sources: Sources, text: str) -> RunTarget | None:
     return None
 
 
-def find_score(sources: Sources, facts: ScoreFacts, md5: str) -> ScoreTarget | None:
+def find_score(sources: Sources, facts: ScoreSummary, md5: str) -> ScoreTarget | None:
     """The score file with these bytes, which says ``facts`` of itself."""
     for combination in sources.combinations:
         if _shows(combination, facts) and (run := sources.complete(combination)) and (it := _having(run, md5)):
@@ -96,7 +98,7 @@ def is_called(text: str, combination: Combination) -> bool:
 def _here(sources: Sources, text: str) -> Evidence | None:
     named = next((each for each in sources.combinations if is_called(text, each)), None)
     if named is not None:
-        return read_evidence(sources.layout, sources.selected, named)
+        return read_evidence(sources.root, sources.selected, named)
     if not FINGERPRINT_START.fullmatch(text):
         return None
     return _only(text, {run.fingerprint: run for run in sources.current if run.fingerprint.startswith(text)})
@@ -125,24 +127,32 @@ def _earlier_run(sources: Sources, text: str) -> Evidence | None:
     return None
 
 
-def _shows(combination: Combination, facts: ScoreFacts) -> bool:
+def _shows(combination: Combination, facts: ScoreSummary) -> bool:
     """Whether a run of this combination may show such a score."""
-    if facts.benchmark not in ("genception", "fidelity"):
-        return combination.model == facts.model
-    return combination == (facts.model, facts.generator, facts.encoder)
+    return all(facts.keys.get(role, name) == name for role, name in combination._asdict().items())
 
 
-def _having(run: Evidence, md5: str) -> Behind[AnyScore] | None:
-    return next((each for each in run.behind if each.score_file.md5 == md5), None)
+def _having(run: Evidence, md5: str) -> Lineage | None:
+    return next((each for each in run.lineages if each.score_file.md5 == md5), None)
+
+
+def selection_of(path: str) -> tuple[Selected, Combination] | None:
+    """The selection whose only score stands at ``path``, relative to the top folder; None if no score stands there."""
+    found = score_at(path)
+    if found is None:
+        return None
+    spec, keys = found
+    names = [keys.get(role, "") for role in Combination._fields]
+    return Selected([(spec, keys)]), Combination(*names)
 
 
 def _alone(sources: Sources, path: str, md5: str) -> ScoreTarget | None:
-    """A score that ``dvc.lock`` speaks of, and that belongs to no run which is selected and complete."""
+    """A score that ``dvc.lock`` has, and that belongs to no run which is selected and complete."""
     selection = selection_of(path)
     if selection is None or sources.outs.get(path) != md5:
         return None
-    evidence = read_evidence(sources.layout, *selection)
-    return ScoreTarget(evidence.behind[0], RunTarget(evidence, "dvc.lock"), in_run=False)
+    evidence = read_evidence(sources.root, *selection)
+    return ScoreTarget(evidence.lineages[0], RunTarget(evidence, "dvc.lock"), in_run=False)
 
 
 def _alone_earlier(sources: Sources, path: str, md5: str) -> ScoreTarget | None:
@@ -153,15 +163,15 @@ def _alone_earlier(sources: Sources, path: str, md5: str) -> ScoreTarget | None:
         if standing.path == path and history.stored(standing.blob).md5 == md5:
             evidence = history.evidence(standing.state, *selection)
             if evidence is not None:
-                return ScoreTarget(evidence.behind[0], RunTarget(evidence, "git"), in_run=False)
+                return ScoreTarget(evidence.lineages[0], RunTarget(evidence, "git"), in_run=False)
     return None
 
 
 def _logged(mlflow: LoggedRuns, path: str, md5: str) -> Iterator[ScoreTarget]:
     for logged in mlflow.every():
-        files = [each.get("score_file") or {} for each in logged.evidence().get("behind") or ()]
+        files = [each.get("score_file") or {} for each in logged.evidence().get("lineages") or ()]
         if any(file.get("md5") == md5 and file.get("path") == path for file in files):
             evidence = evidence_in(logged)
-            behind = _having(evidence, md5)
-            if behind is not None:
-                yield ScoreTarget(behind, RunTarget(evidence, "mlflow", logged))
+            lineage = _having(evidence, md5)
+            if lineage is not None:
+                yield ScoreTarget(lineage, RunTarget(evidence, "mlflow", logged))

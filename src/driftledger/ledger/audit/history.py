@@ -14,18 +14,22 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from driftledger.benchmarks.base import SCORES, Benchmark
+from driftledger.benchmarks.registry import benchmarks, lock_files
+from driftledger.benchmarks.score import SCORE
+from driftledger.benchmarks.selection import Selected
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.paths import LOCKS, Combination, Layout
+from driftledger.core.files import OF_VERSION_1
+from driftledger.core.paths import Combination
 from driftledger.core.yaml_text import load_yaml
 from driftledger.ledger import lineage as evidence_module
-from driftledger.ledger.audit.facts import SCORES, ScoreFacts, facts_of
+from driftledger.ledger.audit.summary import ScoreSummary, read_summary
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.lineage import Evidence, Selected, read_evidence
+from driftledger.ledger.lineage import Evidence, is_score_of_version_1, read_evidence
 from driftledger.ledger.objects.git import Commit, Git
 from driftledger.ledger.objects.remembered import Remembered
 
-_PATHS = (SCORES, "params.yaml", *LOCKS)
 _MOST_KEPT = 1_000
 """Score files whose facts stand in memory at once."""
 
@@ -62,10 +66,10 @@ class Stored(NamedTuple):
     """What a score file holds: facts, and the MD5 by which DVC knows its bytes."""
 
     md5: str
-    facts: ScoreFacts | None
+    facts: ScoreSummary | None
 
 
-class History:
+class LedgerHistory:
     """The ledger's past, going by Git."""
 
     def __init__(self, git: Git, remembered: Remembered) -> None:
@@ -108,6 +112,17 @@ class History:
                 found[path, blob] = Standing(path, blob, Span(first, last), where)
         return list(found.values())
 
+    @cached_property
+    def unread(self) -> str:
+        """What is to be known of the scores that version 0.1 wrote; empty where none ever stood here."""
+        old = {
+            (path, blob)
+            for tree in {state.scores for state in self.states if state.scores is not None}
+            for path, blob in self._git.files(tree).items()
+            if is_score_of_version_1(f"{SCORES}/{path}")
+        }
+        return f"each of {len(old)} score files in Git's history {OF_VERSION_1}" if old else ""
+
     def stored(self, blob: str) -> Stored:
         """What a content, as Git calls it, says; the facts are None where it is no score file."""
         return self._stored(blob)
@@ -126,7 +141,7 @@ class History:
             return None
         with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
             root = Path(folder)
-            files = {file: blob for file, blob in zip(LOCKS, state.locks, strict=True) if blob is not None}
+            files = {file: blob for file, blob in zip(lock_files(), state.locks, strict=True) if blob is not None}
             for path, blob in self.score_files(state).items():
                 if combination.model in (*PurePosixPath(path).parts, PurePosixPath(path).stem):
                     files[path] = blob
@@ -134,9 +149,11 @@ class History:
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_bytes(self._git.read(blob) or b"")
             try:
-                found = read_evidence(Layout(root), selected, combination)
+                found = read_evidence(root, selected, combination)
             except DriftledgerError:
                 return None
+        if not found.lineages:
+            return None  # it selected nothing that this version knows by the same name
         code = CodeVersion(commit=self.states[state].first.id, dirty=False, untracked=[])
         return found.model_copy(update={"code": code})
 
@@ -160,7 +177,7 @@ class History:
         if state.scores is None:
             return {}
         files = self._git.files(state.scores)
-        return {f"{SCORES}/{path}": blob for path, blob in files.items() if path.endswith(".json")}
+        return {f"{SCORES}/{path}": blob for path, blob in files.items() if path.endswith(f"/{SCORE}")}
 
     def _outs_of(self, lock: str) -> dict[str, str]:
         kept: dict[str, str] | None = self._remembered.get("lock", lock)
@@ -173,14 +190,15 @@ class History:
         kept = self._remembered.get("score", blob)
         if kept is None:
             data = self._git.read(blob) or b""
-            facts = facts_of(data)
+            facts = read_summary(data)
             kept = {"md5": md5_bytes(data), "facts": None if facts is None else facts.model_dump(mode="json")}
             self._remembered.keep("score", blob, kept)
-        return Stored(kept["md5"], None if kept["facts"] is None else ScoreFacts.model_validate(kept["facts"]))
+        return Stored(kept["md5"], None if kept["facts"] is None else ScoreSummary.model_validate(kept["facts"]))
 
     def _state_of_each(self) -> Iterator[tuple[Commit, State]]:
+        paths = (SCORES, "params.yaml", *lock_files())
         for commit in self._commits:
-            scores, params, *locks = self._git.ids(commit.id, _PATHS)
+            scores, params, *locks = self._git.ids(commit.id, paths)
             yield commit, State(scores, params, tuple(locks))
 
 
@@ -190,7 +208,7 @@ def _rules() -> str:
 
 
 def outs_of(lock: bytes) -> dict[str, str]:
-    """Path → MD5 of every output in the bytes of a ``dvc.lock``; empty where it is none."""
+    """Path → MD5 of every output in the bytes of a ``dvc.lock``; empty where they are not those of one."""
     try:
         stages = load_yaml(lock)["stages"].values()
         outs = [out for stage in stages for out in stage.get("outs", ())]
@@ -200,13 +218,17 @@ def outs_of(lock: bytes) -> dict[str, str]:
 
 
 def selection_in(params: bytes) -> tuple[Selected, list[Combination]]:
-    """What the bytes of a ``params.yaml`` select, of this version or an earlier one; nothing where it is none."""
+    """What the bytes of a ``params.yaml`` select; nothing where this version cannot read it."""
     try:
         run: dict[str, Any] = load_yaml(params)["run"]
         combinations = [Combination(*names) for names in product(run["models"], run["generators"], run["encoders"])]
-        names = {field: list(run.get(field) or ()) for field in Selected._fields}
-        if "genception" not in run:  # before there were other benchmarks
-            names["genception"] = list(run["datasets"])
-        return Selected(**names), combinations
+        return Selected([(spec, keys) for spec in benchmarks() for keys in _selected(spec, run)]), combinations
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError):
         return Selected(), []
+
+
+def _selected(spec: Benchmark, run: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """The keys of the scores that a ``run:`` of whatever version selects."""
+    over = spec.data.keys[0]
+    names = [run.get(spec.name if key == over else f"{key}s") or () for key in spec.scores.keys]
+    return (dict(zip(spec.scores.keys, map(str, each), strict=True)) for each in product(*names))

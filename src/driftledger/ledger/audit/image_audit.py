@@ -6,7 +6,7 @@ from rich.tree import Tree
 
 from driftledger.ledger.audit.branches import add, add_all, add_card, line
 from driftledger.ledger.audit.images import ImageUse
-from driftledger.ledger.audit.places import Hanging, ImagePlace
+from driftledger.ledger.audit.places import ImagePlace, UsingScore
 from driftledger.ledger.audit.targets import ImageTarget
 
 _MOST = 20
@@ -56,7 +56,7 @@ def _title(target: ImageTarget) -> str:
 
 def _add_place(tree: Tree, place: ImagePlace) -> None:
     use = place.use
-    when = "" if place.current else ", in a version that dvc.lock no longer speaks of"
+    when = "" if place.current else ", in a version that dvc.lock no longer has"
     branch = add(tree, _what(use), f"{use.folder}/{use.file}{when}")
     add_all(branch, use.entry, "sha256", "image_sha256")
     add(branch, "md5", use.md5 or "not known: the folder's manifest is not at hand")
@@ -88,10 +88,13 @@ def _add_record(branch: Tree, use: ImageUse) -> None:
     add_all(branch, use.entry, *_RECORD)
     add(branch, "parent image", _parent(use) or "not known")
     card = use.card
-    add_all(branch, card, "describe_prompt", "generate_prompt", "max_tokens", "dataset_digest")
-    for role in ("generator", "model"):
-        if role in card:
-            add_card(branch, role, card[role])
+    add_all(branch, card, "data_digest")
+    protocol, components = card.get("protocol"), card.get("components")
+    if isinstance(protocol, dict):
+        add_all(branch, protocol, *sorted(protocol))
+    if isinstance(components, dict):
+        for role in sorted(components):
+            add_card(branch, role, components[role])
 
 
 def _parent(use: ImageUse) -> str | None:
@@ -104,7 +107,7 @@ def _parent(use: ImageUse) -> str | None:
     return f"sha256 {parent}, {where}"
 
 
-def _value(score: Hanging) -> dict[str, Any]:
+def _value(score: UsingScore) -> dict[str, Any]:
     facts = score.facts
     return {"benchmark": facts.benchmark, "headline": facts.headline, "value": facts.value}
 

@@ -7,9 +7,13 @@ the hash. That needs no index that could be out of date: a processor looks throu
 import json
 import mmap
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from driftledger.benchmarks.base import DATASET, QUESTION_SET
+from driftledger.benchmarks.records import CARD, RECORDS
+from driftledger.benchmarks.registry import benchmarks
 from driftledger.core.canonical import md5_bytes, sha256_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lock import LockedFile
@@ -17,7 +21,7 @@ from driftledger.ledger.objects.contents import Contents, beneath
 
 
 class ImageHash(NamedTuple):
-    """By which an image is known: the SHA-256 that records speak of, the MD5 that DVC does, or both."""
+    """By which an image is known: the SHA-256 that records have, the MD5 that DVC has, or both."""
 
     sha256: str | None
     md5: str | None
@@ -39,13 +43,23 @@ class _List(NamedTuple):
     card: str
 
 
-_LISTS = {
-    "datasets": _List("sample", "samples.jsonl", "sha256", "file", "dataset.json"),
-    "chains": _List("drawn", "records.jsonl", "image_sha256", "image", "components.json"),
-    "redraws": _List("drawn", "records.jsonl", "image_sha256", "image", "components.json"),
-    "questions": _List("question", "questions.jsonl", "image_sha256", "image", "question_set.json"),
-}
-"""Kind of folder below ``data/`` → its list."""
+_SAMPLES = _List("sample", "samples.jsonl", "sha256", "file", "dataset.json")
+_QUESTIONS = _List("question", "questions.jsonl", "image_sha256", "image", "question_set.json")
+_DRAWN = _List("drawn", RECORDS, "image_sha256", "image", CARD)
+
+
+@cache
+def _lists() -> dict[str, _List]:
+    """Kind of folder, ``data/chains`` for instance → its list."""
+    stages = [stage for spec in benchmarks() for stage in spec.collects]
+    drawn = [stage for stage in stages if stage.record is not None and _DRAWN.sha256 in stage.record.model_fields]
+    folders = dict.fromkeys(drawn, _DRAWN) | {DATASET: _SAMPLES, QUESTION_SET: _QUESTIONS}
+    return {_kind(stage.path): listed for stage, listed in folders.items()}
+
+
+def _kind(folder: str) -> str:
+    """The first two parts of a path."""
+    return "/".join(folder.split("/")[:2])
 
 
 class ImageUse(NamedTuple):
@@ -68,7 +82,7 @@ class ImageUse(NamedTuple):
 
 
 class Images:
-    """Looks for images in the folders that ``dvc.lock`` speaks of, or once spoke of."""
+    """Looks for images in the folders that ``dvc.lock`` has, or once had."""
 
     def __init__(self, root: Path, outs: dict[str, str], contents: Contents) -> None:
         self._root = root
@@ -78,8 +92,7 @@ class Images:
     @staticmethod
     def lists_images(folder: str) -> bool:
         """Whether the output at this path, relative to the top folder, lists images."""
-        parts = folder.split("/")
-        return len(parts) > 2 and parts[0] == "data" and parts[1] in _LISTS
+        return len(folder.split("/")) > 2 and _kind(folder) in _lists()
 
     def uses(self, image: ImageHash, folder: str, md5: str) -> list[ImageUse]:
         """The places that an image has in one version of a folder.
@@ -87,7 +100,7 @@ class Images:
         Raises:
             LedgerError: what the folder held is not at hand.
         """
-        version, listed = LockedFile(path=folder, md5=md5, size=0), _LISTS[folder.split("/")[1]]
+        version, listed = LockedFile(path=folder, md5=md5, size=0), _lists()[_kind(folder)]
         is_here = self._outs.get(folder) == md5 and (self._root / folder / listed.file).is_file()
         if not is_here and image.md5 is not None and image.md5 not in self._contents.manifest(version).values():
             return []
@@ -116,7 +129,7 @@ class Images:
         try:
             manifest = self._contents.manifest(version)
             if manifest.get(listed.file) != self._contents.md5_of(lines):
-                doubts.append(f"{listed.file} is not the file that dvc.lock speaks of; 'driftledger verify' tells more")
+                doubts.append(f"{listed.file} is not the file that dvc.lock has; 'driftledger verify' tells more")
             card = _object(self._file(version, listed.card).read_bytes())
         except LedgerError as error:
             doubts.append(str(error))
@@ -160,7 +173,7 @@ def _lines_with(file: Path, needles: Iterable[bytes]) -> Iterator[dict[str, Any]
 
 
 def _object(data: bytes) -> dict[str, Any]:
-    """A JSON object; empty where the bytes are none."""
+    """A JSON object; empty where the bytes hold something else."""
     try:
         found = json.loads(data, parse_constant=_refuse)
     except (ValueError, RecursionError):

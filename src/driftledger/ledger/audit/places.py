@@ -1,29 +1,30 @@
-"""The places of an image in the whole ledger, now and in the past, with the scores that hang on each."""
+"""The places of an image in the whole ledger, now and in the past, with the scores that depend on each."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from driftledger.core.errors import DriftledgerError
-from driftledger.ledger.audit.facts import ScoreFacts, facts_of, folders_behind, selection_of
-from driftledger.ledger.audit.history import History, State
+from driftledger.ledger.audit.history import LedgerHistory, State
 from driftledger.ledger.audit.images import ImageHash, Images, ImageUse
 from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.summary import ScoreSummary, read_summary
+from driftledger.ledger.lineage import folders_behind, is_score
 
 
-class Hanging(NamedTuple):
+class UsingScore(NamedTuple):
     """A score that was made with a folder."""
 
     path: str
-    facts: ScoreFacts
+    facts: ScoreSummary
 
 
 class ImagePlace(NamedTuple):
-    """One place of an image in the ledger, and the scores that hang on it."""
+    """One place of an image in the ledger, and the scores that depend on it."""
 
     use: ImageUse
     current: bool
-    """Whether ``dvc.lock`` still speaks of it."""
-    scores: list[Hanging]
+    """Whether ``dvc.lock`` still has it."""
+    scores: list[UsingScore]
 
 
 class Places(NamedTuple):
@@ -53,11 +54,11 @@ def _look(
     image: ImageHash,
     outs: Mapping[str, str],
     current: bool,
-    scores: Iterator[tuple[Hanging, dict[str, str]]],
+    scores: Iterator[tuple[UsingScore, dict[str, str]]],
     places: Places,
 ) -> None:
     """Add what is found in these versions of folders; ``scores`` says which there are and which folders are behind."""
-    read: list[tuple[Hanging, dict[str, str]]] = []
+    read: list[tuple[UsingScore, dict[str, str]]] = []
     for folder, md5 in outs.items():
         if not Images.lists_images(folder):
             continue
@@ -72,16 +73,16 @@ def _look(
         places.found.extend(ImagePlace(use, current, hanging) for use in uses)
 
 
-def _scores_here(sources: Sources) -> Iterator[tuple[Hanging, dict[str, str]]]:
+def _scores_here(sources: Sources) -> Iterator[tuple[UsingScore, dict[str, str]]]:
     for path in sources.outs:
-        file = sources.layout.root / path
-        if selection_of(path) and file.is_file() and (facts := facts_of(file.read_bytes())):
-            yield Hanging(path, facts), folders_behind(path, sources.outs)
+        file = sources.root / path
+        if is_score(path) and file.is_file() and (facts := read_summary(file.read_bytes())):
+            yield UsingScore(path, facts), folders_behind(path, sources.outs)
 
 
-def _scores_then(history: History, state: State) -> Iterator[tuple[Hanging, dict[str, str]]]:
+def _scores_then(history: LedgerHistory, state: State) -> Iterator[tuple[UsingScore, dict[str, str]]]:
     outs = history.outs(state)
     for path, blob in history.score_files(state).items():
         stored = history.stored(blob)
         if stored.facts is not None and outs.get(path) == stored.md5:
-            yield Hanging(path, stored.facts), folders_behind(path, outs)
+            yield UsingScore(path, stored.facts), folders_behind(path, outs)

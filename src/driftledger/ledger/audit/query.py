@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftledger.core.errors import ConfigError
-from driftledger.ledger.audit.facts import ScoreFacts, Version
+from driftledger.ledger.audit.summary import ScoreSummary, Version
 
 _SHORTEST = 4
 """Characters of a version's start that may stand for it; fewer must be the whole."""
@@ -25,7 +25,7 @@ class Wanted(NamedTuple):
         return f"{self.role} {self.name or ''}{'@' + self.version if self.version else ''}"
 
 
-class Query(NamedTuple):
+class AuditQuery(NamedTuple):
     """Everything asked must hold of a score."""
 
     wanted: tuple[Wanted, ...] = ()
@@ -44,7 +44,7 @@ def parse_query(
     dataset: str | None = None,
     image: Path | str | None = None,
     since: str | None = None,
-) -> Query:
+) -> AuditQuery:
     """A question as it is asked on the command line.
 
     Args:
@@ -57,7 +57,7 @@ def parse_query(
     wanted = tuple(_wanted(role, text) for role, text in asked.items() if text is not None)
     if not wanted and image is None and since is None:
         raise ConfigError("nothing is asked; name a run, or give --generator, --model, --dataset, --image or --since")
-    return Query(wanted, image, since)
+    return AuditQuery(wanted, image, since)
 
 
 def _wanted(role: str, text: str) -> Wanted:
@@ -67,7 +67,7 @@ def _wanted(role: str, text: str) -> Wanted:
     return Wanted(role, name or None, version.lower() or None)
 
 
-def fits(wanted: Wanted, facts: ScoreFacts, folders: Mapping[str, str]) -> bool:
+def fits(wanted: Wanted, facts: ScoreSummary, folders: Mapping[str, str]) -> bool:
     """Whether a score was made with what is wanted.
 
     Args:
@@ -79,7 +79,7 @@ def fits(wanted: Wanted, facts: ScoreFacts, folders: Mapping[str, str]) -> bool:
     return any(is_wanted(wanted, version, facts) for version in facts.versions)
 
 
-def is_wanted(wanted: Wanted, version: Version, facts: ScoreFacts) -> bool:
+def is_wanted(wanted: Wanted, version: Version, facts: ScoreSummary) -> bool:
     """Whether a component version is the wanted one: by its fingerprint, or by what its weights resolve to."""
     if wanted.name not in (None, version.name) or wanted.role != version.role:
         return False

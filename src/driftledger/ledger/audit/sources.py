@@ -7,15 +7,17 @@ history; an audit says which of them it went by, and what that proves.
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import DriftledgerError, LedgerError
-from driftledger.core.paths import Combination, Layout
-from driftledger.ledger.audit.history import History, outs_of
+from driftledger.core.paths import Combination, Paths
+from driftledger.ledger.audit.history import LedgerHistory, outs_of
 from driftledger.ledger.audit.images import Images
 from driftledger.ledger.audit.logged import LoggedRuns
-from driftledger.ledger.lineage import Evidence, Selected, read_all_evidence, read_evidence
+from driftledger.ledger.lineage import Evidence, read_all_evidence, read_evidence
 from driftledger.ledger.lock import locks_here
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Git
@@ -38,14 +40,14 @@ class Sources:
 
     def __init__(
         self,
-        layout: Layout,
+        root: Path,
         selected: Selected | None = None,
         combinations: Sequence[Combination] = (),
         *,
         mlflow: LoggedRuns | None = None,
         why_not: str = NOT_NAMED,
     ) -> None:
-        self.layout = layout
+        self.root = root
         self.selected = selected or Selected()
         self.combinations = combinations
         self.why_not: str | None = why_not if mlflow is None else None
@@ -65,39 +67,39 @@ class Sources:
 
     @cached_property
     def outs(self) -> dict[str, str]:
-        """Path → MD5 of every output that ``dvc.lock`` speaks of now; empty where there is none."""
-        return {path: md5 for lock in locks_here(self.layout.root).values() for path, md5 in outs_of(lock).items()}
+        """Path → MD5 of every output that ``dvc.lock`` has now; empty where there is none."""
+        return {path: md5 for lock in locks_here(self.root).values() for path, md5 in outs_of(lock).items()}
 
     @cached_property
     def remembered(self) -> Remembered:
-        return self._open.enter_context(Remembered(self.layout.state / "audit.db"))
+        return self._open.enter_context(Remembered(Paths(self.root).state / "audit.db"))
 
     @cached_property
-    def history(self) -> History | None:
+    def history(self) -> LedgerHistory | None:
         """None where there is no Git."""
-        git = Git.around(self.layout.root)
-        return None if git is None else History(git, self.remembered)
+        git = Git.around(self.root)
+        return None if git is None else LedgerHistory(git, self.remembered)
 
     @cached_property
     def contents(self) -> Contents:
-        return Contents(self.layout.root)
+        return Contents(self.root)
 
     @cached_property
     def images(self) -> Images:
-        return Images(self.layout.root, self.outs, self.contents)
+        return Images(self.root, self.outs, self.contents)
 
     @cached_property
     def current(self) -> list[Evidence]:
         """The runs that ``params.yaml`` selects, as far as their evidence is complete."""
         try:
-            return read_all_evidence(self.layout, self.selected, self.combinations)
+            return read_all_evidence(self.root, self.selected, self.combinations)
         except DriftledgerError:
             return [each for each in map(self.complete, self.combinations) if each is not None]
 
     def complete(self, combination: Combination) -> Evidence | None:
         """The evidence of a run in the working tree; None where it is incomplete."""
         try:
-            return read_evidence(self.layout, self.selected, combination)
+            return read_evidence(self.root, self.selected, combination)
         except DriftledgerError:
             return None
 

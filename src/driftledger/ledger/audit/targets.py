@@ -6,14 +6,16 @@ from typing import NamedTuple, TypeAlias
 
 from driftledger.core.errors import DataError, LedgerError
 from driftledger.core.escaping import for_line
+from driftledger.core.files import OF_VERSION_1
 from driftledger.core.images import png_bytes
 from driftledger.data.datasets.decode import decode
-from driftledger.ledger.audit.facts import facts_of, selection_of
 from driftledger.ledger.audit.found import FINGERPRINT_START, RunTarget, ScoreTarget, find_run, find_score
 from driftledger.ledger.audit.images import ImageHash, hash_of
 from driftledger.ledger.audit.numbers import Number, find_number
 from driftledger.ledger.audit.places import Places, find_places
 from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.summary import is_of_version_1, read_summary
+from driftledger.ledger.lineage import is_score
 
 _MOST_PIXELS = 100_000_000
 _NEAREST = 3
@@ -66,9 +68,9 @@ def resolve_target(sources: Sources, text: str) -> Target:
     if metric and (file := _file(sources, left)):
         owner = _of_file(sources, file)
         if isinstance(owner, ScoreTarget):
-            return MetricTarget(find_number([owner.behind], metric), owner.run, owner.in_run)
+            return MetricTarget(find_number([owner.lineage], metric), owner.run, owner.in_run)
     elif metric and (run := find_run(sources, left)):
-        return MetricTarget(find_number(run.evidence.behind, metric), run)
+        return MetricTarget(find_number(run.evidence.lineages, metric), run)
     raise LedgerError(_no_such(sources, text) + _unseen(unknown))
 
 
@@ -100,14 +102,14 @@ def find_image(sources: Sources, image: Path | str, *, everywhere: bool = False)
 def _file(sources: Sources, text: str) -> Path | None:
     """The file that is meant, from the working folder or the top folder."""
     try:
-        return next((path for path in (Path(text), sources.layout.root / text) if path.is_file()), None)
+        return next((path for path in (Path(text), sources.root / text) if path.is_file()), None)
     except (OSError, ValueError):  # a text that no file can be called
         return None
 
 
 def _of_file(sources: Sources, file: Path) -> ScoreTarget | ImageTarget:
     data = file.read_bytes()
-    facts, image = facts_of(data), hash_of(data)
+    facts, image = read_summary(data), hash_of(data)
     if facts is not None:
         score = find_score(sources, facts, image.md5 or "")
         if score is None:
@@ -116,11 +118,13 @@ def _of_file(sources: Sources, file: Path) -> ScoreTarget | ImageTarget:
                 "to its history, nor to a run in MLflow; it was altered, or is of another repository"
             )
         return score
+    if is_of_version_1(data):
+        raise LedgerError(f"{file} {OF_VERSION_1}")
     found = find_image(sources, file)
     if not found.places.found:
         raise LedgerError(
-            f"{file} is no score file, and no dataset, chain, redrawing or question set that dvc.lock or its history "
-            f"speaks of has an image with its bytes ({image}){_unseen(found.places.unknown)}"
+            f"{file} is no score file, and no dataset, chain, redrawing or question set in dvc.lock or its history "
+            f"has an image with its bytes ({image}){_unseen(found.places.unknown)}"
         )
     return found
 
@@ -140,9 +144,10 @@ def _unseen(unknown: list[str]) -> str:
 def _no_such(sources: Sources, text: str) -> str:
     runs = [name for each in sources.combinations for name in ("/".join(each), str(each))]
     logged = sources.ask_mlflow(lambda mlflow: [run.name for run in mlflow.every()]) or []
-    scores = [path for path in sources.outs if selection_of(path)]
+    scores = [path for path in sources.outs if is_score(path)]
     nearest = get_close_matches(text, dict.fromkeys([*runs, *logged, *scores]), n=_NEAREST, cutoff=0.4)
     nearest = nearest or runs[:_NEAREST]
     hint = f"; nearest: {for_line(', '.join(nearest))}" if nearest else ""
     asked = "" if sources.why_not is None else f" (MLflow was not asked: {sources.why_not})"
-    return f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}{asked}"
+    unread = "" if sources.history is None or not sources.history.unread else f"; {sources.history.unread}"
+    return f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}{asked}{unread}"

@@ -6,26 +6,28 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.audit.asked import Asked
-from driftledger.ledger.audit.facts import ScoreFacts, facts_of, folders_behind, selection_of
+from driftledger.ledger.audit.asked import ScoreFilter
+from driftledger.ledger.audit.found import selection_of
 from driftledger.ledger.audit.history import Span, State
 from driftledger.ledger.audit.logged import LoggedRun, LoggedRuns
-from driftledger.ledger.audit.query import Query
+from driftledger.ledger.audit.query import AuditQuery
 from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.summary import ScoreSummary, read_summary
+from driftledger.ledger.lineage import folders_behind, is_score
 from driftledger.ledger.objects.git import why_unread
 
 KnownFrom = Literal["git", "mlflow", "here"]
 """A commit, a run in MLflow, or the working tree."""
 
 
-class Touched(BaseModel):
+class ScoreUse(BaseModel):
     """One content of one score file. What it says of itself was written by others."""
 
     model_config = ConfigDict(frozen=True)
 
     path: str
     md5: str
-    facts: ScoreFacts
+    facts: ScoreSummary
     runs: list[str]
     """Fingerprints of the runs that show it, as far as they are known."""
     first_commit: str | None = None
@@ -36,35 +38,36 @@ class Touched(BaseModel):
     last_date: str | None = None
     known_from: list[KnownFrom]
     current: bool
-    """Whether it is what ``dvc.lock`` speaks of now."""
+    """Whether ``dvc.lock`` has it now."""
 
 
 class Answer(NamedTuple):
     """The scores, newest last, and on what the answer stands."""
 
-    rows: list[Touched]
+    rows: list[ScoreUse]
     said: list[str]
 
 
-def touched(sources: Sources, query: Query) -> Answer:
+def touched(sources: Sources, query: AuditQuery) -> Answer:
     """Every score for which all that is asked holds.
 
     Raises:
         LedgerError: no score was ever made with such a version, or the image or revision is not known.
     """
-    asked = Asked(sources, query)
-    rows: dict[tuple[str, str], Touched] = {}
+    asked = ScoreFilter(sources, query)
+    rows: dict[tuple[str, str], ScoreUse] = {}
     for row in (*_from_git(sources, asked), *_from_here(sources, asked), *_from_mlflow(sources, asked)):
         held = rows.get((row.path, row.md5))
         rows[row.path, row.md5] = row if held is None else _merged(held, row)
     found = [row for row in rows.values() if asked.came_since(row.first_commit, row.first_date)]
     if not rows:
-        raise LedgerError(asked.nothing())
+        unread = "" if sources.history is None or not sources.history.unread else f"; {sources.history.unread}"
+        raise LedgerError(asked.nothing() + unread)
     ordered = sorted(found, key=lambda row: (row.first_date or "9", row.path, row.md5))
     return Answer(ordered, [*asked.said, *_said(sources)])
 
 
-def _from_git(sources: Sources, asked: Asked) -> Iterator[Touched]:
+def _from_git(sources: Sources, asked: ScoreFilter) -> Iterator[ScoreUse]:
     history = sources.history
     if history is None:
         return
@@ -79,24 +82,24 @@ def _from_git(sources: Sources, asked: Asked) -> Iterator[Touched]:
             yield _row(path, stored.md5, stored.facts, "git", runs, current=current, span=standing.span)
 
 
-def _from_here(sources: Sources, asked: Asked) -> Iterator[Touched]:
-    """What ``dvc.lock`` speaks of, committed or not."""
+def _from_here(sources: Sources, asked: ScoreFilter) -> Iterator[ScoreUse]:
+    """What ``dvc.lock`` has now, committed or not."""
     runs: dict[str, list[str]] = {}
     for run in sources.current:
-        for behind in run.behind:
-            runs.setdefault(behind.score_file.path, []).append(run.fingerprint)
+        for lineage in run.lineages:
+            runs.setdefault(lineage.score_file.path, []).append(run.fingerprint)
     for path, md5 in sources.outs.items():
-        file = sources.layout.root / path
-        facts = facts_of(file.read_bytes()) if selection_of(path) and file.is_file() else None
+        file = sources.root / path
+        facts = read_summary(file.read_bytes()) if is_score(path) and file.is_file() else None
         if facts and asked.is_for(facts, lambda path=path: folders_behind(path, sources.outs)):  # type: ignore[misc]
             yield _row(path, md5, facts, "here", runs.get(path, []), current=True)
 
 
-def _from_mlflow(sources: Sources, asked: Asked) -> list[Touched]:
+def _from_mlflow(sources: Sources, asked: ScoreFilter) -> list[ScoreUse]:
     return sources.ask_mlflow(lambda mlflow: list(_logged(sources, mlflow, asked))) or []
 
 
-def _logged(sources: Sources, mlflow: LoggedRuns, asked: Asked) -> Iterator[Touched]:
+def _logged(sources: Sources, mlflow: LoggedRuns, asked: ScoreFilter) -> Iterator[ScoreUse]:
     for run in mlflow.every():
         if not asked.may_be_in(run):
             continue
@@ -107,7 +110,7 @@ def _logged(sources: Sources, mlflow: LoggedRuns, asked: Asked) -> Iterator[Touc
                 yield row.model_copy(update={"first_date": run.started, "last_date": run.started})
 
 
-def _scores_in(sources: Sources, run: LoggedRun) -> Iterator[tuple[str, str, ScoreFacts, dict[str, str]]]:
+def _scores_in(sources: Sources, run: LoggedRun) -> Iterator[tuple[str, str, ScoreSummary, dict[str, str]]]:
     """The scores in a run's evidence, which does not change once the run is finished, and the folders behind each."""
     key = f"{run.run_id} {run.fingerprint}"
     kept: list[list[Any]] | None = sources.remembered.get("logged", key)
@@ -115,15 +118,15 @@ def _scores_in(sources: Sources, run: LoggedRun) -> Iterator[tuple[str, str, Sco
         kept = list(_told_by(run.evidence()))
         sources.remembered.keep("logged", key, kept)
     for path, md5, facts, folders in kept:
-        yield path, md5, ScoreFacts.model_validate(facts), folders
+        yield path, md5, ScoreSummary.model_validate(facts), folders
 
 
 def _told_by(evidence: Mapping[str, Any]) -> Iterator[list[Any]]:
-    for behind in evidence.get("behind") or ():
-        facts, file = facts_of(behind.get("score") or {}), behind.get("score_file") or {}
+    for lineage in evidence.get("lineages") or ():
+        facts, file = read_summary(lineage.get("score") or {}), lineage.get("score_file") or {}
         if facts is None or not {"path", "md5"} <= file.keys():
             continue
-        folders = [behind.get("data") or {}, *(behind.get("collected") or {}).values()]
+        folders = [lineage.get("data") or {}, *(lineage.get("collected") or {}).values()]
         md5s = {str(each["path"]): str(each["md5"]) for each in folders if {"path", "md5"} <= each.keys()}
         yield [str(file["path"]), str(file["md5"]), facts.model_dump(mode="json"), md5s]
 
@@ -145,21 +148,21 @@ def _runs_then(sources: Sources, state: State, path: str) -> list[str]:
 def _row(
     path: str,
     md5: str,
-    facts: ScoreFacts,
+    facts: ScoreSummary,
     known: KnownFrom,
     runs: list[str],
     *,
     current: bool,
     span: Span | None = None,
-) -> Touched:
+) -> ScoreUse:
     dates: dict[str, str] = {}
     if span is not None:
         first, last = span
         dates = {"first_commit": first.id, "first_date": first.date, "last_commit": last.id, "last_date": last.date}
-    return Touched(path=path, md5=md5, facts=facts, runs=runs, known_from=[known], current=current, **dates)
+    return ScoreUse(path=path, md5=md5, facts=facts, runs=runs, known_from=[known], current=current, **dates)
 
 
-def _merged(one: Touched, two: Touched) -> Touched:
+def _merged(one: ScoreUse, two: ScoreUse) -> ScoreUse:
     """The same score, known from two sides; the dates are Git's, where Git has any."""
     dated = min((one, two), key=lambda row: (row.first_commit is None, row.first_date or "9"))
     return dated.model_copy(
@@ -174,10 +177,12 @@ def _merged(one: Touched, two: Touched) -> Touched:
 def _said(sources: Sources) -> Iterator[str]:
     history = sources.history
     if history is None:
-        yield f"Git was not asked: {why_unread(sources.layout.root)}"
+        yield f"Git was not asked: {why_unread(sources.root)}"
     else:
         cut = "; the clone is shallow, and older commits are not in it" if history.is_shallow else ""
         yield f"from Git: {history.commits} commits were looked at{cut}"
+        if history.unread:
+            yield history.unread
     if not sources.outs:
         yield "there is no dvc.lock here: which scores are current is what MLflow says"
     yield "from MLflow: every finished run" if sources.why_not is None else f"MLflow was not asked: {sources.why_not}"

@@ -4,10 +4,11 @@ from typing import Any
 
 from rich.table import Table
 
+from driftledger.benchmarks.base import SCORES
+from driftledger.benchmarks.score import SCORE
 from driftledger.core.escaping import for_line
 from driftledger.ledger.audit.branches import inert_json, line, rendered
-from driftledger.ledger.audit.facts import SCORES
-from driftledger.ledger.audit.touched import Answer, Touched
+from driftledger.ledger.audit.touched import Answer, ScoreUse
 
 _COLUMNS = ("score", "metric", "value", "made with", "runs", "came with", "stood until", "known from")
 _SHORT = 8
@@ -28,11 +29,11 @@ def as_json(answer: Answer) -> str:
     return inert_json({"scores": [_row_json(row) for row in answer.rows], "said": answer.said})
 
 
-def _cells(row: Touched) -> tuple[str, ...]:
+def _cells(row: ScoreUse) -> tuple[str, ...]:
     facts = row.facts
     more = f" and {len(row.runs) - 1} more" if len(row.runs) > 1 else ""
     return (
-        row.path.removeprefix(f"{SCORES}/").removesuffix(".json"),
+        row.path.removeprefix(f"{SCORES}/").removesuffix(f"/{SCORE}"),
         f"{facts.benchmark} {facts.headline}",
         "–" if facts.value is None else f"{facts.value:.4f}",
         ", ".join(f"{each.name}@{each.fingerprint[:_SHORT]}" for each in facts.versions),
@@ -48,6 +49,6 @@ def _when(commit: str | None, date: str | None) -> str:
     return " ".join(each for each in said if each) or "–"
 
 
-def _row_json(row: Touched) -> dict[str, Any]:
+def _row_json(row: ScoreUse) -> dict[str, Any]:
     said = row.model_dump(mode="json", exclude={"facts"})
     return said | row.facts.model_dump(mode="json")

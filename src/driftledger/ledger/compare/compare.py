@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 
-from driftledger.benchmarks.description_records import TracScore
-from driftledger.benchmarks.genception.records import ScoreFile
+from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.score import Score
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.ledger.compare.comparable import Differing, differing, what_changed
-from driftledger.ledger.compare.per_sample import Repeats, Values, headlines, per_sample
-from driftledger.ledger.compare.ranking import NOT_RANKED, Compared, Drawing, measured
-from driftledger.ledger.lineage import AnyScore, Behind, Evidence
+from driftledger.ledger.compare.paired_values import Repeats, Values, paired_values
+from driftledger.ledger.compare.ranking import NOT_RANKED, Drawing, MetricComparison, measured
+from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
 
 
@@ -23,7 +23,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Pair(_Frozen):
+class ScorePair(_Frozen):
     """Two scores of one benchmark on one dataset or question set."""
 
     benchmark: str
@@ -34,13 +34,17 @@ class Pair(_Frozen):
     differing: list[Differing]
     changed: list[str]
     """Of components that are called the same and are not: which settings differ."""
-    metrics: list[Compared]
+    metrics: list[MetricComparison]
 
     @property
     def reasons(self) -> list[str]:
         """Why these must not be ranked; with the metrics, where it is not so for all."""
         unfair = [each for each in self.differing if each.weight == "unfair"]
-        return [f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason for each in unfair]
+        return [
+            f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason
+            for each in unfair
+            if each.concerns != ()
+        ]
 
     @property
     def comparable(self) -> bool:
@@ -56,7 +60,7 @@ class Comparison(_Frozen):
     """What is compared, ``model: seer 0123456789ab and oracle ba9876543210``; empty where no component differs."""
     noted: list[str]
     """In which code, and what else both runs differ in as a whole."""
-    pairs: list[Pair]
+    pairs: list[ScorePair]
     only_a: list[str]
     """What only A was evaluated on, as ``benchmark on dataset``."""
     only_b: list[str]
@@ -85,22 +89,14 @@ class Comparison(_Frozen):
         return self.model_dump(mode="json", exclude={"pairs"}) | judged
 
 
-def compare(
-    a: Evidence,
-    b: Evidence,
-    contents: Contents,
-    *,
-    resamples: int,
-    confidence: float,
-    seed: int,
-    anyway: bool = False,
-) -> Comparison:
-    """Compare two runs, metric by metric, over the samples that both have a value for.
+def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False) -> Comparison:
+    """Compare two runs, metric by metric, over the units that both have a value for.
+
+    Intervals are drawn as A's scores were: as often, as wide and from the same seed.
 
     Args:
-        contents: where the per-sample values of A's and B's own versions are read from.
-        resamples: of the paired bootstrap, as are ``confidence`` and ``seed``.
-        anyway: rank also what is not comparable; what speaks against it is told all the same.
+        contents: where the rows of A's and B's own versions are read from.
+        anyway: rank also what is not comparable; what argues against it is told all the same.
 
     Raises:
         LedgerError: A and B have no dataset or question set of a benchmark in common.
@@ -111,18 +107,23 @@ def compare(
             f"{a.name} and {b.name} have nothing in common to be compared on: the one has "
             f"{first_few(only_a) or 'no score'}, the other {first_few(only_b) or 'no score'}"
         )
-    drawing = Drawing(resamples, confidence, seed)
     return Comparison(
         a=_said(a),
         b=_said(b),
         about=list(_about(a, b)),
         noted=list(_noted(a, b)),
-        pairs=[_pair(one, two, contents, drawing, anyway) for one, two in pairs],
+        pairs=[_pair(one, two, contents, anyway) for one, two in pairs],
         only_a=only_a,
         only_b=only_b,
-        confidence=confidence,
+        confidence=_drawing(pairs[0][0].score).confidence,
         anyway=anyway,
     )
+
+
+def _drawing(score: Score) -> Drawing:
+    """How a score's own intervals were drawn."""
+    settings = score.inputs.settings
+    return Drawing(settings["bootstrap"]["resamples"], settings["bootstrap"]["confidence"], settings["seed"])
 
 
 def _said(evidence: Evidence) -> str:
@@ -130,7 +131,7 @@ def _said(evidence: Evidence) -> str:
 
 
 def _about(a: Evidence, b: Evidence) -> Iterator[str]:
-    ours, theirs = a.cards, b.cards
+    ours, theirs = a.components, b.components
     for role in ("model", "generator", "encoder", "text_encoder"):
         one, two = ours.get(role), theirs.get(role)
         if one and two and one.fingerprint != two.fingerprint:
@@ -144,50 +145,52 @@ def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
         yield f"code commit: {one} and {two}"
 
 
-def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Behind[AnyScore], Behind[AnyScore]]], list[str], list[str]]:
-    """Scores of the same benchmark on the same data: of TRAC those of the same way to ask and the same reader, and
-    what is left in the order of both runs."""
-    left = list(b.behind)
-    found: dict[int, Behind[AnyScore]] = {}
+def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
+    """Scores of the same benchmark on the same data: those at the same place first, and what is left in the order of
+    both runs."""
+    left = list(b.lineages)
+    found: dict[int, Lineage] = {}
     for alike in (_exactly, _place):
-        for index, behind in enumerate(a.behind):
+        for index, behind in enumerate(a.lineages):
             other = next((each for each in left if alike(each) == alike(behind)), None)
             if index not in found and other is not None:
                 found[index] = other
                 left.remove(other)
-    pairs = [(behind, found[index]) for index, behind in enumerate(a.behind) if index in found]
-    only = [behind for index, behind in enumerate(a.behind) if index not in found]
+    pairs = [(behind, found[index]) for index, behind in enumerate(a.lineages) if index in found]
+    only = [behind for index, behind in enumerate(a.lineages) if index not in found]
     return pairs, [" on ".join(_place(each)) for each in only], [" on ".join(_place(each)) for each in left]
 
 
-def _place(behind: Behind[AnyScore]) -> tuple[str, ...]:
-    return behind.score.benchmark, behind.on
+def _place(lineage: Lineage) -> tuple[str, ...]:
+    return lineage.score.benchmark, lineage.on
 
 
-def _exactly(behind: Behind[AnyScore]) -> tuple[str, ...]:
-    score = behind.score
-    return (*_place(behind), *((score.description, score.encoder) if isinstance(score, TracScore) else ()))
+def _exactly(lineage: Lineage) -> tuple[str, ...]:
+    return (lineage.place,)
 
 
-def _pair(a: Behind[AnyScore], b: Behind[AnyScore], contents: Contents, drawing: Drawing, anyway: bool) -> Pair:
-    found = differing(a, b)
-    t = min(_t(a), _t(b)) if isinstance(a.score, ScoreFile) else None
-    ours, theirs = headlines(a.score, t), headlines(b.score, t)
+def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
+    drawing = _drawing(a.score)
+    keys = compared_keys(a.spec, a.score, b.score)
+    found = differing(a, b, keys)
     rows: tuple[Mapping[str, Values | Repeats], ...] | str
     try:
-        rows = per_sample(a, contents, t), per_sample(b, contents, t)
+        rows = paired_values(a, contents, keys), paired_values(b, contents, keys)
     except (LedgerError, StoreError) as error:
-        rows = f"no per-sample values at hand: {error}"
+        rows = f"no rows at hand: {error}"
     metrics = []
-    for metric in [*ours, *(name for name in theirs if name not in ours)]:
-        barred = [] if anyway else [each.reason for each in found if each.bars(metric)]
-        values = {"metric": metric, "a": ours.get(metric), "b": theirs.get(metric)}
+    for key in keys:
+        barred = [] if anyway else [each.reason for each in found if each.bars(key)]
+        values = {"metric": key, "a": a.score.metrics.get(key), "b": b.score.metrics.get(key)}
         if isinstance(rows, str):
             found_out: dict[str, Any] = {"verdict": NOT_RANKED + (barred[0] if barred else rows)}
         else:
-            found_out = measured(rows[0].get(metric), rows[1].get(metric), barred, drawing)
-        metrics.append(Compared(**values, **found_out))
-    return Pair(
+            ours, theirs = (
+                row.get(key) if key in each.score.metrics else None for row, each in zip(rows, (a, b), strict=True)
+            )
+            found_out = measured(ours, theirs, barred, drawing)
+        metrics.append(MetricComparison(**values, **found_out))
+    return ScorePair(
         benchmark=a.score.benchmark,
         on=a.on,
         a=a.score_file.path,
@@ -198,6 +201,13 @@ def _pair(a: Behind[AnyScore], b: Behind[AnyScore], contents: Contents, drawing:
     )
 
 
-def _t(behind: Behind[AnyScore]) -> int:
-    assert isinstance(behind.score, ScoreFile)
-    return behind.score.inputs.chain.iterations
+def compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
+    """The headline metrics that rows can pair and either has, in the order of the table; of a family over t the last
+    that both have."""
+    found: list[str] = []
+    for metric in spec.metrics:
+        if metric.headline and metric.row and metric.higher_is_better is not None:
+            ours, theirs = spec.members(metric, a), spec.members(metric, b)
+            both = [key for key in ours if key in theirs]
+            found += both[-1:] if both else [*ours[-1:], *theirs[-1:]]
+    return found

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from driftledger.core.escaping import for_line
-from driftledger.ledger.compare.compare import Comparison, Pair
-from driftledger.ledger.compare.ranking import NOT_RANKED, Compared
+from driftledger.ledger.compare.compare import Comparison, ScorePair
+from driftledger.ledger.compare.ranking import NOT_RANKED, MetricComparison
 
 _DIGITS = 4
 _WIDTH = 10_000
@@ -31,7 +31,7 @@ def _head(comparison: Comparison) -> Iterator[str]:
         yield f"to know: {for_line(noted)}"
 
 
-def _metrics(pair: Pair, confidence: float) -> str:
+def _metrics(pair: ScorePair, confidence: float) -> str:
     table = Table(box=None, pad_edge=False, header_style="")
     table.add_column(Text(for_line(f"{pair.benchmark} on {pair.on}")))
     for name in ("A", "B", "B − A", f"{confidence:.0%} interval", "common"):
@@ -45,7 +45,7 @@ def _metrics(pair: Pair, confidence: float) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-def _cells(each: Compared) -> list[str]:
+def _cells(each: MetricComparison) -> list[str]:
     interval = "–" if each.low is None or each.high is None else f"{each.low:+.{_DIGITS}f} to {each.high:+.{_DIGITS}f}"
     difference = "–" if each.difference is None else f"{each.difference:+.{_DIGITS}f}"
     common = "–" if each.common is None else str(each.common)
@@ -57,7 +57,7 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.{_DIGITS}f}"
 
 
-def _beneath(pair: Pair) -> Iterator[str]:
+def _beneath(pair: ScorePair) -> Iterator[str]:
     """What the cells have no room for."""
     reasons = {each.verdict.removeprefix(NOT_RANKED) for each in pair.metrics if each.verdict.startswith(NOT_RANKED)}
     for reason in sorted(reasons - set(pair.reasons)):
@@ -74,7 +74,7 @@ def _beneath(pair: Pair) -> Iterator[str]:
             yield f"  {for_line(each.metric)}: {_uncommon(each)}"
 
 
-def _uncommon(each: Compared) -> str:
+def _uncommon(each: MetricComparison) -> str:
     said = f"{each.only_a} have a value in A alone, {each.only_b} in B alone"
     if each.a_common is None or each.b_common is None:
         return said

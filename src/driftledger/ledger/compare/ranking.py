@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from driftledger.core.types import Float64
-from driftledger.ledger.compare.per_sample import Repeats, Values
+from driftledger.ledger.compare.paired_values import Repeats, Values
 from driftledger.metrics.paired import Paired, fewest, paired_clustered_interval, paired_interval
 
 A_HIGHER, B_HIGHER = "A is higher", "B is higher"
@@ -24,7 +24,7 @@ class Drawing(NamedTuple):
     seed: int
 
 
-class Compared(BaseModel):
+class MetricComparison(BaseModel):
     """One metric of two scores. The difference is B's less A's, over what both have; higher is better."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +40,7 @@ class Compared(BaseModel):
     """A's value over the common samples alone."""
     b_common: FiniteFloat | None = None
     common: int | None = None
-    """How many samples (MM-SAP, MM-Vet: questions; MME: images) have a value in both; None where nobody could count."""
+    """How many samples, questions or pairs have a value in both; None where nobody could count."""
     only_a: int | None = None
     only_b: int | None = None
     verdict: str
@@ -49,11 +49,11 @@ class Compared(BaseModel):
 def measured(
     a: Values | Repeats | None, b: Values | Repeats | None, barred: Sequence[str], drawing: Drawing
 ) -> dict[str, Any]:
-    """What :class:`Compared` says beyond the values of the score files; each of ``barred`` forbids a ranking."""
+    """What :class:`MetricComparison` says beyond the values of the score files; ``barred`` forbids a ranking."""
     if a is None or b is None:
         return {"verdict": f"{NOT_RANKED}only {'B' if a is None else 'A'} has it"}
     units = [set(each.values if isinstance(each, Values) else each.sums) for each in (a, b)]
-    common = sorted(name for name in units[0] & units[1] if _group(a, name) == _group(b, name))
+    common = sorted(name for name in units[0] & units[1] if a.groups[name] == b.groups[name])
     counts = {"common": len(common), "only_a": len(units[0]) - len(common), "only_b": len(units[1]) - len(common)}
     if barred or not common:
         return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}
@@ -68,12 +68,8 @@ def measured(
     }
 
 
-def _group(side: Values | Repeats, name: str) -> str:
-    return side.categories[name] if isinstance(side, Values) else side.images[name]
-
-
 def _paired(a: Values | Repeats, b: Values | Repeats, common: list[str], drawing: Drawing) -> Paired:
-    groups = [_group(a, name) for name in common]
+    groups = [a.groups[name] for name in common]
     if isinstance(a, Values) and isinstance(b, Values):
         return paired_interval(_column(a.values, common), _column(b.values, common), groups, **drawing._asdict())
     if isinstance(a, Repeats) and isinstance(b, Repeats):

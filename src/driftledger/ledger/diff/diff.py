@@ -1,20 +1,21 @@
 """What changed between two Git revisions, or between one and the workspace: versions, selection, data and scores."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from driftledger.benchmarks.base import ROLES, SECTIONS
+from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.ledger.changes import Change, changes, component_changes
 from driftledger.ledger.code import is_dirty
-from driftledger.ledger.compare.per_sample import headlines
 from driftledger.ledger.diff.data_changes import DataChange, data_changes
-from driftledger.ledger.diff.moved import Readings, moved_between
+from driftledger.ledger.diff.moved import Readings, moved_between, reads
 from driftledger.ledger.diff.revision import Snapshot, revision, workspace
-from driftledger.ledger.diff.score_cards import cards_of, data_of
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Git
 
@@ -25,7 +26,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Commit(_Frozen):
+class CommitSummary(_Frozen):
     """One commit: its hash and the first line of what it says."""
 
     commit: str
@@ -57,14 +58,14 @@ class ScoreChange(_Frozen):
     """All of them, those of the headline included."""
 
 
-class Difference(_Frozen):
+class ProjectDiff(_Frozen):
     """What changed from one state of a project to another. Names and texts in it are untrusted."""
 
     old: str
     new: str
-    commits: list[Commit]
+    commits: list[CommitSummary]
     """Those that lead to the new state and are not in the old one."""
-    left: list[Commit]
+    left: list[CommitSummary]
     """Those of the old state that the new one does not have."""
     dirty: bool
     """Whether the new state is the workspace with uncommitted changes."""
@@ -93,10 +94,10 @@ class Difference(_Frozen):
         return self.model_dump(mode="json")
 
 
-def diff(root: Path, old: str, new: str | None = None) -> Difference:
+def diff(root: Path, old: str, new: str | None = None) -> ProjectDiff:
     """What changed from revision ``old`` to ``new``, or to the workspace. Nothing is checked out, and nothing written.
 
-    Scores and components are those that each state's ``dvc.lock`` speaks of. Samples and answers are compared where
+    Scores and components are those that each state's ``dvc.lock`` has. Samples and answers are compared where
     DVC's cache has them; answers are fetched from the remote where it has not.
 
     Raises:
@@ -106,7 +107,7 @@ def diff(root: Path, old: str, new: str | None = None) -> Difference:
     contents = Contents(root)
     settings = list(changes(then.params, now.params))
     readings = _readings(contents, then, now)
-    return Difference(
+    return ProjectDiff(
         old=_named(then),
         new=_named(now),
         commits=_commits(root, then.commit, now.commit),
@@ -127,13 +128,13 @@ def _named(state: Snapshot) -> str:
     return state.name if state.commit is None else f"{state.name} ({state.commit[:12]})"
 
 
-def _commits(root: Path, since: str | None, until: str | None) -> list[Commit]:
+def _commits(root: Path, since: str | None, until: str | None) -> list[CommitSummary]:
     """Those that lead to ``until`` and not to ``since``; None is HEAD."""
     git = Git.around(root)
     if git is None:
         return []
     subjects = git.subjects(*(each or git.heads()[0] for each in (since, until)))
-    return [Commit(commit=commit, subject=subject) for commit, subject in subjects]
+    return [CommitSummary(commit=commit, subject=subject) for commit, subject in subjects]
 
 
 def _selection(old: Any, new: Any) -> Iterator[Change]:
@@ -168,8 +169,8 @@ def _cards(state: Snapshot) -> dict[tuple[str, str], dict[str, ComponentCard]]:
     """Section and name → fingerprint → card: scores of one state may stand on several versions."""
     found: dict[tuple[str, str], dict[str, ComponentCard]] = {}
     for score in state.scores.read.values():
-        for section, card in cards_of(score):
-            found.setdefault((section, card.name), {})[card.fingerprint] = card
+        for role, card in score.components.items():
+            found.setdefault((SECTIONS[ROLES[role]], card.name), {})[card.fingerprint] = card
     return found
 
 
@@ -182,15 +183,19 @@ def _scores(then: Snapshot, now: Snapshot) -> Iterator[ScoreChange]:
         metrics = list(changes(was.metrics if was else {}, is_now.metrics if is_now else {}))
         if was and is_now and not metrics:
             continue
-        names: Mapping[str, float] = (headlines(was) if was else {}) | (headlines(is_now) if is_now else {})
+        names = _headlines(was) | _headlines(is_now)
         yield ScoreChange(
             path=path,
             benchmark=score.benchmark,
-            on=data_of(score),
+            on=score.on,
             became="added" if was is None else "removed" if is_now is None else "changed",
             headline=[each for each in metrics if each.key in names],
             metrics=metrics,
         )
+
+
+def _headlines(score: Score | None) -> set[str]:
+    return set() if score is None else set(benchmark(score.benchmark).headlines(score))
 
 
 class _Told(NamedTuple):
@@ -201,13 +206,14 @@ class _Told(NamedTuple):
 def _readings(contents: Contents, then: Snapshot, now: Snapshot) -> _Told:
     """Of every grading that both states have; equal MD5s of two revisions need no look."""
     told = _Told([], [])
-    old, new = then.data("grade"), now.data("grade")
-    for name in sorted(old.keys() & new.keys()):
-        if now.commit is not None and old[name].md5 == new[name].md5:
-            continue
-        *_, question_set, model = old[name].path.split("/")
-        try:
-            told.found.append(moved_between(contents, then, now, question_set, model))
-        except (LedgerError, StoreError) as error:
-            told.untold.append(str(error))
+    # several benchmarks may have a stage of one name
+    for stage in dict.fromkeys(stage.name for spec in benchmarks() for stage in spec.collects if reads(stage)):
+        old, new = then.data(stage), now.data(stage)
+        for name in sorted(old.keys() & new.keys()):
+            if now.commit is not None and old[name].md5 == new[name].md5:
+                continue
+            try:
+                told.found.append(moved_between(contents, then, now, old[name].path, name))
+            except (LedgerError, StoreError) as error:
+                told.untold.append(str(error))
     return told

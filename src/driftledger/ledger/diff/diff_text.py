@@ -6,14 +6,14 @@ from driftledger.core.errors import first_few
 from driftledger.core.escaping import for_line
 from driftledger.ledger.changes import Change, shown
 from driftledger.ledger.diff.data_changes import DataChange
-from driftledger.ledger.diff.diff import Commit, ComponentChange, Difference, ScoreChange
+from driftledger.ledger.diff.diff import CommitSummary, ComponentChange, ProjectDiff, ScoreChange
 from driftledger.ledger.diff.moved import as_lines
 
 MOST = 20
 """Of anything, beyond which a number stands for the rest: JSON has them all."""
 
 
-def as_text(difference: Difference) -> str:
+def as_text(difference: ProjectDiff) -> str:
     """Section by section, those that changed; a line per change."""
     sections = {
         "commits": _commits(difference.commits),
@@ -42,7 +42,7 @@ def _indented(line: str) -> str:
     return " " * (2 + len(line) - len(line.lstrip(" "))) + for_line(line)
 
 
-def _commits(commits: Sequence[Commit]) -> list[str]:
+def _commits(commits: Sequence[CommitSummary]) -> list[str]:
     more = [f"and {len(commits) - MOST} more"] if len(commits) > MOST else []
     return [f"{each.commit[:12]} {each.subject}" for each in commits[:MOST]] + more
 

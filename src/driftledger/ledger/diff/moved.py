@@ -1,88 +1,101 @@
-"""Which answers are read or graded otherwise than at another Git revision; no model is asked for it."""
+"""Which records are read otherwise than at another Git revision; no model is asked for it."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.benchmarks._questions.records import GradeRecord, GradesCard
-from driftledger.core.errors import LedgerError
+from driftledger.benchmarks.base import Stage
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.registry import benchmark
+from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.files import parse_json, parse_jsonl
-from driftledger.core.paths import Layout, grade_stage
+from driftledger.ledger.changes import Change, changes
 from driftledger.ledger.diff.revision import Snapshot
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents
 
-_FILES = ("components.json", "grades.jsonl")
+_FILES = (CARD, RECORDS)
 
 
 class Moved(BaseModel):
-    """One answer whose reading changed; a reading is an outcome, what was read and the rule that decided."""
+    """One record whose reading changed: an outcome, what was read and the rule that decided."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    question: str
-    variant: int
-    repeat: int
+    record: str
     before: str
     now: str
 
 
 class Readings(BaseModel):
-    """One model's grades on one question set, then and now."""
+    """What one stage read, then and now."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    question_set: str
-    model: str
-    parsers: tuple[str, str]
+    folder: str
+    protocol: list[Change]
+    """The versions of parsers and prompts that differ."""
     moved: list[Moved]
-    """Of the answers that both have."""
-    answered: int
+    """Of the records that both have."""
+    read: int
 
 
-def moved_between(contents: Contents, then: Snapshot, now: Snapshot, question_set: str, model: str) -> Readings:
-    """One model's grades on one question set at two states of the project.
+def reads(stage: Stage) -> bool:
+    """Whether a stage's records hold what was read in others."""
+    return stage.record is not None and stage.record.reading is not CollectedRecord.reading
+
+
+def moved_between(contents: Contents, then: Snapshot, now: Snapshot, folder: str, stage: str) -> Readings:
+    """What a stage of ``dvc.lock`` that wrote ``folder`` read at two states of the project.
 
     Raises:
-        LedgerError: the grades of one of them cannot be had.
-        StoreError: they are no grades that this version can read.
+        LedgerError: the records of one of them cannot be had.
+        StoreError: they are no records that this version can read.
     """
-    (old_card, before), (new_card, after) = (_grades(contents, each, question_set, model) for each in (then, now))
-    old = {_key(grade): grade for grade in before}
+    old, new = (_read(contents, each, folder, stage) for each in (then, now))
+    before = {record.place: record for record in old.records}
     moved = [
-        _moved(old[_key(grade)], grade)
-        for grade in after
-        if _key(grade) in old and _worth(old[_key(grade)]) != _worth(grade)
+        Moved(record=record.place, before=str(before[record.place].reading), now=str(record.reading))
+        for record in new.records
+        if record.place in before and _worth(before[record.place]) != _worth(record)
     ]
-    parsers = old_card.parser, new_card.parser
-    return Readings(question_set=question_set, model=model, parsers=parsers, moved=moved, answered=len(after))
+    protocol = list(changes(old.card.protocol, new.card.protocol))
+    return Readings(folder=folder, protocol=protocol, moved=moved, read=len(new.records))
 
 
-def _moved(old: GradeRecord, new: GradeRecord) -> Moved:
-    question, variant, repeat = _key(new)
-    return Moved(question=question, variant=variant, repeat=repeat, before=_said(old), now=_said(new))
+class _Read(NamedTuple):
+    card: CollectedCard
+    records: Sequence[CollectedRecord]
 
 
-class _Grades(NamedTuple):
-    card: GradesCard
-    records: list[GradeRecord]
-
-
-def _grades(contents: Contents, state: Snapshot, question_set: str, model: str) -> _Grades:
-    """Those in the workspace are read as they lie there, those of a revision as its ``dvc.lock`` has them."""
-    folder = Layout(state.root).grades(question_set, model).relative_to(state.root).as_posix()
+def _read(contents: Contents, state: Snapshot, folder: str, stage: str) -> _Read:
+    """What lies in the workspace is read as it lies there, a revision's as its ``dvc.lock`` has it."""
     names = [f"{folder}/{name}" for name in _FILES]
     if state.commit is None:
         files = state.read(names)
     else:
-        entry = state.lock.get(grade_stage(question_set, model))
+        entries = (entry for name, entry in state.lock.items() if name.partition("@")[2] == stage)
+        entry = next((entry for entry in entries if any(out.path == folder for out in entry.outs)), None)
         files = [None, None] if entry is None else _locked(contents, entry.out(folder))
-    card, grades = files
-    if card is None or grades is None:
+    card, records = files
+    if card is None or records is None:
         raise LedgerError(f"{folder} is not there at {state.name!r:.100}; run 'dvc fetch', or name another revision")
     where = [f"{name} at {state.name}" for name in names]
-    return _Grades(parse_json(card, GradesCard, where[0]), parse_jsonl(grades, GradeRecord, where[1]))
+    about = parse_json(card, CollectedCard, where[0])
+    return _Read(about, parse_jsonl(records, _kind(about, where[0]), where[1]))
+
+
+def _kind(card: CollectedCard, where: str) -> type[CollectedRecord]:
+    """What a line of the records beside a card is."""
+    try:
+        stages = benchmark(card.benchmark).collects
+    except ConfigError as error:
+        raise LedgerError(f"{where}: {error}") from None
+    kind = next((stage.record for stage in stages if stage.name == card.stage), None)
+    if kind is None:
+        raise LedgerError(f"{where}: {card.benchmark} has no stage {card.stage!r:.60}")
+    return kind
 
 
 def _locked(contents: Contents, folder: LockedFile) -> list[bytes | None]:
@@ -97,25 +110,16 @@ def _locked(contents: Contents, folder: LockedFile) -> list[bytes | None]:
     return [path.read_bytes() if path else None for path in paths]
 
 
-def _key(grade: GradeRecord) -> tuple[str, int, int]:
-    return grade.question, grade.variant, grade.repeat
-
-
-def _worth(grade: GradeRecord) -> tuple[object, ...]:
-    return grade.outcome, grade.choice, grade.answer, grade.tenths
-
-
-def _said(grade: GradeRecord) -> str:
-    read = next((str(each) for each in (grade.choice, grade.answer, grade.tenths) if each is not None), "nothing")
-    return f"{grade.outcome}: {read} ({grade.how})"
+def _worth(record: CollectedRecord) -> str:
+    return "" if record.reading is None else record.reading.worth
 
 
 def as_lines(readings: Sequence[Readings], most: int = 20) -> Iterator[str]:
-    """For people: a line per model and question set, and the first few answers that moved."""
+    """For people: a line per folder, and the first few records that moved."""
     for each in readings:
-        parsers = f"parser {each.parsers[0]} → {each.parsers[1]}"
-        yield f"{each.question_set} · {each.model}: {len(each.moved)} of {each.answered} moved, {parsers}"
+        changed = f", {'; '.join(map(str, each.protocol))}" if each.protocol else ""
+        yield f"{each.folder.partition('/')[2]}: {len(each.moved)} of {each.read} moved{changed}"
         for moved in each.moved[:most]:
-            yield f"  {moved.question}, variant {moved.variant}: {moved.before} → {moved.now}"
+            yield f"  {moved.record}: {moved.before} → {moved.now}"
         if len(each.moved) > most:
             yield f"  and {len(each.moved) - most} more"

@@ -7,23 +7,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
 
-from driftledger.core.errors import LedgerError
-from driftledger.core.paths import LOCKS
+from driftledger.benchmarks.registry import lock_files
+from driftledger.benchmarks.score import Score
+from driftledger.core.errors import LedgerError, StoreError
+from driftledger.core.files import OF_VERSION_1, parse_json
 from driftledger.core.yaml_text import load_yaml
-from driftledger.ledger.lineage import AnyScore
+from driftledger.ledger.lineage import is_score, is_score_of_version_1
 from driftledger.ledger.lock import LockedFile, LockEntry, parse_lock
 from driftledger.ledger.objects.git import Git, contents_at
 
-_SCORES = "reports/scores/"
-_ANY_SCORE: TypeAdapter[AnyScore] = TypeAdapter(AnyScore)
-
 
 class Scores(NamedTuple):
-    """The score files that ``dvc.lock`` speaks of, by path."""
+    """The score files that ``dvc.lock`` has, by path."""
 
-    read: dict[str, AnyScore]
+    read: dict[str, Score]
     unread: list[str]
     """Those that this version cannot read, with the reason."""
 
@@ -59,26 +57,25 @@ class Snapshot:
         Raises:
             LedgerError: it is not a ``dvc.lock``.
         """
-        files = zip(LOCKS, self.read(LOCKS), strict=True)
+        files = zip(lock_files(), self.read(lock_files()), strict=True)
         read = [parse_lock(data, f"{file} of {self.name}") for file, data in files if data is not None]
         return {name: entry for entries in read for name, entry in entries.items()}
 
     @cached_property
     def scores(self) -> Scores:
-        paths = sorted(
-            out.path
-            for entry in self.lock.values()
-            for out in entry.outs
-            if out.path.startswith(_SCORES) and out.path.endswith(".json")
-        )
+        outs = sorted(out.path for entry in self.lock.values() for out in entry.outs)
+        paths = [path for path in outs if is_score(path)]
+        old = [path for path in outs if is_score_of_version_1(path)]
         found, unread = {}, []
+        if old:
+            more = f", as {len(old) - 1} others," if len(old) > 1 else ""
+            unread.append(f"{old[0]} of {self.name}{more} {OF_VERSION_1}")
         for path, data in zip(paths, self.read(paths), strict=True):
             try:
                 if data is not None:
-                    found[path] = _ANY_SCORE.validate_json(data)
-            except ValidationError as error:
-                problem = error.errors(include_url=False)[0]["msg"]
-                unread.append(f"{path} of {self.name} is no score that this version can read ({problem:.200})")
+                    found[path] = parse_json(data, Score, f"{path} of {self.name}")
+            except StoreError as error:
+                unread.append(str(error))
         return Scores(found, unread)
 
     def data(self, stage: str) -> dict[str, LockedFile]:

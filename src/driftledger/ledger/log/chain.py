@@ -1,10 +1,10 @@
 """``ledger.jsonl``: one line per published run, each holding the SHA-256 of the line before it.
 
-MLflow can be thrown away, and ``dvc.lock`` speaks of the newest runs only. The ledger is what stays of every run that
+MLflow can be thrown away, and ``dvc.lock`` has the newest runs only. The ledger is what stays of every run that
 was ever published: which evidence it stood on, and that nobody has edited, reordered or removed a line since. It is
 committed; whoever can write to the repository could write all of it again, and then Git's history of it is the witness.
 
-Two branches that both append meet in a merge conflict, since a line's number and hash hang on the one before it; never
+Two branches that both append meet in a merge conflict, since a line's number and hash depend on the one before; never
 merge them as text. Keep one side (``git checkout --ours ledger.jsonl``, or ``--theirs``) and run ``driftledger track``,
 which appends what the other side had. ``.gitattributes`` keeps Git from mixing the lines or changing their ends.
 """
@@ -20,10 +20,10 @@ from filelock import FileLock, Timeout
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
-from driftledger.ledger.findings import Finding, Report, Unchecked
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log.history import history
-from driftledger.ledger.log.lines import BEGINNING, Line, Published, PublishedCode, encoded, read_chain, rows_of
+from driftledger.ledger.log.lines import BEGINNING, LogLine, Published, PublishedCode, encoded, read_chain, rows_of
 from driftledger.ledger.objects.git import why_unread
 
 _LOCK_SECONDS = 60
@@ -37,8 +37,8 @@ def evidence_digest(evidence: Evidence) -> str:
     has the value that it has by default is left out, so that a field that a later version adds changes no digest.
     """
     rest: dict[str, Any] = evidence.model_dump(mode="json", by_alias=True, exclude={"code"}, exclude_defaults=True)
-    for told, behind in zip(rest["behind"], evidence.behind, strict=True):
-        told["stages"] = {stage: entry.without_code() for stage, entry in behind.stages.items()}
+    for told, lineage in zip(rest["lineages"], evidence.lineages, strict=True):
+        told["stages"] = {stage: entry.without_code() for stage, entry in lineage.stages.items()}
     return sha256_of(rest)
 
 
@@ -127,7 +127,7 @@ def _replace(path: Path, data: bytes) -> None:
     partial.replace(path)
 
 
-def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> Report:
+def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> VerifyResult:
     """Whether the ledger is as it was written, by its own lines, by Git, and by the runs there are.
 
     A line that was removed, moved or edited is named by its number, as ``ledger.jsonl line 3``.
@@ -139,38 +139,40 @@ def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> Report:
     Raises:
         LedgerError: the file is there and cannot be read, or Git's history is damaged.
     """
-    report = Report()
+    result = VerifyResult()
     data, there = _read(path), path.exists()
     chain = read_chain(data, path.name)
-    report.findings += chain.findings
-    report.checked["ledger lines"] = len(rows_of(data))
+    result.findings += chain.findings
+    result.checked["ledger lines"] = len(rows_of(data))
     if there:
-        report += _check_runs(path.name, chain.lines, chain.unreadable, evidence)
+        result += _check_runs(path.name, chain.lines, chain.unreadable, evidence)
     elif evidence:
-        report.findings.append(Finding("missing", path.name, f"is not there, with a line for each run; {_TRACK}"))
+        result.findings.append(Finding("missing", path.name, f"is not there, with a line for each run; {_TRACK}"))
     if there and data and not chain.lines:
-        return report + Report(unchecked=[Unchecked(path.name, "no line can be read, to compare with Git's history")])
-    return report + _check_history(path, root, data, {finding.where for finding in chain.findings})
+        return result + VerifyResult(skipped=[Skipped(path.name, "no line can be read, to compare with Git's history")])
+    return result + _check_history(path, root, data, {finding.where for finding in chain.findings})
 
 
-def _check_runs(name: str, lines: Mapping[int, Line], unreadable: bool, evidence: Sequence[Evidence]) -> Report:
-    report = Report()
+def _check_runs(
+    name: str, lines: Mapping[int, LogLine], unreadable: bool, evidence: Sequence[Evidence]
+) -> VerifyResult:
+    result = VerifyResult()
     of = {line.fingerprint: line for line in reversed([*lines.values()])}
     for each in evidence:
         run, line = f"{for_line(each.name)}, fingerprint {each.fingerprint}", of.get(each.fingerprint)
         if line is None and unreadable:
-            report.unchecked.append(Unchecked(name, f"the line of {run}, may be one that is not as it was written"))
+            result.skipped.append(Skipped(name, f"the line of {run}, may be one that is not as it was written"))
         elif line is None:
-            report.findings.append(Finding("missing", name, f"has no line for {run}; {_TRACK}"))
+            result.findings.append(Finding("missing", name, f"has no line for {run}; {_TRACK}"))
         elif (line.name, line.evidence_sha256) != (each.name, digest := evidence_digest(each)):
             there = f"{for_line(line.name)}, {line.evidence_sha256}"
-            what = f"speaks of other evidence ({there}) than is here of {run} ({digest})"
-            report.findings.append(Finding("bytes", f"{name} line {line.n}", what))
-        report.checked["runs"] += 1
-    return report
+            what = f"names other evidence ({there}) than is here of {run} ({digest})"
+            result.findings.append(Finding("bytes", f"{name} line {line.n}", what))
+        result.checked["runs"] += 1
+    return result
 
 
-def _check_history(path: Path, root: Path, data: bytes, told: set[str]) -> Report:
+def _check_history(path: Path, root: Path, data: bytes, told: set[str]) -> VerifyResult:
     """What Git knows better than the file; what the file has ``told`` already is not told again."""
     past = history(root, path, data.replace(b"\r\n", b"\n"))
     if past is None:
@@ -178,13 +180,13 @@ def _check_history(path: Path, root: Path, data: bytes, told: set[str]) -> Repor
         why = (
             f"no commit holds it to compare with{why}: lines removed from its end, or all written again, leave no trace"
         )
-        return Report(unchecked=[Unchecked(path.name, why)])
-    report = Report(findings=[each for each in past.findings if each.where not in told])
-    report.checked["ledger versions"] = past.versions
+        return VerifyResult(skipped=[Skipped(path.name, why)])
+    result = VerifyResult(findings=[each for each in past.findings if each.where not in told])
+    result.checked["ledger versions"] = past.versions
     for run in past.left_out.values():
         what = f"has no such line for {for_line(run.name)}, fingerprint {run.fingerprint}, as a merged branch has"
-        report.findings.append(Finding("missing", path.name, f"{what}; {_TRACK}"))
+        result.findings.append(Finding("missing", path.name, f"{what}; {_TRACK}"))
     if past.shallow:
         why = "this clone has the newest commits only; run 'git fetch --unshallow' to compare older versions"
-        report.unchecked.append(Unchecked(path.name, why))
-    return report
+        result.skipped.append(Skipped(path.name, why))
+    return result

@@ -15,7 +15,7 @@ from driftledger.ledger.objects.git import Git, blob_id
 _MOST = 20
 
 
-class History(NamedTuple):
+class HistoryCheck(NamedTuple):
     """What comparing the committed versions told."""
 
     versions: int
@@ -38,7 +38,7 @@ class _Version(NamedTuple):
 _NOW = _Version("", "")
 
 
-def history(root: Path, path: Path, data: bytes) -> History | None:
+def history(root: Path, path: Path, data: bytes) -> HistoryCheck | None:
     """Compare the file's committed versions with one another and with ``data``, its bytes now.
 
     Returns:
@@ -59,7 +59,7 @@ def history(root: Path, path: Path, data: bytes) -> History | None:
             findings += _became(path.name, lost[0].commit, texts.of(lost[0]), version.commit, texts.of(version))
         else:
             sides += [texts.of(each) for each in lost]
-    return History(len(versions) - 1, git.is_shallow, findings, _left_out(sides, data))
+    return HistoryCheck(len(versions) - 1, git.is_shallow, findings, _left_out(sides, data))
 
 
 def _versions(git: Git, name: str) -> dict[_Version, list[_Version]]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,7 +30,10 @@ class PublishedCode(BaseModel):
 
 
 class Published(Record):
-    """What a line says of a run, wherever in the chain it stands."""
+    """What a line says of a run, wherever in the chain it stands. The format of lines is the first one."""
+
+    SCHEMA: ClassVar[int] = 1
+    schema_: int = Field(default=1, alias="schema", ge=1, le=1)
 
     name: str
     fingerprint: _Sha256
@@ -38,7 +41,7 @@ class Published(Record):
     code: PublishedCode
 
 
-class Line(Published):
+class LogLine(Published):
     """A line of ``ledger.jsonl``."""
 
     n: int = Field(ge=1)
@@ -66,7 +69,7 @@ def rows_of(data: bytes) -> list[bytes]:
 class Chain(NamedTuple):
     """What a ledger file holds."""
 
-    lines: dict[int, Line]
+    lines: dict[int, LogLine]
     """By number, in ascending order: those that are as they were written, wherever they stand now."""
     findings: list[Finding]
     unreadable: bool
@@ -102,17 +105,17 @@ def read_chain(data: bytes, name: str = "ledger.jsonl") -> Chain:
 
 class _Row(NamedTuple):
     data: bytes
-    line: Line | None
+    line: LogLine | None
     wrong: str = ""
 
 
 def _read(data: bytes) -> _Row:
     try:
-        line = Line.model_validate(json.loads(data.decode()))
+        line = LogLine.model_validate(json.loads(data.decode()))
         if canonical_json(line.to_dict()).encode() != data:
             return _Row(data, None, "was edited: these are not the bytes in which driftledger writes what it says")
     except (ValidationError, ValueError, RecursionError):
-        return _Row(data, None, "was edited, or is none of the ledger's: it cannot be read as a line")
+        return _Row(data, None, "was edited, or is not a line of the ledger: it cannot be read as one")
     if encoded(line.published, line.n, line.previous) != data:
         return _Row(data, None, "was edited: its SHA-256 is not the one that it holds of itself")
     return _Row(data, line)
@@ -211,4 +214,4 @@ def _find_twins(known: Mapping[int, _Row], found: _Findings) -> None:
     first: dict[str, int] = {}
     for n, row in sorted(known.items()):
         if row.line and (before := first.setdefault(row.line.fingerprint, n)) != n:
-            found.add(n, f"speaks of the run that line {before} speaks of, fingerprint {row.line.fingerprint}")
+            found.add(n, f"names the run that line {before} names, fingerprint {row.line.fingerprint}")

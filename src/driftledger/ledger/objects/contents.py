@@ -13,7 +13,7 @@ from typing import Any
 
 from driftledger.core.canonical import md5_bytes, md5_file, sha256_bytes
 from driftledger.core.errors import LedgerError
-from driftledger.core.paths import Layout
+from driftledger.core.paths import Paths
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.fetching import pull
 from driftledger.ledger.objects.git import Git
@@ -185,7 +185,7 @@ class Contents:
         if (near, md5) not in self._blobs:
             contents = () if self._git is None else self._git.contents(near)
             data = next((data for data in contents if md5_bytes(data) == md5), None)
-            self._blobs[near, md5] = None if data is None else _put(Layout(self.root).state / "contents", data)
+            self._blobs[near, md5] = None if data is None else _put(Paths(self.root).state / "contents", data)
         return self._blobs[near, md5]
 
     @cached_property

@@ -1,61 +1,70 @@
-"""Whether every file behind a score is, byte for byte, the one that the ledger speaks of."""
+"""Whether every file behind a score is, byte for byte, the one that was recorded."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from driftledger.benchmarks.description_records import TracScore
+from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.registry import LOCK, lock_file
+from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import StoreError
+from driftledger.core.escaping import for_line
 from driftledger.core.files import read_json
-from driftledger.core.paths import LOCK
-from driftledger.ledger.findings import Finding, Report
-from driftledger.ledger.lineage import AnyScore, Behind, Evidence, Selected, fingerprint_of
-from driftledger.ledger.lock import LockedFile, LockEntry
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
+from driftledger.ledger.lineage import Evidence, Lineage, fingerprint_of
+from driftledger.ledger.lock import LockedFile, LockEntry, locks_here
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.known_entries import KnownEntries
-from driftledger.ledger.verify.lock_check import Where, check_code, check_flow, check_settings, is_code
-from driftledger.ledger.verify.lock_text import Step, read_lock_texts
+from driftledger.ledger.verify.lock_check import (
+    Entries,
+    check_code,
+    check_committed,
+    check_flow,
+    check_names,
+    check_settings,
+)
+from driftledger.ledger.verify.locks import KnownEntries, parse_locks
 from driftledger.ledger.verify.output_check import Output, check_outputs
-from driftledger.ledger.verify.stage_names import check_names
 
 Stages = Mapping[str, LockEntry]
 
 
-def check_bytes(root: Path, evidence: Sequence[Evidence], contents: Contents) -> Report:
-    """Hash every file behind these runs, fetching what is not at hand, and check the entries that speak of them.
+def check_bytes(root: Path, evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
+    """Hash every file behind these runs, fetching what is not at hand, and check the lock entries that name them.
 
-    Entries that are those of ``dvc.lock`` here are also compared with the workspace, the settings and, line by line,
-    with what DVC writes. Those of other runs stand for themselves: their bytes come from wherever they are.
+    Entries that are those of ``dvc.lock`` here are also compared with the workspace, the settings and Git. Those of
+    other runs stand for themselves: their bytes come from wherever they are.
     """
     check = _Check(root, contents)
-    stages = {each.name: _stages(each) for each in evidence}
-    contents.fetch(_files(entry for some in stages.values() for entry in some.values()))
+    specs = {stage: each.spec for run in evidence for each in run.lineages for stage in each.stages}
+    runs = {run.name: {n: entry for each in run.lineages for n, entry in each.stages.items()} for run in evidence}
+    contents.fetch(_files(entry for stages in runs.values() for entry in stages.values()))
     here: dict[str, LockEntry] = {}
-    for name, some in stages.items():
-        current = {stage: entry for stage, entry in some.items() if check.lock.get(stage) == entry}
+    for name, stages in runs.items():
+        current = {stage: entry for stage, entry in stages.items() if check.locks.entries.get(stage) == entry}
         here |= current
-        if current != some:
-            check.run_elsewhere(name, some)
-    check.run_here(here)
-    report = check.finish()
-    for each in evidence:
-        report.findings.extend(_check_evidence(each, contents))
-    return report
+        if current != stages:
+            check.run_elsewhere(Entries(stages, specs, partial(_in_evidence, name)))
+    check.run_here(here, specs)
+    result = check.finish()
+    for run in evidence:
+        result.findings.extend(_check_evidence(run, contents))
+    return result
 
 
-def check_stages(root: Path, stages: Iterable[str], contents: Contents) -> Report:
-    """The same for stages of ``dvc.lock`` here, for when a damaged file keeps their evidence from being read."""
+def check_stages(root: Path, selected: Selected, contents: Contents) -> VerifyResult:
+    """The same for the stages of ``dvc.lock`` behind these scores, where a damaged file keeps evidence from being
+    read."""
     check = _Check(root, contents)
-    here = {stage: check.lock[stage] for stage in stages if stage in check.lock}
+    specs = {stage.named(keys): spec for spec, keys in selected.scores for stage in spec.stages}
+    here = {stage: check.locks.entries[stage] for stage in specs if stage in check.locks.entries}
     contents.fetch(_files(here.values()))
-    check.run_here(here)
-    report = check.finish()
-    lost = [stage for stage in stages if stage not in here and not check.damaged]
-    report.findings.extend(
-        Finding("missing", LOCK, f"neither it nor that of any pipeline has a stage {stage}; run 'git status'")
-        for stage in lost
-    )
-    return report
+    check.run_here(here, specs)
+    result = check.finish()
+    for stage, spec in specs.items():
+        if stage not in here and not check.locks.findings:
+            file = LOCK if stage.startswith(f"{spec.data.name}@") else lock_file(spec.name)
+            result.findings.append(Finding("missing", file, f"it has no stage {stage}; run 'git status'"))
+    return result
 
 
 class _Check:
@@ -65,109 +74,69 @@ class _Check:
         self._root, self._contents = root, contents
         self._known = KnownEntries(root, contents.cache_folder)
         self._outputs: list[Output] = []
-        self._report = Report()
-        self._locks = read_lock_texts(root)
-        self.lock: Stages = self._locks.entries if self._locks else {}
-        self.damaged = self._locks is not None and bool(self._locks.findings)
-        self._spoken_of = {out for entry in self.lock.values() for out in entry.outs}
-        if self._locks is not None:
-            self._report.checked["lock entries"] += len(self.lock)
-            self._report.findings += [*self._locks.findings, *check_names(root, self._locks)]
+        self.locks = parse_locks(locks_here(root))
+        self._here = {out for entry in self.locks.entries.values() for out in entry.outs}
+        self._result = VerifyResult(list(self.locks.findings))
 
-    def run_here(self, stages: Stages) -> None:
-        """Check entries that are those of ``dvc.lock`` here, and others there that nothing else knows."""
-        if self._locks is None:
-            return
-        where = self._locks.where
-        stages = self._with_unknown(stages)
-        self._add(stages, where, are_whole=self._locks.are_whole)
-        self._report += check_code(stages, where, self._contents, self._known)
-        self._report.findings.extend(check_settings(self._root, stages, where, self._known))
+    def run_here(self, stages: Stages, specs: Mapping[str, Benchmark]) -> None:
+        """Check entries that are those of ``dvc.lock`` here."""
+        entries = Entries(stages, specs, self.locks.where, are_whole=not self.locks.findings)
+        self._add(entries)
+        self._result.findings.extend(check_settings(self._root, entries, self._known))
+        self._note(check_code(entries, self._known))
+        self._note(check_committed(entries, self.locks.files, self._known))
 
-    def _with_unknown(self, stages: Stages) -> Stages:
-        """Add the entries of ``dvc.lock`` that nothing else knows, and those that wrote what they read."""
-        writers = {out.path: stage for stage, entry in self.lock.items() for out in entry.outs}
-        found = dict(stages)
-        waiting = [stage for stage, entry in self.lock.items() if stage not in stages and not self._known.have(entry)]
-        while waiting:
-            stage = waiting.pop()
-            if stage not in found:
-                found[stage] = self.lock[stage]
-                waiting += [writers[dep.path] for dep in found[stage].deps if dep.path in writers]
-        return found
+    def run_elsewhere(self, entries: Entries) -> None:
+        """Check the entries that a run carries, not all of which ``dvc.lock`` here has."""
+        self._add(entries)
+        self._note(check_code(entries, known=None))
 
-    def run_elsewhere(self, name: str, stages: Stages) -> None:
-        """Check the entries that a run called ``name`` carries, not all of which ``dvc.lock`` here has."""
-        where = partial(_in_evidence, name)
-        self._add(stages, where)
-        others = {stage: entry for stage, entry in stages.items() if self.lock.get(stage) != entry}
-        self._report += check_code(others, where, self._contents, known=None)
-
-    def finish(self) -> Report:
+    def finish(self) -> VerifyResult:
         """Look at the outputs."""
-        return self._report + check_outputs(self._root, self._outputs, self._contents, self._known)
+        return self._result + check_outputs(self._root, self._outputs, self._contents, self._known)
 
-    def _add(self, stages: Stages, where: Where, *, are_whole: bool = True) -> None:
-        named = {finding.where for finding in self._report.findings}
-        flow = check_flow(stages, where, self._contents, self._known, are_whole=are_whole)
-        self._report.findings.extend(flow.findings)
+    def _add(self, entries: Entries) -> None:
+        self._result.checked["lock entries"] += len(entries.stages)
+        flow = check_flow(entries, self._contents, self._known)
+        self._result.findings += [*check_names(entries), *flow.findings]
         self._outputs += [
-            Output(
-                locked=flow.right.get(out.path, out),
-                cmd=entry.cmd,
-                here=out in self._spoken_of,
-                line=partial(where, stage, "outs", place),
-            )
-            for stage, entry in stages.items()
-            for place, out in enumerate(entry.outs)
-            if where(stage, "outs", place, "path") not in named and where(stage, "outs", place, "md5") not in named
+            Output(flow.right.get(out.path, out), entry.cmd, out in self._here, entries.where(stage))
+            for stage, entry in entries.stages.items()
+            for out in entry.outs
         ]
 
+    def _note(self, found: Iterable[Finding | Skipped]) -> None:
+        for each in found:
+            (self._result.findings if isinstance(each, Finding) else self._result.skipped).append(each)  # type: ignore[arg-type]
 
-def _in_evidence(name: str, stage: str, *way: Step) -> str:
-    return f"evidence of {name}, {'.'.join(map(str, (stage, *way)))}"
 
-
-def _stages(evidence: Evidence) -> dict[str, LockEntry]:
-    return {name: entry for behind in evidence.behind for name, entry in behind.stages.items()}
+def _in_evidence(name: str, stage: str) -> str:
+    return for_line(f"evidence of {name}: {stage}")
 
 
 def _files(entries: Iterable[LockEntry]) -> list[LockedFile]:
     """What these stages wrote, and what they read of what others wrote."""
-    files = (file for entry in entries for file in (*entry.outs, *entry.deps) if not is_code(file.path))
-    return list(dict.fromkeys(files))
+    return list(dict.fromkeys(file for entry in entries for file in (*entry.outs, *entry.deps)))
 
 
 def _check_evidence(evidence: Evidence, contents: Contents) -> Iterator[Finding]:
     """What the evidence says beside its lock entries is what they, and the files that they name, say."""
-    where = f"evidence of {evidence.name}"
-    if fingerprint_of(evidence.behind, _selected(evidence), evidence.combination) != evidence.fingerprint:
+    where = for_line(f"evidence of {evidence.name}")
+    if fingerprint_of(evidence.lineages, evidence.combination) != evidence.fingerprint:
         what = f"its fingerprint {evidence.fingerprint} is not that of its lock entries, one of which was changed"
         yield Finding("bytes", where, what)
-    for behind in evidence.behind:
-        outs = {out for entry in behind.stages.values() for out in entry.outs}
-        for file in (behind.score_file, behind.data, *behind.collected.values()):
+    for lineage in evidence.lineages:
+        outs = {out for entry in lineage.stages.values() for out in entry.outs}
+        for file in (lineage.score_file, lineage.rows_file, lineage.data, *lineage.collected.values()):
             if file not in outs:
                 yield Finding("bytes", where, f"no stage in it wrote {file.path} with md5 {file.md5}")
-        path = contents.path(behind.score_file.md5, behind.score_file.path)
-        if path is not None and not _holds(path, behind):
-            yield Finding("bytes", where, f"the score in it is not the one in {behind.score_file.path}")
+        path = contents.path(lineage.score_file.md5, lineage.score_file.path)
+        if path is not None and not _holds(path, lineage):
+            yield Finding("bytes", where, f"the score in it is not the one in {lineage.score_file.path}")
 
 
-def _holds(path: Path, behind: Behind[AnyScore]) -> bool:
+def _holds(path: Path, lineage: Lineage) -> bool:
     try:
-        return read_json(path, type(behind.score)) == behind.score
+        return read_json(path, type(lineage.score)) == lineage.score
     except StoreError:
         return False
-
-
-def _selected(evidence: Evidence) -> Selected:
-    """What the run was evaluated on, as far as its fingerprint hangs on it."""
-    trac = evidence.of(TracScore)
-    return Selected(
-        genception=[b.on for b in evidence.behind if b.score.benchmark == "genception"],
-        trac=[behind.on for behind in trac],
-        descriptions=[trac[0].score.description] if trac else [],
-        text_encoders=[trac[0].score.encoder] if trac else [],
-        fidelity=[b.on for b in evidence.behind if b.score.benchmark == "fidelity"],
-    )

@@ -1,4 +1,4 @@
-"""The version of a component that a record speaks of, as far as it can be had here.
+"""The version of a component that a record names, as far as it can be had here.
 
 No other version will do: what another one gives proves nothing. Nothing is loaded to find out.
 """
@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import ValidationError
 
-from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.benchmarks.base import ROLES, SECTIONS
+from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.components.remote.component import NEVER_TWICE, RemoteComponent
@@ -17,17 +18,17 @@ from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.registry import PROVIDERS, provider_class
 from driftledger.core.strict import explain
+from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.project import Project
-from driftledger.project.settings import Entry, Settings
+from driftledger.project.settings import Settings
 
-Section = Literal["models", "generators", "encoders"]
+Kind = Literal["model", "generator", "encoder", "judge"]
 
-_ROLES = {"models": "model", "generators": "generator", "encoders": "encoder"}
 _DANGEROUS = ("allow_pickle", "trust_remote_code")
 """What a record alone must not switch on: an entry of params.yaml has to allow it."""
 
 
-class NotAtHand(NamedTuple):
+class Unavailable(NamedTuple):
     """Why a component of the recorded version cannot be had here, as a sentence that names it."""
 
     why: str
@@ -38,7 +39,7 @@ class Components:
 
     def __init__(self, settings: Settings | None) -> None:
         self._settings = settings
-        self._found: dict[tuple[Section, str], Component | NotAtHand] = {}
+        self._found: dict[tuple[Kind, str], Component | Unavailable] = {}
 
     @classmethod
     def of(cls, project: Project) -> "Components":
@@ -48,23 +49,15 @@ class Components:
         except ConfigError:
             return cls(None)
 
-    def model(self, card: ComponentCard) -> Model | NotAtHand:
-        return cast(Model | NotAtHand, self._get(card, "models"))
-
-    def generator(self, card: ComponentCard) -> Generator | NotAtHand:
-        return cast(Generator | NotAtHand, self._get(card, "generators"))
-
-    def encoder(self, card: ComponentCard) -> Encoder | NotAtHand:
-        return cast(Encoder | NotAtHand, self._get(card, "encoders"))
-
-    def _get(self, card: ComponentCard, section: Section) -> Component | NotAtHand:
-        key = section, sha256_of(card.to_dict())
+    def get(self, card: ComponentCard, role: str) -> Component | Unavailable:
+        """The component that played a role."""
+        key = ROLES[role], sha256_of(card.to_dict())
         if key not in self._found:
-            self._found[key] = at_hand(card, self._settings, section)
+            self._found[key] = at_hand(card, self._settings, ROLES[role])
         return self._found[key]
 
 
-def at_hand(card: ComponentCard, settings: Settings | None, section: Section) -> Component | NotAtHand:
+def at_hand(card: ComponentCard, settings: Settings | None, kind: Kind) -> Component | Unavailable:
     """The component of exactly the recorded fingerprint, or why there is none.
 
     It has the recorded settings. Those that are in no fingerprint, such as where its weights are, come from an entry of
@@ -72,32 +65,36 @@ def at_hand(card: ComponentCard, settings: Settings | None, section: Section) ->
     built from the record alone. A branch of the hub is not resolved: the recorded commit is taken. A service is never
     at hand: the version behind its name is not ours to have.
     """
-    who = f"{_ROLES[section]} {for_line(card.name)}"
+    section, who = SECTIONS[kind], f"{kind} {for_line(card.name)}"
     if card.provider not in PROVIDERS[section]:
-        return NotAtHand(f"{who}: there is no provider {for_line(card.provider)!r:.80} here")
+        return Unavailable(f"{who}: there is no provider {for_line(card.provider)!r:.80} here")
     cls = cast(type[Component], provider_class(section, card.provider))
     if issubclass(cls, RemoteComponent):
-        return NotAtHand(f"{who}: {NEVER_TWICE}")
+        return Unavailable(f"{who}: {NEVER_TWICE}")
     if cls.version != card.version:
-        return NotAtHand(
+        return Unavailable(
             f"{who}: its provider is of version {cls.version} here, and was of version {for_line(card.version)}"
         )
     reasons = []
     for given in _candidates(card, cls, settings, section):
         found = _built(card, cls, given)
-        if not isinstance(found, NotAtHand):
+        if not isinstance(found, Unavailable):
             return found
         reasons.append(found.why)
-    return NotAtHand(f"{who}: {for_line(reasons[0])}")
+    return Unavailable(f"{who}: {for_line(reasons[0])}")
 
 
 def _candidates(
-    card: ComponentCard, cls: type[Component], settings: Settings | None, section: Section
+    card: ComponentCard, cls: type[Component], settings: Settings | None, section: str
 ) -> Iterator[dict[str, Any]]:
     """Settings that may give the recorded fingerprint, the likeliest first."""
-    catalogue: Mapping[str, Entry] = getattr(settings, section) if settings else {}
-    named_first = sorted(catalogue.items(), key=lambda item: item[0] != card.name)
-    entries = [entry.settings() for _, entry in named_first if entry.provider == card.provider]
+    known, own = (settings.entries(section), getattr(settings, section)) if settings else ({}, {})
+    named_first = sorted(known.items(), key=lambda item: (item[0] != card.name, item[0] not in own))
+    entries = [
+        each.settings()
+        for _, each in named_first
+        if isinstance(each, CatalogueEntry) and each.provider == card.provider
+    ]
     recorded = {key: value for key, value in card.settings.items() if key not in cls.operational()}
     weights = card.identity.get("weights")
     repository = weights.get("repository") if isinstance(weights, dict) else None
@@ -111,19 +108,19 @@ def _candidates(
     yield recorded
 
 
-def _built(card: ComponentCard, cls: type[Component], given: Mapping[str, Any]) -> Component | NotAtHand:
+def _built(card: ComponentCard, cls: type[Component], given: Mapping[str, Any]) -> Component | Unavailable:
     try:
         component = cls.model_validate(given)
         if component.fingerprint == card.fingerprint:
             return component
-        return NotAtHand(_difference(component, card))
+        return Unavailable(_difference(component, card))
     except ValidationError as error:
         missing = [str(each["loc"][0]) for each in error.errors() if each["type"] == "missing"]
         if missing:
-            return NotAtHand(f"no entry of params.yaml says its {missing[0]}")
-        return NotAtHand(explain(error, "its recorded settings are none that its provider takes here"))
+            return Unavailable(f"no entry of params.yaml says its {missing[0]}")
+        return Unavailable(explain(error, "its provider here does not take its recorded settings"))
     except (DriftledgerError, OSError) as error:
-        return NotAtHand(str(error))
+        return Unavailable(str(error))
 
 
 def _difference(component: Component, card: ComponentCard) -> str:
@@ -132,10 +129,24 @@ def _difference(component: Component, card: ComponentCard) -> str:
     changed = sorted(key for key in here.keys() | recorded.keys() if here.get(key) != recorded.get(key))
     if not changed:
         return f"its record does not fit its own fingerprint {card.fingerprint[:12]}"
+    if "code" in changed:
+        return _other_code(component, card)
     if changed[0].startswith("weights") and isinstance(component, CheckpointComponent):
         return f"its weights at {component.path} are not those of fingerprint {card.fingerprint[:12]}"
     key = changed[0]
     return f"its {key} is {here.get(key)!r:.80} here, and was {recorded.get(key)!r:.80}"
+
+
+def other_code(component: Component, card: ComponentCard) -> str | None:
+    """What to say of a component at hand whose code is not the recorded one, under one version; None where it is."""
+    if card.code_digest in (None, component.code_digest):
+        return None
+    return f"{component.kind} {for_line(card.name)}: {_other_code(component, card)}"
+
+
+def _other_code(component: Component, card: ComponentCard) -> str:
+    digests = f"digest {component.code_digest[:12]} here, {for_line(str(card.code_digest)):.12} recorded"
+    return f"its code here is not the recorded one ({digests}), under one version {component.version}"
 
 
 def _flat(value: Any, path: str = "") -> dict[str, Any]:

@@ -1,7 +1,9 @@
-"""The folders behind a score, read as the ledger speaks of them: by MD5, wherever the bytes are."""
+"""The folders behind a score, read as they were recorded: by MD5, wherever the bytes are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -10,7 +12,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import Record, read_json, read_jsonl
-from driftledger.ledger.findings import Finding, Report
+from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents, beneath
 
@@ -18,11 +20,11 @@ R = TypeVar("R", bound=Record)
 
 
 class Folder:
-    """One output of a stage. What cannot be read in it is noted as a finding."""
+    """One output of a stage, file by file. What cannot be read in it is noted as a finding."""
 
-    def __init__(self, locked: LockedFile, contents: Contents, report: Report) -> None:
+    def __init__(self, locked: LockedFile, contents: Contents, result: VerifyResult) -> None:
         self.path = locked.path
-        self.report = report
+        self.result = result
         self._contents = contents
         self._names: dict[str, str] | None
         try:
@@ -68,31 +70,28 @@ class Folder:
 
     def add(self, name: str, what: str) -> None:
         """Note that something about a file of the folder does not hold."""
-        self.report.findings.append(Finding("bytes", beneath(self.path, name), for_line(what)))
-
-    def missing(self, name: str, what: str) -> None:
-        """Note that a file of the folder is not to be had."""
-        self.report.findings.append(Finding("missing", beneath(self.path, name), for_line(what)))
+        self.result.findings.append(Finding("bytes", beneath(self.path, name), for_line(what)))
 
     def _note(self, file: Path | None, name: str, error: StoreError) -> None:
         self.add(name, str(error).replace(str(file), name))
 
     def check_images(self, images: Sequence[tuple[str, str, str]], others: frozenset[str]) -> None:
-        """Every image is the one that its record speaks of, and none is there without a record.
+        """Every image is the one in its record, and none is there without a record.
 
         Args:
-            images: whose it is, its file, and the SHA-256 that the record says.
+            images: whose it is, its file, and its SHA-256 by the record.
             others: the files beside the images.
         """
-        for whose, name, said in images:
+        for whose, name, recorded in images:
             found = self.sha256(name)
-            self.report.checked["images"] += 1
+            self.result.checked["images"] += 1
             if found is None:
-                self.missing(name, f"{whose} has this image, which is not to be had")
-            elif found != said:
-                self.add(name, f"{whose} has an image with sha256 {said}, and this one has {found}")
+                what = f"{whose} has this image, which is not to be had"
+                self.result.findings.append(Finding("missing", beneath(self.path, name), for_line(what)))
+            elif found != recorded:
+                self.add(name, f"{whose} has an image with sha256 {recorded}, and this one has {found}")
         for name in sorted(self.names - {name for _, name, _ in images} - others):
-            self.add(name, "no record speaks of this file")
+            self.add(name, "no record has this file")
 
 
 def _read_rows(file: Path, kind: type[R]) -> list[R]:
@@ -102,3 +101,35 @@ def _read_rows(file: Path, kind: type[R]) -> list[R]:
         return [kind.model_validate_json(line) for line in lines if lines != [b""]]
     except ValidationError:
         return read_jsonl(file, kind)
+
+
+class Recorded:
+    """Folders of exactly the recorded bytes in a temporary place, for code that reads folders; each set up once."""
+
+    def __init__(self, contents: Contents, top: Path, absent: Iterable[LockedFile]) -> None:
+        self._contents, self._top = contents, top
+        self._absent = {locked.md5 for locked in absent}
+        self._there: dict[str, Path] = {}
+
+    def __call__(self, locked: LockedFile) -> Path:
+        """Where its bytes are, to be read and not written to.
+
+        Raises:
+            LedgerError: they are not at hand.
+        """
+        if locked.md5 in self._absent:
+            reason = f" ({self._contents.unfetched})" if self._contents.unfetched else ""
+            raise LedgerError(f"{locked.path} (md5 {locked.md5}) is neither in a cache nor on a remote{reason}")
+        if locked.md5 not in self._there:
+            target = self._top / str(len(self._there))
+            self._contents.materialise(locked, target)
+            self._there[locked.md5] = target
+        return self._there[locked.md5]
+
+
+@contextmanager
+def recorded(contents: Contents, outputs: Iterable[LockedFile]) -> Iterator[Recorded]:
+    """The bytes of these outputs, fetched from the remote where they are not here, as long as the context lasts."""
+    absent = contents.fetch(list({locked.md5: locked for locked in outputs}.values()))
+    with TemporaryDirectory(prefix="driftledger-") as top:
+        yield Recorded(contents, Path(top), absent)

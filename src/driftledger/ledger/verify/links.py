@@ -1,52 +1,36 @@
-"""Whether the files behind a score speak of each other: hashes inside of files, and what they are the hashes of.
+"""Whether the files behind a score belong together: hashes inside of files, and what they are the hashes of.
 
 DVC's hashes say that files are those that were written. These links say that what was written belongs together, and
 hold for files that were handed on without DVC.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from pydantic import BaseModel
-
-from driftledger.benchmarks._questions.records import AnswersCard, GradesCard, QuestionScore
-from driftledger.benchmarks.description_records import DescriptionsCard, FidelityScore, TracScore
-from driftledger.benchmarks.genception.records import ChainCard, ScoreFile
+from driftledger.benchmarks.base import ROLES, SECTIONS, Stage
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.score import METRICS
+from driftledger.benchmarks.writing import dvc_metrics
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import pretty_json, sha256_of
 from driftledger.core.escaping import for_line
-from driftledger.core.files import Record
-from driftledger.ledger.findings import Finding, Report
-from driftledger.ledger.lineage import AnyScore, Behind, Evidence
-from driftledger.ledger.lock import LockedFile
+from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.ledger.lineage import Evidence, Lineage
+from driftledger.ledger.lock import RESOLVED, LockedFile
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.folders import Folder
-from driftledger.ledger.verify.linked_records import (
-    Data,
-    check_answers,
-    check_chain,
-    check_descriptions,
-    check_grades,
-    read_dataset,
-    read_question_set,
-)
-
-COMPONENTS = "components.json"
-RESOLVED = "data/resolved.json"
-
-_ROLES = {"models": ("model",), "generators": ("generator",), "encoders": ("encoder", "text_encoder")}
+from driftledger.ledger.verify.lock_check import expected_stage, plain
+from driftledger.ledger.verify.records import Data, check_records, read_data
 
 
-def check_links(root: Path, evidence: Sequence[Evidence], contents: Contents) -> Report:
+def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
     """Follow every hash that a file behind these runs holds to what it is the hash of.
 
     Files are read by the MD5 that the evidence says, else as they are at their paths; nothing is fetched.
     """
     links = _Links(contents)
-    for behind in {each.score_file: each for run in evidence for each in run.behind}.values():
-        links.check(behind)
-    return links.report
+    for lineage in {each.score_file: each for run in evidence for each in run.lineages}.values():
+        links.check(lineage)
+    return links.result
 
 
 class _Links:
@@ -54,140 +38,128 @@ class _Links:
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
-        self.report = Report()
-        self._folders: dict[LockedFile, Folder] = {}
+        self.result = VerifyResult()
+        self._folders: dict[LockedFile, tuple[Folder, CollectedCard | None]] = {}
         self._data: dict[LockedFile, Data] = {}
-        self._seen: set[tuple[str, str]] = set()
 
-    def check(self, behind: Behind[AnyScore]) -> None:
-        score, file = behind.score, behind.score_file.path
-        self.report.checked["scores"] += 1
-        self._check_cards(file, score.inputs)
-        for finding in (*_names(behind), *_parameters(behind)):
-            self.report.findings.append(finding)
-        if isinstance(score, QuestionScore):
-            self._check_questions(behind, score)
-        elif isinstance(score, TracScore):
-            self._check_trac(behind, score)
-        else:
-            self._check_images(behind, score)
+    def check(self, lineage: Lineage) -> None:
+        score, spec, file = lineage.score, lineage.spec, lineage.score_file.path
+        self._check_components(f"{file}: components", score.components)
+        self.result.findings += [*_names(lineage), *_parameters(lineage), *self._metrics(lineage)]
+        data = self._read_data(lineage)
+        self._same(f"{file}: inputs.data_digest", score.inputs.data_digest, data.digest, data.card)
+        for stage in spec.collects:
+            if stage.name in lineage.collected:
+                self._check_stage(lineage, stage, data)
 
-    def _check_images(self, behind: Behind[AnyScore], score: ScoreFile | FidelityScore) -> None:
-        data = self._dataset(behind.data)
-        [locked] = behind.collected.values()
-        folder = self._once(locked, lambda folder: check_chain(folder, data, score.inputs.chain))
-        self._same(behind, "dataset_digest", score.inputs.dataset_digest, data.digest, data.card)
-        self._same(behind, "chain.dataset_digest", score.inputs.chain.dataset_digest, data.digest, data.card)
-        self._same_file(behind, "records_sha256", score.inputs.records_sha256, folder, "records.jsonl")
-        self._same_card(behind, "chain", score.inputs.chain, folder, ChainCard)
-
-    def _check_trac(self, behind: Behind[AnyScore], score: TracScore) -> None:
-        data, inputs = self._dataset(behind.data), score.inputs
-        folder = self._once(behind.collected["describe"], lambda folder: check_descriptions(folder, data))
-        self._same(behind, "dataset_digest", inputs.dataset_digest, data.digest, data.card)
-        self._same(behind, "descriptions.dataset_digest", inputs.descriptions.dataset_digest, data.digest, data.card)
-        self._same_file(behind, "descriptions_sha256", inputs.descriptions_sha256, folder, "descriptions.jsonl")
-        self._same_card(behind, "descriptions", inputs.descriptions, folder, DescriptionsCard)
-
-    def _check_questions(self, behind: Behind[AnyScore], score: QuestionScore) -> None:
-        inputs, graded = score.inputs, score.inputs.grades
-        if behind.data not in self._data:
-            self._data[behind.data] = read_question_set(self._folder(behind.data))
-        data = self._data[behind.data]
-        answers = self._once(behind.collected["answer"], lambda folder: check_answers(folder, data))
-        grades = self._once(behind.collected["grade"], lambda folder: check_grades(folder, answers))
-        digest = graded.answers.question_set_digest
-        self._same(behind, "question_set_digest", inputs.question_set_digest, data.digest, data.card)
-        self._same(behind, "grades.answers.question_set_digest", digest, data.digest, data.card)
-        self._same_file(behind, "answers_sha256", inputs.answers_sha256, answers, "answers.jsonl")
-        self._same_file(behind, "grades.answers_sha256", graded.answers_sha256, answers, "answers.jsonl")
-        self._same_file(behind, "grades_sha256", inputs.grades_sha256, grades, "grades.jsonl")
-        self._same_card(behind, "grades.answers", graded.answers, answers, AnswersCard)
-        self._same_card(behind, "grades", graded, grades, GradesCard)
-
-    def _dataset(self, locked: LockedFile) -> Data:
-        if locked not in self._data:
-            self._data[locked] = read_dataset(self._folder(locked))
-        return self._data[locked]
-
-    def _folder(self, locked: LockedFile) -> Folder:
-        return Folder(locked, self._contents, self.report)
-
-    def _once(self, locked: LockedFile, check: Callable[[Folder], None]) -> Folder:
+    def _check_stage(self, lineage: Lineage, stage: Stage, data: Data) -> None:
+        """The folder of a collect stage, and what the score says of it."""
+        locked, file, inputs = lineage.collected[stage.name], lineage.score_file.path, lineage.score.inputs
         if locked not in self._folders:
-            self._folders[locked] = self._folder(locked)
-            check(self._folders[locked])
-        return self._folders[locked]
-
-    def _same_file(self, behind: Behind[AnyScore], key: str, said: str, folder: Folder, name: str) -> None:
-        self._same(behind, key, said, folder.sha256(name), f"{folder.path}/{name}")
-
-    def _same_card(self, behind: Behind[AnyScore], key: str, said: Record, folder: Folder, kind: type[Record]) -> None:
-        card = folder.card(COMPONENTS, kind)
-        where = f"{folder.path}/{COMPONENTS}"
+            folder = Folder(locked, self._contents, self.result)
+            self._folders[locked] = folder, folder.card(CARD, CollectedCard)
+            self._check_folder(lineage, stage, data)
+        folder, card = self._folders[locked]
+        said, found = inputs.records.get(stage.name), folder.sha256(RECORDS)
+        self._same(f"{file}: inputs.records.{stage.name}", said, found, f"{folder.path}/{RECORDS}")
         if card is not None:
-            self._check_cards(where, card)
-            self._same(behind, key, sha256_of(said.to_dict()), sha256_of(card.to_dict()), where)
+            where = f"{folder.path}/{CARD}"
+            for role, each in card.components.items():
+                self._same(f"{file}: components.{role}", lineage.score.components.get(role), each, where)
+            for key, value in card.protocol.items():
+                self._same(f"{file}: inputs.protocol.{key}", plain(inputs.protocol.get(key)), plain(value), where)
 
-    def _same(self, behind: Behind[AnyScore], key: str, said: str, found: str | None, what: str) -> None:
-        """Compare what a score says of its inputs with what was found; None was found where a file is missing."""
-        self.report.checked["links"] += 1
+    def _check_folder(self, lineage: Lineage, stage: Stage, data: Data) -> None:
+        """What stands in the folder by itself."""
+        folder, card = self._folders[lineage.collected[stage.name]]
+        if card is None:
+            return
+        where = f"{folder.path}/{CARD}"
+        self._check_components(f"{where}: components", card.components)
+        place = stage.path.format_map({key: card.keys.get(key, "?") for key in stage.keys})
+        if (card.benchmark, card.stage, place) != (lineage.score.benchmark, stage.name, folder.path):
+            folder.add(CARD, f"it is the card of {card.stage} of {card.benchmark} in {place}")
+        self._same(f"{where}: data_digest", card.data_digest, data.digest, data.card)
+        for earlier, sha256 in card.records.items():
+            if earlier in lineage.collected:
+                other = Folder(lineage.collected[earlier], self._contents, VerifyResult())
+                self._same(f"{where}: records.{earlier}", sha256, other.sha256(RECORDS), f"{other.path}/{RECORDS}")
+        check_records(folder, lineage.spec, stage, card, data)
+
+    def _read_data(self, lineage: Lineage) -> Data:
+        if lineage.data not in self._data:
+            folder = Folder(lineage.data, self._contents, self.result)
+            self._data[lineage.data] = read_data(folder, lineage.spec.data)
+        return self._data[lineage.data]
+
+    def _metrics(self, lineage: Lineage) -> Iterator[Finding]:
+        """The numbers for DVC are the score's."""
+        metrics = pretty_json(dvc_metrics(lineage.spec, lineage.score)).encode()
+        for out in (out for entry in lineage.stages.values() for out in entry.outs if out.path.endswith(f"/{METRICS}")):
+            path = self._contents.path(out.md5, out.path)
+            if path is not None and path.read_bytes() != metrics:
+                yield Finding("bytes", out.path, f"its numbers are not those of {lineage.score_file.path}")
+
+    def _same(self, where: str, said: object, found: object, what: str) -> None:
+        """Compare what a file says of another with what that gives; None where the other is missing."""
+        self.result.checked["links"] += 1
         if found is not None and said != found:
-            where = f"{behind.score_file.path}: inputs.{key}"
-            self.report.findings.append(Finding("bytes", where, f"it is {said}, and {what} gives {found}"))
+            difference = for_line(f"it is {said!s:.80}, and {what} gives {found!s:.80}")
+            self.result.findings.append(Finding("bytes", where, difference))
 
-    def _check_cards(self, where: str, record: BaseModel) -> None:
-        """Every fingerprint is that of what stands beside it."""
-        for way, card in _cards(record):
-            self.report.checked["fingerprints"] += 1
-            spec = card.model_dump(mode="json", include={"provider", "version", "settings", "identity"})
-            if (where, way) not in self._seen and sha256_of(spec) != card.fingerprint:
+    def _check_components(self, where: str, components: Mapping[str, ComponentCard]) -> None:
+        for role, card in components.items():
+            self.result.checked["fingerprints"] += 1
+            if not _fits(card):
                 what = f"its fingerprint {card.fingerprint} is not that of the provider, version, settings and identity"
-                self.report.findings.append(Finding("bytes", f"{where}: {way}", f"{what} beside it"))
-            self._seen.add((where, way))
+                self.result.findings.append(Finding("bytes", f"{where}.{role}", f"{what} beside it"))
 
 
-def _cards(record: BaseModel, way: str = "") -> Iterator[tuple[str, ComponentCard]]:
-    """Every component in a record, and the way to it, e.g. ``chain.model``."""
-    for name in type(record).model_fields:
-        value = getattr(record, name)
-        place = f"{way}.{name}" if way else name
-        if isinstance(value, ComponentCard):
-            yield place, value
-        elif isinstance(value, BaseModel):
-            yield from _cards(value, place)
+def _fits(card: ComponentCard) -> bool:
+    """Whether a fingerprint is that of what stands beside it."""
+    spec = card.model_dump(mode="json", include={"provider", "version", "settings", "identity"})
+    return sha256_of(spec) == card.fingerprint
 
 
-def _names(behind: Behind[AnyScore]) -> Iterator[Finding]:
-    """The names at the top of a score are those of the components and data in its inputs."""
-    score = behind.score
-    for role, card in behind.cards.items():
-        named = getattr(score, "encoder" if role == "text_encoder" else role, card.name)
-        if named != card.name:
-            where = f"{behind.score_file.path}: {role}"
-            yield Finding("bytes", where, f"it is {for_line(str(named))}, and its inputs name {for_line(card.name)}")
+def _names(lineage: Lineage) -> Iterator[Finding]:
+    """The keys of a score are those of its stage's name, and name its components."""
+    score, file = lineage.score, lineage.score_file.path
+    if set(score.keys) != set(lineage.spec.scores.keys) or lineage.spec.scores.named(score.keys) not in lineage.stages:
+        own = f"none of the stages behind it ({', '.join(lineage.stages)}) is of that name"
+        yield Finding("bytes", f"{file}: keys", for_line(f"they are {score.keys}, and {own}"))
+    for role, card in score.components.items():
+        if (named := score.keys.get(role, card.name)) != card.name:
+            what = f"it is called {card.name}, and the score is that of {named}"
+            yield Finding("bytes", f"{file}: components.{role}", for_line(what))
 
 
-def _parameters(behind: Behind[AnyScore]) -> Iterator[Finding]:
-    """The fingerprints and seeds with which the stages ran are those in the score."""
-    for stage, entry in behind.stages.items():
+def _parameters(lineage: Lineage) -> Iterator[Finding]:
+    """The fingerprints, seeds and settings with which the stages ran are those in the score."""
+    inputs, spec = lineage.score.inputs, lineage.spec
+    for name, entry in lineage.stages.items():
+        expected = expected_stage(spec, name)
+        own = {f"{spec.name}.{key}": key for key in expected.stage.settings} if expected else {}
+        for key, value in entry.params.get("params.yaml", {}).items():
+            setting = "seed" if key == "run.seed" else own.get(key, "")
+            for recorded in (inputs.protocol, inputs.settings):
+                if plain(recorded.get(setting, value)) != plain(value):
+                    yield _ran_with(name, key, value, recorded[setting])
         for key, value in entry.params.get(RESOLVED, {}).items():
-            for card in _played(behind, key):
+            for card in _played(lineage, key):
                 if value != card.fingerprint:
-                    what = f"it ran with {key} = {value}, and {behind.score_file.path} has {card.fingerprint}"
-                    yield Finding("bytes", f"stage {stage}", what)
-        seed, used = entry.params.get("params.yaml", {}).get("run.seed"), _setting(behind, "seed")
-        if None not in (seed, used) and seed != used:
-            yield Finding("bytes", f"stage {stage}", f"it ran with run.seed = {seed}, and the score has {used}")
+                    yield _ran_with(name, key, value, card.fingerprint)
 
 
-def _played(behind: Behind[AnyScore], key: str) -> Iterable[ComponentCard]:
-    """The component that ``data/resolved.json`` calls so, among those behind the score."""
+def _ran_with(stage: str, key: str, value: object, recorded: object) -> Finding:
+    what = for_line(f"it ran with {key} = {value!s:.80}, and the score has {recorded!s:.80}")
+    return Finding("bytes", f"stage {stage}", what)
+
+
+def _played(lineage: Lineage, key: str) -> list[ComponentCard]:
+    """The components that ``data/resolved.json`` calls so, among those behind the score."""
     section, _, name = key.partition(".")
-    roles = ("judge",) if key == "judge" else _ROLES.get(section, ())
-    cards = [behind.cards[role] for role in roles if role in behind.cards]
-    return [card for card in cards if key == "judge" or card.name == name]
-
-
-def _setting(behind: Behind[AnyScore], name: str) -> Any:
-    return behind.score.inputs.settings.get(name)
+    return [
+        card
+        for role, card in lineage.score.components.items()
+        if key == role or (role != "judge" and SECTIONS.get(ROLES.get(role, "")) == section and card.name == name)
+    ]

@@ -1,16 +1,16 @@
 """Whether the files of DVC outputs are those that were locked: in the workspace, and in DVC's cache."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
-from driftledger.ledger.findings import Finding, Report
+from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents, beneath
 from driftledger.ledger.objects.manifests import FOLDER
-from driftledger.ledger.verify.known_entries import KnownEntries
+from driftledger.ledger.verify.locks import KnownEntries
 
 
 class Output(NamedTuple):
@@ -19,28 +19,28 @@ class Output(NamedTuple):
     locked: LockedFile
     cmd: str | list[str]
     here: bool
-    """Whether ``dvc.lock`` here speaks of it, so that the workspace should hold it, if anything."""
-    line: Callable[[str], str]
-    """Field of its entry → where that stands."""
+    """Whether it is in ``dvc.lock`` here, so that the workspace should hold it, if anything."""
+    where: str
+    """Where its entry stands, e.g. ``dvc.lock: chain@photos-seer-brush``."""
 
 
-def check_outputs(root: Path, outputs: Iterable[Output], contents: Contents, known: KnownEntries) -> Report:
+def check_outputs(root: Path, outputs: Iterable[Output], contents: Contents, known: KnownEntries) -> VerifyResult:
     """Hash every file of these outputs, where it is; it must be somewhere."""
-    report = Report()
+    result = VerifyResult()
     for output in {(each.locked, each.here): each for each in outputs}.values():
         try:
             manifest = contents.manifest(output.locked)
         except LedgerError:
-            report.findings.append(_unknown_folder(output, contents))
+            result.findings.append(_unknown_folder(output, contents))
             continue
-        found = list(_check_files(root, output, manifest, contents, report))
+        found = list(_check_files(root, output, manifest, contents, result))
         unfounded = _blame_lock(output, manifest, contents, known)
-        report.findings.extend([unfounded] if unfounded else [*found, *_check_size(output, contents)])
-    return report
+        result.findings.extend([unfounded] if unfounded else [*found, *_check_size(output, contents)])
+    return result
 
 
 def _check_files(
-    root: Path, output: Output, manifest: dict[str, str], contents: Contents, report: Report
+    root: Path, output: Output, manifest: dict[str, str], contents: Contents, result: VerifyResult
 ) -> Iterator[Finding]:
     locked, folder = output.locked, output.locked.path
     is_folder = locked.md5.endswith(FOLDER)
@@ -50,11 +50,11 @@ def _check_files(
     for name, md5 in manifest.items():
         path = beneath(folder, name)
         yield from _check_cached(md5, path, contents)
-        report.checked["files"] += 1
+        result.checked["files"] += 1
         at_hand = contents.path(md5, path) is not None
         if is_here and (root / path).is_file():
             if (found := contents.md5_of(root / path)) != md5:
-                said = f"it was written with {md5}" if is_folder else f"{output.line('md5')} says {md5}"
+                said = f"it was written with {md5}" if is_folder else f"{output.where} has {md5}"
                 more = "" if at_hand else f"; no file that is to be had has that, and {_reason(contents)}"
                 yield Finding("bytes", path, f"it has md5 {found}, and {said}{more}")
                 continue
@@ -104,7 +104,7 @@ def _blame_lock(output: Output, manifest: dict[str, str], contents: Contents, kn
     if here is None or not known.have_file(output.cmd, "outs", here):
         return None
     what = f"it says that {locked.path} has md5 {locked.md5}; the file that was written has {here.md5}"
-    return Finding("bytes", output.line("md5"), what)
+    return Finding("bytes", output.where, what)
 
 
 def _check_size(output: Output, contents: Contents) -> Iterator[Finding]:
@@ -116,4 +116,4 @@ def _check_size(output: Output, contents: Contents) -> Iterator[Finding]:
         said, found = getattr(locked, field), getattr(measured, field)
         if said != found:
             what = f"it says that the {field} of {locked.path} is {said}, and {found} is what its md5 stands for"
-            yield Finding("bytes", output.line(field), what)
+            yield Finding("bytes", output.where, what)

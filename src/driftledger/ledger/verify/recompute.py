@@ -1,99 +1,82 @@
 """Every score, computed once more from its records: are these the numbers that the records give?"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import NamedTuple
+from pathlib import Path
+from typing import ClassVar, NamedTuple
 
-from driftledger.benchmarks._questions.records import QuestionScore
-from driftledger.benchmarks.description_records import FidelityScore, TracScore
-from driftledger.benchmarks.fidelity.ratings import Rating, read_ratings
+import numpy as np
+from PIL import Image
+
+from driftledger.benchmarks.base import NEEDED_FOR, Benchmark, Input, Metric, Stage
+from driftledger.benchmarks.code import code_behind
+from driftledger.benchmarks.records import RECORDS, CollectedRecord
+from driftledger.benchmarks.registry import runner
+from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Encoder
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError
 from driftledger.core.escaping import for_line
-from driftledger.core.files import Record, read_jsonl
-from driftledger.ledger.findings import Finding, Report, Unchecked
-from driftledger.ledger.lineage import AnyScore, Behind, Evidence
+from driftledger.core.files import read_jsonl
+from driftledger.core.types import Float32, PromptUsage
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
+from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.lock import LockedFile, LockEntry
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.components import Components, NotAtHand
-from driftledger.ledger.verify.grades_again import reread
-from driftledger.ledger.verify.other_code import other_code
-from driftledger.ledger.verify.recorded_folders import Folders, recorded
-from driftledger.ledger.verify.scoring import (
-    Made,
-    ReadingStandIn,
-    StandIn,
-    encoder_of,
-    needs_encoder,
-    needs_ratings,
-    row_name,
-    rows_of,
-    score_again,
-)
-from driftledger.ledger.verify.values import Compared, Place, compare, compare_rows
+from driftledger.ledger.verify.components import Components, Unavailable, other_code
+from driftledger.ledger.verify.folders import Recorded, recorded
+from driftledger.ledger.verify.values import Place, ValueComparison, compare, compare_rows
 from driftledger.project.project import Project
 
 _TROUBLE = (DriftledgerError, ValueError, LookupError, OSError)
 """What scoring raises over files that were not written by this code, or not as they are now."""
 
 
-def recompute(project: Project, evidence: Evidence, contents: Contents, components: Components | None = None) -> Report:
-    """Compute every score of a run from its records and compare all that is stored: numbers, counts, rows, grades.
+def recompute(
+    project: Project, lineages: Iterable[Lineage], contents: Contents, components: Components | None = None
+) -> VerifyResult:
+    """Compute scores from their records, each once, and compare all that is stored: numbers, counts, rows, readings.
 
-    Nothing is called but encoders, and nothing in the workspace is touched. What is not at hand is ``unchecked``; what
-    hangs on no encoder is compared without it.
+    Nothing is called but encoders, and nothing in the workspace is touched. What is not at hand is ``skipped``; what
+    needs no encoder is compared without it.
     """
-    return recompute_scores(project, evidence.behind, contents, components)
-
-
-def recompute_scores(
-    project: Project, behind: Iterable[Behind[AnyScore]], contents: Contents, components: Components | None = None
-) -> Report:
-    """The same for these scores, each once: TRAC's and the question benchmarks' are behind several runs."""
-    distinct = list({(each.score_file.path, each.score_file.md5): each for each in behind}.values())
+    distinct = list({(each.score_file.path, each.score_file.md5): each for each in lineages}.values())
     components = components or Components.of(project)
-    report = Report()
+    result = VerifyResult()
     with recorded(contents, _inputs(distinct)) as folders:
         for each in distinct:
-            report += _Check(project, each, contents, folders, components).report()
-    return report
+            result += _Check(project, each, contents, folders, components).result()
+    return result
 
 
-def _inputs(behind: Iterable[Behind[AnyScore]]) -> Iterator[LockedFile]:
-    for each in behind:
+def _inputs(lineages: Iterable[Lineage]) -> Iterator[LockedFile]:
+    for each in lineages:
         yield from (each.data, *each.collected.values())
 
 
-class _With(NamedTuple):
-    """What stands beside the records."""
+class _Beside(NamedTuple):
+    """What goes into a score beside the records."""
 
     encoder: Encoder | None
-    ratings: Sequence[Rating]
-    exact: bool
-    left_out: list[Callable[[Place], bool]]
+    files: dict[str, Path]
+    missing: frozenset[Input]
 
 
 class _Check:
-    """The check of one score file."""
+    """The check of one score."""
 
     def __init__(
-        self,
-        project: Project,
-        behind: Behind[AnyScore],
-        contents: Contents,
-        folders: Folders,
-        components: Components,
+        self, project: Project, lineage: Lineage, contents: Contents, folders: Recorded, components: Components
     ) -> None:
-        self._project, self._behind, self._contents = project, behind, contents
+        self._project, self._lineage, self._contents = project, lineage, contents
         self._folders, self._components = folders, components
-        self._path = behind.score_file.path
-        self._found = Report()
+        self._spec, self._path = lineage.spec, lineage.score_file.path
+        self._found = VerifyResult()
 
-    def report(self) -> Report:
-        if isinstance(self._behind.score, QuestionScore):
-            self._try(self._reread, "grades")
+    def result(self) -> VerifyResult:
+        for stage in self._spec.collects:
+            self._try(lambda stage=stage: self._reread(stage), f"records of {stage.name}")  # type: ignore[misc]
         self._try(self._recompute, "score")
         return self._found
 
@@ -101,95 +84,162 @@ class _Check:
         try:
             step()
         except (LedgerError, ConfigError, OutOfMemoryError) as error:  # not there, or not to be loaded here
-            self._leave(for_line(str(error)))
+            self._skip(self._path, for_line(str(error)))
         except _TROUBLE as error:
             kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
-            self._find(self._path, f"no {what} can be had from its records: {kind}{for_line(str(error)):.300}")
+            self._find(self._path, f"no {what} can be had from what is stored: {kind}{for_line(str(error)):.300}")
 
-    def _reread(self) -> None:
-        self._found += reread(self._behind, self._folders)
+    def _where(self, stage: str) -> Path:
+        """The recorded bytes of what a stage wrote."""
+        data = self._lineage.data
+        return self._folders(data if stage == self._spec.data.name else self._lineage.collected[stage])
+
+    def _reread(self, stage: Stage) -> None:
+        """What was read in answers, read once more."""
+        again = runner(self._spec.name).reread(stage.name, self._where)
+        if again is None or stage.record is None:
+            return
+        path = f"{self._lineage.collected[stage.name].path}/{RECORDS}"
+        if again.unlike:
+            self._skip(path, for_line(again.unlike))
+            return
+        stored: Sequence[CollectedRecord] = read_jsonl(self._where(stage.name) / RECORDS, stage.record)
+        compared = compare_rows(stored, again.records, lambda record: record.place, exact=True)
+        self._found.checked["records read again"] += len(stored)
+        self._add(path, compared, stage)
 
     def _recompute(self) -> None:
-        beside = self._beside()
-        made = score_again(self._behind, self._folders, beside.encoder, beside.ratings)
+        score, spec = self._lineage.score, self._spec
+        encoder, files, missing = self._beside()
+        made = runner(spec.name).score(
+            ToScore(
+                keys=score.keys,
+                folders={stage.name: self._where(stage.name) for stage in (spec.data, *spec.collects)},
+                scoring=spec.scoring.model_validate(score.inputs.settings),
+                min_coverage=0.0,  # which may refuse, and changes no number
+                encoder=encoder,
+                beside=files,
+            )
+        )
+        exact, depends = not isinstance(encoder, CheckpointComponent), depends_on(spec, missing)
 
         def leave_out(place: Place) -> bool:
-            return any(part(place) for part in beside.left_out)
+            return depends(place) or place == ("components", self._role, "code")  # of which _beside tells
 
-        compared = compare(self._behind.score, made.score, exact=beside.exact, leave_out=leave_out)
-        self._add(self._path, compared)
-        self._compare_rows(made, beside.exact, leave_out)
+        self._add(self._path, compare(score, made.score, exact=exact, leave_out=leave_out), spec.scores)
         self._found.checked["scores"] += 1
+        rows_file = self._lineage.rows_file
+        file = self._contents.path(rows_file.md5, rows_file.path)
+        if file is None:
+            self._skip(rows_file.path, "it is neither here nor in Git's history")
+            return
+        stored = read_jsonl(file, Row)
+        rows = compare_rows(stored, made.rows, lambda row: row.unit, exact=exact, leave_out=leave_out)
+        self._add(rows_file.path, rows, spec.scores)
 
-    def _beside(self) -> _With:
-        """The encoder and the ratings of the record, or what takes their place where they are not at hand."""
-        left_out: list[Callable[[Place], bool]] = []
+    @property
+    def _role(self) -> str | None:
+        """Of the component that scores are computed with."""
+        return next((role for role in ("encoder", "text_encoder") if role in self._spec.scores.keys), None)
+
+    def _beside(self) -> _Beside:
+        """The encoder and the user's files of the record, or what takes their place where they are not at hand."""
         encoder: Encoder | None = None
-        card = encoder_of(self._behind.score)
-        if card is not None:
-            found = self._components.encoder(card)
-            if isinstance(found, NotAtHand):
-                self._leave(f"{found.why}; only what hangs on no encoder is compared")
-                left_out.append(needs_encoder)
-                found = ReadingStandIn() if isinstance(self._behind.score, TracScore) else StandIn()
-            encoder = found
-        ratings = self._ratings()
-        if ratings is None:
-            left_out.append(needs_ratings)
-        return _With(encoder, ratings or (), not isinstance(encoder, CheckpointComponent), left_out)
+        missing = set[Input]()
+        if self._role is not None:
+            card = self._lineage.score.components[self._role]
+            found = self._components.get(card, self._role)
+            if isinstance(found, Unavailable):
+                self._skip(self._path, f"{found.why}; only what needs no encoder is compared")
+                missing.add(Input.ENCODER)
+                found = ReadingStandIn() if self._role == "text_encoder" else StandIn()
+            elif why := other_code(found, card):
+                self._skip(self._path, why)
+            encoder = found  # type: ignore[assignment]  # of the section of encoders
+        files = {}
+        for setting, recorded_digest in self._lineage.beside.items():
+            file = self._file(setting, recorded_digest)
+            if file is None:
+                missing.add(Input.RATINGS)
+            else:
+                files[setting] = file
+        return _Beside(encoder, files, frozenset(missing))
 
-    def _ratings(self) -> list[Rating] | None:
-        """None where people's ratings went into the score and their sheet is not here any more."""
-        score = self._behind.score
-        if not isinstance(score, FidelityScore) or not (score.inputs.ratings.get("used") or self._rated != "none"):
-            return []
+    def _file(self, setting: str, sha256: str) -> Path | None:
+        """The user's file of a setting, if it still is the recorded one."""
         try:
-            sheet = self._project.settings.fidelity.ratings
-            file = None if sheet is None else self._project.root / sheet
-            if file is not None and file.is_file() and sha256_file(file) == self._rated:
-                return read_ratings(file)
+            given: Path | None = getattr(self._project.settings.section(self._spec.name), setting)
+            file = None if given is None else self._project.root / given
+            if file is not None and file.is_file() and sha256_file(file) == sha256:
+                return file
             why = "is not the one that was recorded" if file is not None and file.is_file() else "is not here"
         except ConfigError as error:
             why = f"cannot be found: {for_line(str(error))}"
-        self._leave(f"the sheet of human ratings {why}; what hangs on no rating is compared")
+        self._skip(self._path, f"the file of {self._spec.name}.{setting} {why}; what needs it is not compared")
         return None
 
-    @property
-    def _rated(self) -> str:
-        """The SHA-256 of the sheet of ratings, as ``resolve`` noted it; ``none`` where there was none."""
-        noted = {
-            key: value for entry in self._entry for key, value in entry.params.get("data/resolved.json", {}).items()
-        }
-        return str(noted.get("ratings", "none"))
+    def _entry(self, stage: Stage) -> LockEntry:
+        """The entry of a stage behind the score."""
+        [entry] = [each for name, each in self._lineage.stages.items() if name.partition("@")[0] == stage.name]
+        return entry
 
-    def _compare_rows(self, made: Made, exact: bool, leave_out: Callable[[Place], bool]) -> None:
-        outs = [out for entry in self._entry for out in entry.outs if out.path != self._path]
-        for out in outs:
-            file = self._contents.path(out.md5, out.path)
-            if file is None:
-                self._found.unchecked.append(Unchecked(out.path, "it is neither here nor in Git's history"))
-                continue
-            stored: Sequence[Record] = read_jsonl(file, rows_of(self._behind.score))
-            self._add(out.path, compare_rows(stored, made.rows, row_name, exact=exact, leave_out=leave_out))
-
-    @property
-    def _entry(self) -> list[LockEntry]:
-        """The entry of the stage that wrote the score."""
-        return [entry for entry in self._behind.stages.values() if any(out.path == self._path for out in entry.outs)]
-
-    def _add(self, path: str, compared: Compared) -> None:
+    def _add(self, path: str, compared: ValueComparison, stage: Stage) -> None:
         self._found.checked["numbers"] += compared.numbers
-        for each in compared.differences:
-            self._find(f"{path}: {each.where}", each.what)
+        if compared.differences:
+            recorded_code = self._entry(stage).code.values()
+            other = recorded_code and code_behind(self._spec, stage) not in recorded_code
+            code = f" (the code of {stage.name} here is not the recorded one)" if other else ""
+            for each in compared.differences:
+                self._find(f"{path}: {each.where}", each.what + code)
 
     def _find(self, where: str, what: str) -> None:
-        code = f" (with other code than recorded: {', '.join(self._other_code)})" if self._other_code else ""
-        self._found.findings.append(Finding("numbers", where, what + code))
+        self._found.findings.append(Finding("numbers", where, what))
 
-    @cached_property
-    def _other_code(self) -> list[str]:
-        return other_code(self._entry)
+    def _skip(self, where: str, why: str) -> None:
+        if (skipped := Skipped(where, why)) not in self._found.skipped:
+            self._found.skipped.append(skipped)
 
-    def _leave(self, why: str) -> None:
-        if (unchecked := Unchecked(self._path, why)) not in self._found.unchecked:
-            self._found.unchecked.append(unchecked)
+
+class StandIn(Encoder):
+    """In the place of an encoder that is not at hand: everything looks the same."""
+
+    provider: ClassVar[str] = "stand_in"
+    version: ClassVar[str] = "1"
+    frechet_name: ClassVar[str] = "frechet_stand_in"
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        return np.ones((len(images), 1), dtype=np.float32)
+
+
+class ReadingStandIn(StandIn):
+    """In the place of a text encoder."""
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        return np.ones((len(texts), 1), dtype=np.float32)
+
+    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
+        return [PromptUsage(0, 0) for _ in texts]
+
+
+def depends_on(spec: Benchmark, missing: frozenset[Input]) -> Callable[[Place], bool]:
+    """Whether a value of a score, or of a row beside it, depends on something that is missing; what no table of the
+    benchmark tells of may."""
+
+    def needed(metrics: Sequence[Metric | None]) -> bool:
+        return not metrics or any(metric is None or metric.needs & missing for metric in metrics)
+
+    def depends(place: Place) -> bool:
+        match place:
+            case ("metrics", key) | ("groups", _, _, key):
+                return needed([spec.metric(key)])
+            case ("curves", name, *_):
+                return needed([spec.of_curve(name)])
+            case ("values", key, *_):
+                return needed([metric for metric in spec.metrics if metric.row == key])
+            case ("components", role, *_):
+                return NEEDED_FOR.get(role, missing) <= missing
+            case ("details" | "flags" | "absent" | "extra", *_):
+                return True
+        return False
+
+    return depends if missing else lambda place: False

@@ -4,25 +4,39 @@ The call store is not looked at, since it would answer with what was stored. No 
 and does not answer twice the same.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from io import BytesIO
+from itertools import groupby, takewhile
 from random import Random
-from typing import Any
 
+import numpy as np
+from PIL import Image
+
+from driftledger.benchmarks.registry import runner
+from driftledger.benchmarks.runner import Caller, RecordedCall
+from driftledger.collect.call_result import Result
+from driftledger.collect.steps import Ask, Call, result_of
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
+from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.remote.component import RemoteComponent
+from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.escaping import for_line
-from driftledger.ledger.findings import Finding, Report, Unchecked
-from driftledger.ledger.lineage import AnyScore, Behind, Evidence
+from driftledger.core.types import Generated, Outcome, Reply
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
+from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.calls import RecordedCall, Role, roles_of
-from driftledger.ledger.verify.components import Components, NotAtHand, Section
-from driftledger.ledger.verify.making import make_again
-from driftledger.ledger.verify.recorded_folders import recorded
-from driftledger.ledger.verify.scoring import Where
+from driftledger.ledger.verify.components import Components, Unavailable, other_code
+from driftledger.ledger.verify.folders import Recorded, recorded
 from driftledger.project.project import Project
+
+GREY_LEVELS = 2
+"""How far a pixel may be off, of 255, where weights drew it: a processor with other last bits rounds some otherwise."""
+
+_BEFORE, _AFTER = 20, 40
+"""How much of a text is shown around the place where it differs."""
 
 
 def regenerate(
@@ -32,73 +46,76 @@ def regenerate(
     count: int,
     seed: int,
     components: Components | None = None,
-) -> Report:
+) -> VerifyResult:
     """Make some of a run's calls again and compare texts, and images byte by byte.
 
-    They are drawn at random, evenly from what was described, drawn, answered and graded, among those whose component is
-    at hand in the recorded version and gives equal bytes for equal calls; what else was called is ``unchecked``.
+    They are drawn at random, evenly from all kinds of calls, among those whose component is at hand in the recorded
+    version and gives equal bytes for equal calls; what else was called is ``skipped``.
 
     Args:
         count: how many; all, where there are fewer.
         seed: of the choice.
     """
     components = components or Components.of(project)
-    distinct, report = _distinct(evidence.behind), Report()
-    outputs = (locked for behind in distinct for locked in (behind.data, *behind.collected.values()))
-    with recorded(contents, outputs) as where:
+    distinct, result = _distinct(evidence.lineages), VerifyResult()
+    outputs = (locked for lineage in distinct for locked in (lineage.data, *lineage.collected.values()))
+    with recorded(contents, outputs) as folders:
         pools: dict[str, list[RecordedCall]] = defaultdict(list)
-        for behind in distinct:
-            for call in _calls(behind, where, components, report):
+        for lineage in distinct:
+            for call in _calls(lineage, folders, components, result):
                 pools[call.kind].append(call)
         for found in _made_again(_picked(pools, count, seed)):
-            report += found
-    return report
+            result += found
+    return result
 
 
-def _distinct(behind: Iterable[Behind[AnyScore]]) -> list[Behind[AnyScore]]:
+def _distinct(lineages: Iterable[Lineage]) -> list[Lineage]:
     """One score of each set of records: several encoders look at the same ones."""
-    return list({tuple(locked.md5 for locked in each.collected.values()): each for each in behind}.values())
+    return list({tuple(locked.md5 for locked in each.collected.values()): each for each in lineages}.values())
 
 
-def _calls(behind: Behind[AnyScore], where: Where, components: Components, report: Report) -> list[RecordedCall]:
-    """The calls behind a score that can be made again; what cannot be is noted in ``report``."""
+def _calls(lineage: Lineage, folders: Recorded, components: Components, result: VerifyResult) -> list[RecordedCall]:
+    """The calls behind a score that can be made again; what cannot be is noted in ``result``."""
+    outputs = {lineage.spec.data.name: lineage.data, **lineage.collected}
     try:
-        return [call for role in roles_of(behind, where) for call in _callable(role, behind, components, report)]
+        callers = runner(lineage.spec.name).callers(lineage, lambda stage: folders(outputs[stage]))
+        return [call for caller in callers for call in _callable(caller, lineage, components, result)]
     except LedgerError as error:
-        report.unchecked.append(Unchecked(behind.score_file.path, for_line(str(error))))
+        result.skipped.append(Skipped(lineage.score_file.path, for_line(str(error))))
     except (DriftledgerError, ValueError, LookupError, OSError) as error:
         said = f"what was called cannot be told from the records: {type(error).__name__}: {error}"
-        report.findings.append(Finding("bytes", behind.score_file.path, for_line(said)[:300]))
+        result.findings.append(Finding("bytes", lineage.score_file.path, for_line(said)[:300]))
     return []
 
 
-def _callable(role: Role, behind: Behind[AnyScore], components: Components, report: Report) -> Iterator[RecordedCall]:
-    """The calls to a component that can be made again; if there are none, the report says why."""
-    component = _again(role.card, role.section, components)
-    if isinstance(component, NotAtHand):
-        served = behind.score.served.get(role.name, {})
+def _callable(caller: Caller, lineage: Lineage, components: Components, result: VerifyResult) -> Iterator[RecordedCall]:
+    """The calls to a component that can be made again; if there are none, the result says why."""
+    component = _again(caller.card, caller.role, components)
+    if isinstance(component, Unavailable):
+        served = lineage.score.served.get(caller.role, {})
         said = f"; it said it was {', '.join(map(for_line, served))}" if served else ""
-        report.unchecked.append(Unchecked(role.folder, component.why + said))
+        result.skipped.append(Skipped(caller.folder, component.why + said))
         return
-    if role.needs is None:
-        yield from role.calls(component)
+    if why := other_code(component, caller.card):
+        result.skipped.append(Skipped(caller.folder, why))
+    if caller.needs is None:
+        yield from caller.calls(component)
         return
-    other = _again(role.needs, "models", components)
-    if isinstance(other, NotAtHand):
+    other = _again(caller.needs, "model", components)
+    if isinstance(other, Unavailable):
         why = f"the descriptions that were shown as examples are in no record: {other.why}"
-        report.unchecked.append(Unchecked(role.folder, why))
+        result.skipped.append(Skipped(caller.folder, why))
         return
-    yield from role.calls(component, other)
+    yield from caller.calls(component, other)
 
 
-def _again(card: ComponentCard, section: Section, components: Components) -> Component | NotAtHand:
+def _again(card: ComponentCard, role: str, components: Components) -> Component | Unavailable:
     """A component that may be called and gives the same again, or why there is none."""
-    get: Mapping[str, Any] = {"models": components.model, "generators": components.generator}
-    component: Component | NotAtHand = get[section](card)
-    if isinstance(component, NotAtHand):
+    component = components.get(card, role)
+    if isinstance(component, Unavailable):
         return component
     if component.unrepeatable is not None:
-        return NotAtHand(f"{component.kind} {for_line(card.name)}: {component.unrepeatable}")
+        return Unavailable(f"{component.kind} {for_line(card.name)}: {component.unrepeatable}")
     return component
 
 
@@ -115,10 +132,80 @@ def _picked(pools: Mapping[str, list[RecordedCall]], count: int, seed: int) -> l
     return picked
 
 
-def _made_again(calls: Iterable[RecordedCall]) -> Iterator[Report]:
+def _made_again(calls: Iterable[RecordedCall]) -> Iterator[VerifyResult]:
     """Component by component, so that no two of them need the memory at once."""
     by_component = sorted(calls, key=lambda call: call.component.fingerprint)
     for _, some in groupby(by_component, key=lambda call: call.component.fingerprint):
         for call in some:
             yield make_again(call)
         call.component.release()
+
+
+def make_again(recorded: RecordedCall) -> VerifyResult:
+    """Make a call of a component on this machine, and compare: a text as it is, an image by its file's bytes."""
+    where = for_line(recorded.where)
+    try:
+        result, png = _make(recorded.call())
+        if result.outcome is Outcome.FAILED:
+            return _skipped(where, f"it failed when it was made again: {result.error or 'no reason given'}")
+        return _compared(recorded, where, result, png)
+    except DriftledgerError as error:
+        return _skipped(where, str(error))
+    except (ValueError, LookupError, OSError) as error:
+        said = f"it cannot be made again from the records: {type(error).__name__}: {error}"
+        return _found(where, for_line(said)[:300])
+
+
+def _make(call: Call) -> tuple[Result, bytes | None]:
+    if isinstance(call.component, RemoteComponent):
+        raise TypeError(f"{call.component.provider} is a service, which verifying never calls")
+    made: list[Reply] | list[Generated]
+    if isinstance(call, Ask):
+        made = call.component.respond([call.conversation])
+    else:
+        made = call.component.generate([call.prompt], [call.seed])
+    return result_of(made[0])
+
+
+def _compared(recorded: RecordedCall, where: str, result: Result, png: bytes | None) -> VerifyResult:
+    name, gave = recorded.component.provider, recorded.gave
+    if isinstance(gave, str):
+        if result.text == gave:
+            return _held()
+        return _found(where, "{!r} is stored, {} now says {!r}".format(*_around(gave, name, result.text or "")))
+    stored = gave.path.read_bytes()
+    digest = sha256_bytes(stored)
+    if digest != gave.sha256:
+        return _found(where, f"its sha256 is {digest[:12]}…, and its record says {gave.sha256[:12]}…")
+    if png is None:
+        return _found(where, f"{name} now gives no image ({result.outcome})")
+    if png == stored:
+        return _held()
+    if isinstance(recorded.component, CheckpointComponent) and _look_alike(stored, png):
+        return _skipped(where, f"drawn again it differs by no more than {GREY_LEVELS} of 255, as by another processor")
+    return _found(where, f"sha256 {digest[:12]}… is stored, {name} now draws {sha256_bytes(png)[:12]}…")
+
+
+def _around(stored: str, name: str, made: str) -> tuple[str, str, str]:
+    """Both texts around the first character in which they differ."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(stored, made, strict=False)))
+    first, last = max(0, same - _BEFORE), same + _AFTER
+    return for_line(stored[first:last]), name, for_line(made[first:last])
+
+
+def _look_alike(one: bytes, other: bytes) -> bool:
+    """Whether two images are equal but for roundings."""
+    first, second = (np.asarray(Image.open(BytesIO(png)).convert("RGB"), dtype=np.int16) for png in (one, other))
+    return first.shape == second.shape and int(np.abs(first - second).max()) <= GREY_LEVELS
+
+
+def _held() -> VerifyResult:
+    return VerifyResult(checked=Counter(calls=1))
+
+
+def _found(where: str, what: str) -> VerifyResult:
+    return _held() + VerifyResult([Finding("bytes", where, what)])
+
+
+def _skipped(where: str, why: str) -> VerifyResult:
+    return VerifyResult(skipped=[Skipped(where, for_line(why))])

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.core.escaping import for_line
 from driftledger.core.files import Record
+
+R = TypeVar("R", bound=Record)
 
 Place: TypeAlias = tuple[str, ...]
 """Where a value stands: ``("metrics", "gc_at_5")``."""
@@ -17,7 +19,7 @@ sums of many terms these reach the fifth digit. Embedded encoders give the same 
 _LONGEST = 80
 
 
-class Difference(NamedTuple):
+class ValueDifference(NamedTuple):
     """One value that is not what the records give."""
 
     place: Place
@@ -28,10 +30,10 @@ class Difference(NamedTuple):
         return for_line(".".join(self.place))
 
 
-class Compared(NamedTuple):
+class ValueComparison(NamedTuple):
     """What differs, and how many numbers were looked at."""
 
-    differences: list[Difference]
+    differences: list[ValueDifference]
     numbers: int
 
 
@@ -44,7 +46,7 @@ _NOTHING = _Nothing()
 
 def compare(
     stored: Record, made: Record, *, exact: bool, leave_out: Callable[[Place], bool] = lambda place: False
-) -> Compared:
+) -> ValueComparison:
     """Every value that differs.
 
     Args:
@@ -60,22 +62,22 @@ def compare(
         one, other = before.get(place, _NOTHING), after.get(place, _NOTHING)
         numbers += isinstance(one, int | float) and not isinstance(one, bool)
         if not _equal(one, other, exact=exact):
-            found.append(Difference(place, _said(one, other)))
-    return Compared(found, numbers)
+            found.append(ValueDifference(place, _said(one, other)))
+    return ValueComparison(found, numbers)
 
 
 def compare_rows(
-    stored: Sequence[Record],
-    made: Sequence[Record],
-    key: Callable[[Record], str],
+    stored: Sequence[R],
+    made: Sequence[R],
+    key: Callable[[R], str],
     *,
     exact: bool,
     leave_out: Callable[[Place], bool] = lambda place: False,
-) -> Compared:
+) -> ValueComparison:
     """The first value of each row that differs, rows that are only on one side, and another order of the same rows."""
     names, expected = [key(row) for row in stored], [key(row) for row in made]
     if names != expected:
-        return Compared(_other_rows(names, expected), 0)
+        return ValueComparison(_other_rows(names, expected), 0)
     found, numbers = [], 0
     for name, one, other in zip(names, stored, made, strict=True):
         compared = compare(one, other, exact=exact, leave_out=leave_out)
@@ -83,14 +85,16 @@ def compare_rows(
         if compared.differences:
             first, *more = compared.differences
             rest = f"; and {len(more)} more of this row" if more else ""
-            found.append(Difference((name, *first.place), first.what + rest))
-    return Compared(found, numbers)
+            found.append(ValueDifference((name, *first.place), first.what + rest))
+    return ValueComparison(found, numbers)
 
 
-def _other_rows(names: Sequence[str], expected: Sequence[str]) -> list[Difference]:
-    found = [Difference((name,), "its row is missing") for name in expected if name not in names]
-    found += [Difference((name,), "has a row, and the records give none") for name in names if name not in expected]
-    return found or [Difference(("rows",), "their order is not that of the records, or one stands there twice")]
+def _other_rows(names: Sequence[str], expected: Sequence[str]) -> list[ValueDifference]:
+    found = [ValueDifference((name,), "its row is missing") for name in expected if name not in names]
+    found += [
+        ValueDifference((name,), "has a row, and the records give none") for name in names if name not in expected
+    ]
+    return found or [ValueDifference(("rows",), "their order is not that of the records, or one stands there twice")]
 
 
 def _flat(value: Any, place: Place = ()) -> dict[Place, Any]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks._questions.parsing.choice import Choice, parse_choice
+from driftledger.benchmarks._questions.parsing.choice import ParsedChoice, parse_choice
 from driftledger.core.types import Outcome
 
 CASES = [
@@ -24,7 +24,7 @@ pieces = [*"ABCDEabcde.,:;()[]{}*_`\"'|/-\n $\\", "answer", " is ", "not ", "<th
 hostile = st.lists(st.sampled_from(pieces) | st.text(max_size=3), max_size=40).map("".join) | st.text()
 
 
-def reads(choice: Choice) -> str:
+def reads(choice: ParsedChoice) -> str:
     return choice.outcome.value if choice.option is None else LETTERS[choice.option]
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks._questions.parsing.yes_no import NO, YES, YesNo, parse_yes_no
+from driftledger.benchmarks._questions.parsing.yes_no import NO, YES, ParsedYesNo, parse_yes_no
 from driftledger.core.types import Outcome
 
 CASES = [
@@ -15,7 +15,7 @@ CASES = [
 WORDS = {True: "yes", False: "no", None: "other"}
 
 
-def reads(read: YesNo) -> str:
+def reads(read: ParsedYesNo) -> str:
     return read.outcome.value if read.answer is None else WORDS[read.answer]
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks._questions.parsing import PARSER_VERSION
+from driftledger.benchmarks._questions.parsing import choice, grade, yes_no
 from driftledger.benchmarks._questions.parsing.text import folded, plain
 
 
@@ -48,8 +48,9 @@ def test_folding_keeps_every_place(text):
     assert len(folded(text)) == len(text)
 
 
-def test_the_version_is_one():
-    assert PARSER_VERSION == "1"
+@pytest.mark.parametrize("parser", [choice, grade, yes_no])
+def test_the_version_is_one(parser):
+    assert parser.VERSION == "1"
 
 
 @pytest.mark.parametrize("name", ["choice", "error_text", "grade", "refusal", "text", "thinking", "yes_no"])

@@ -11,13 +11,15 @@ from typing import NamedTuple, TypeAlias
 from driftledger.benchmarks._questions.parsing import rules
 from driftledger.benchmarks._questions.parsing.error_text import is_error
 from driftledger.benchmarks._questions.parsing.options import Options
-from driftledger.benchmarks._questions.parsing.reading import SEVERAL, Reading, Said
+from driftledger.benchmarks._questions.parsing.reading import SEVERAL, ParsedAnswer, Said
 from driftledger.benchmarks._questions.parsing.refusal import REFUSAL
 from driftledger.benchmarks._questions.parsing.text import plain
 from driftledger.benchmarks._questions.parsing.thinking import without_thinking
 from driftledger.core.types import Outcome
 
-Rule: TypeAlias = Callable[[Said, int], Iterable[Reading]]
+VERSION = "1"
+
+Rule: TypeAlias = Callable[[Said, int], Iterable[ParsedAnswer]]
 
 RULES: tuple[Rule, ...] = (
     lambda said, _: rules.final(said),  # "Final answer: B", \boxed{B}, {"answer": "B"}
@@ -30,7 +32,7 @@ RULES: tuple[Rule, ...] = (
 repetition of all options is taken out. If no rule finds anything, a refusal is looked for."""
 
 
-class Choice(NamedTuple):
+class ParsedChoice(NamedTuple):
     """What was read. ``option`` is an index where ``outcome`` is OK, else None; ``how`` names what decided."""
 
     outcome: Outcome
@@ -38,7 +40,7 @@ class Choice(NamedTuple):
     how: str
 
 
-def parse_choice(text: str, options: Sequence[str], refusal: int) -> Choice:
+def parse_choice(text: str, options: Sequence[str], refusal: int) -> ParsedChoice:
     """The option that ``text`` chooses; ``options`` are the texts in the order in which they were shown as A, B, C, …
 
     OK: an option was read; choosing the option ``refusal`` is OK too. REFUSED: none was read, and the text says in its
@@ -47,7 +49,7 @@ def parse_choice(text: str, options: Sequence[str], refusal: int) -> Choice:
     ``nothing``. Never raises for any ``text``, and takes time linear in its length.
 
     Raises:
-        ValueError: there are fewer than 2 or more than 26 options, or ``refusal`` is none of them.
+        ValueError: there are fewer than 2 or more than 26 options, or ``refusal`` is not one of them.
 
     >>> options = ["a red car", "a blue truck", "It cannot be determined"]
     >>> parse_choice("The correct answer is **B**. The image …", options, refusal=2)
@@ -65,17 +67,17 @@ def parse_choice(text: str, options: Sequence[str], refusal: int) -> Choice:
     if (exact := shown.exact(text)) is not None:
         return _chosen(exact, "option_text", refusal)
     if is_error(text):
-        return Choice(Outcome.UNPARSED, None, "error")
+        return ParsedChoice(Outcome.UNPARSED, None, "error")
     spoken = without_thinking(text)
     if not spoken.finished:
         readings = list(rules.final(Said(plain(spoken.text), shown)))
-        return _agreed(readings, refusal) if readings else Choice(Outcome.UNPARSED, None, "unfinished")
+        return _agreed(readings, refusal) if readings else ParsedChoice(Outcome.UNPARSED, None, "unfinished")
     if (exact := shown.exact(spoken.text)) is not None:
         return _chosen(exact, "option_text", refusal)
     return _by_rules(Said(plain(spoken.text), shown), refusal)
 
 
-def _by_rules(said: Said, refusal: int) -> Choice:
+def _by_rules(said: Said, refusal: int) -> ParsedChoice:
     echo = rules.echo(said)
     if echo:
         said = Said(f"{said.text[: echo[0]]}\n{said.text[echo[1] :]}".strip(), said.options)
@@ -83,20 +85,20 @@ def _by_rules(said: Said, refusal: int) -> Choice:
         if readings := list(rule(said, refusal)):
             return _agreed(readings, refusal)
     if REFUSAL.search(said.low):
-        return Choice(Outcome.REFUSED, None, "free_refusal")
+        return ParsedChoice(Outcome.REFUSED, None, "free_refusal")
     many = echo or len({mention.option for mention in said.mentions}) > 1
-    return Choice(Outcome.UNPARSED, None, SEVERAL if many else "nothing")
+    return ParsedChoice(Outcome.UNPARSED, None, SEVERAL if many else "nothing")
 
 
-def _agreed(readings: Sequence[Reading], refusal: int) -> Choice:
+def _agreed(readings: Sequence[ParsedAnswer], refusal: int) -> ParsedChoice:
     first = readings[0]
     if any(reading.option != first.option for reading in readings):
-        return Choice(Outcome.UNPARSED, None, SEVERAL)
+        return ParsedChoice(Outcome.UNPARSED, None, SEVERAL)
     if first.option is None:
-        return Choice(Outcome.UNPARSED, None, first.how)
+        return ParsedChoice(Outcome.UNPARSED, None, first.how)
     return _chosen(first.option, first.how, refusal)
 
 
-def _chosen(option: int, how: str, refusal: int) -> Choice:
+def _chosen(option: int, how: str, refusal: int) -> ParsedChoice:
     named = option == refusal and how == "option_text"
-    return Choice(Outcome.OK, option, "refusal_text" if named else how)
+    return ParsedChoice(Outcome.OK, option, "refusal_text" if named else how)

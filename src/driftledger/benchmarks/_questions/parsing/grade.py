@@ -15,6 +15,8 @@ from driftledger.benchmarks._questions.parsing.text import SYMBOL, WORD, folded,
 from driftledger.benchmarks._questions.parsing.thinking import without_thinking
 from driftledger.core.types import Outcome
 
+VERSION = "1"
+
 _OPENING = re.compile(rf"(?:[ \n:=|(\[{{<>\"'$]|-+>|-(?= )|{SYMBOL}){{0,10}}")
 _LABEL = re.compile(
     r"\b(?:correctness|score|grade|rating)(?:[ _]score)?\b(?: (?:is|of|as|at|would be|should be|will be|must be))?"
@@ -41,9 +43,9 @@ class Grade(NamedTuple):
     how: str
 
 
-class _Reading(NamedTuple):
+class _Parsed(NamedTuple):
     tenths: int | None
-    how: str  # by what, or why it is none
+    how: str  # by what, or why there is none
     end: int
 
 
@@ -76,7 +78,7 @@ def parse_grade(text: str) -> Grade:
     return Grade(outcome, readings[0].tenths, readings[0].how)
 
 
-def _labelled(low: str) -> Iterator[_Reading]:
+def _labelled(low: str) -> Iterator[_Parsed]:
     """Behind *correctness*, *score*, *grade*, *rating*, *final answer*; in a field or a tag of such a name."""
     for pattern in (_LABEL, FINAL):
         for match in pattern.finditer(low):
@@ -84,7 +86,7 @@ def _labelled(low: str) -> Iterator[_Reading]:
                 yield reading
 
 
-def _leading(low: str) -> Iterator[_Reading]:
+def _leading(low: str) -> Iterator[_Parsed]:
     """At the very start, or alone on a line."""
     start = 0
     for line in low.split("\n"):
@@ -94,7 +96,7 @@ def _leading(low: str) -> Iterator[_Reading]:
         start += len(line) + 1
 
 
-def _at(low: str, position: int, how: str) -> _Reading | None:
+def _at(low: str, position: int, how: str) -> _Parsed | None:
     """The number at ``position`` with its scale, and whatever is joined to it."""
     opening = _OPENING.match(low, position)
     number = _NUMBER.match(low, opening.end() if opening else position)
@@ -111,8 +113,8 @@ def _at(low: str, position: int, how: str) -> _Reading | None:
     also = _ALSO.match(low, end)
     other = _NUMBER.match(low, also.end()) if also and also.end() > end else None
     if other and _tenths(other[0]) != tenths:
-        return _Reading(None, "several", other.end())
-    return _Reading(tenths, how, other.end() if other else end)
+        return _Parsed(None, "several", other.end())
+    return _Parsed(tenths, how, other.end() if other else end)
 
 
 def _tenths(number: str) -> int | None:

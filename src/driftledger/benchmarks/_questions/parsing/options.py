@@ -68,7 +68,7 @@ class Options:
     def letter(self, letter: str) -> int | None:
         """The option that a single letter stands for: the one whose text it is, else the one that was shown as it.
 
-        None: there is none, or there is no telling, as where ``b`` is said and the text of one option is ``B``.
+        None: there is none, or there is no telling, as where ``b`` is the answer and the text of one option is ``B``.
         """
         if letter in self._letters:
             return self._letters[letter]

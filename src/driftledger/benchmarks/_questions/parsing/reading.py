@@ -19,6 +19,7 @@ from driftledger.benchmarks._questions.parsing.phrases import (
     WRONG,
 )
 from driftledger.benchmarks._questions.parsing.refusal import REFUSAL
+from driftledger.benchmarks._questions.parsing.taken_back import BACK, SENTENCE_END, taken_back
 from driftledger.benchmarks._questions.parsing.text import SYMBOL, WORD, folded
 
 SEVERAL, CONTRADICTION, NO_SUCH_LETTER = "several", "contradiction", "no_such_letter"
@@ -34,14 +35,11 @@ _LABEL = re.compile(r"(?:^|[\n.;!?] ?)\(?([A-Z])[.):](?= )")
 _MOST_JOINED = 32
 
 _ASKED = re.compile(r"[)\]\"']{0,2} ?\?")
-_SENTENCE_END = re.compile(r"[.!?](?=[ \n]|$)|[\n;]")
-_CLAUSE_END = re.compile(r",|:")
-_BACK = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What stands from ``start`` up to ``end``: an option, or None, and ``how``: by what, or why it is none."""
+class ParsedAnswer:
+    """What stands from ``start`` up to ``end``: an option, or None, and ``how``: by what, or why there is none."""
 
     option: int | None
     how: str
@@ -75,27 +73,27 @@ class Said:
         """Where refusals end."""
         return [match.end() for match in REFUSAL.finditer(self.low)]
 
-    def read(self, position: int, *, bare: bool = False) -> Reading | None:
+    def read(self, position: int, *, bare: bool = False) -> ParsedAnswer | None:
         """The answer at ``position``, behind brackets and words such as *option*, and all that are joined to it.
 
         ``bare``: nothing announces an answer here, so that whatever is read has to stand for itself.
         """
         denied = NOT.match(self.low, position)
         if denied and not self.options.at(self.low, self._opened(position)):
-            sentence = _SENTENCE_END.search(self.low, denied.end(), position + 99)
+            sentence = SENTENCE_END.search(self.low, denied.end(), position + 99)
             until = sentence.start() if sentence else position + 99
             meant = BUT.search(self.low, denied.end(), until)
             return self._joined(self._one(meant.end(), bare), bare) if meant else None
         return self._joined(self._one(position, bare), bare)
 
-    def denied(self, reading: Reading, start: int) -> bool:
+    def denied(self, reading: ParsedAnswer, start: int) -> bool:
         """Whether the clause around denies, asks or only imagines it; ``start``: where the statement begins."""
         if WRONG.match(self.low, reading.end):
             return True
         if (asked := _ASKED.match(self.low, reading.end)) and (start > 0 or asked.end() < len(self.low)):
             return True
         doubts = bisect_left(self._doubts, start)
-        return bool(doubts) and self._doubts[doubts - 1] >= start - _BACK and taken_back(self.low, start)
+        return bool(doubts) and self._doubts[doubts - 1] >= start - BACK and taken_back(self.low, start)
 
     @cached_property
     def _doubts(self) -> list[int]:
@@ -106,7 +104,7 @@ class Said:
         """Whether a line, sentence or clause ends at ``end``."""
         return _TEXT_CLOSED.match(self.low, end) is not None
 
-    def _one(self, position: int, bare: bool, strictly: bool = False) -> Reading | None:
+    def _one(self, position: int, bare: bool, strictly: bool = False) -> ParsedAnswer | None:
         position = self._opened(position)
         noun = NOUN.match(self.low, position)
         if noun and not self.text.startswith("A ", position):  # a capital A is no Portuguese article
@@ -119,15 +117,15 @@ class Said:
         opening = _OPENING.match(self.low, position)
         return opening.end() if opening else position
 
-    def _at(self, position: int, bare: bool, strictly: bool, sure: bool = False) -> Reading | None:
+    def _at(self, position: int, bare: bool, strictly: bool, sure: bool = False) -> ParsedAnswer | None:
         if text := self.options.at(self.low, position):
             closed = self.closes(text.end)
             if closed or not (strictly or bare) or (bare and not strictly and CLOSED.match(self.low, text.end)):
-                return Reading(text.option, "option_text", position, text.end, by_text=True)
+                return ParsedAnswer(text.option, "option_text", position, text.end, by_text=True)
             return None
         return self._labelled(position) or self._letter(position, bare, strictly, sure)
 
-    def _labelled(self, position: int) -> Reading | None:
+    def _labelled(self, position: int) -> ParsedAnswer | None:
         """A letter and an option's text beside it; they must not contradict each other."""
         letter = _LETTER.match(self.text, position) or _TIGHT.match(self.text, position)
         separator = letter and _SEPARATOR.match(self.low, position + 1)
@@ -140,9 +138,9 @@ class Said:
         if text is None or (text.option != index and not self.closes(text.end)):
             return None
         option, how = (index, "letter") if text.option == index else (None, CONTRADICTION)
-        return Reading(option, how, position, text.end)
+        return ParsedAnswer(option, how, position, text.end)
 
-    def _letter(self, position: int, bare: bool, strictly: bool, sure: bool) -> Reading | None:
+    def _letter(self, position: int, bare: bool, strictly: bool, sure: bool) -> ParsedAnswer | None:
         """A letter; ``sure``: a noun before it says that it is one, so that it is no article and no pronoun."""
         letter = _LETTER.match(self.text, position)
         if letter is None or (strictly and not _STRICTLY_CLOSED.match(self.text, letter.end())):
@@ -154,9 +152,9 @@ class Said:
         if (linked and not LINKED.match(self.low, letter.end())) or (index is None and letter[0] == "I"):
             return None
         how = "letter" if index is not None else NO_SUCH_LETTER
-        return Reading(index, how, position, letter.end(), linked=linked)
+        return ParsedAnswer(index, how, position, letter.end(), linked=linked)
 
-    def _joined(self, reading: Reading | None, bare: bool) -> Reading | None:
+    def _joined(self, reading: ParsedAnswer | None, bare: bool) -> ParsedAnswer | None:
         """``reading`` with all that is joined to it: the same again is the same, another makes it several."""
         for _ in range(_MOST_JOINED):
             also = ALSO.match(self.text, reading.end) if reading and reading.how != CONTRADICTION else None
@@ -171,16 +169,3 @@ class Said:
                 reading = replace(reading, option=None, how=SEVERAL)
             reading = replace(reading, end=other.end, linked=other.linked and reading.how != SEVERAL)
         return None if reading and reading.linked else reading
-
-
-def taken_back(low: str, start: int) -> bool:
-    """Whether what begins at ``start`` is denied or only imagined by the words before it."""
-    sentence = _after_last(BUT, _after_last(_SENTENCE_END, low[max(0, start - _BACK) : start]))
-    return bool(UNREAL.search(sentence) or NEGATION.search(_after_last(_CLAUSE_END, sentence)))
-
-
-def _after_last(pattern: re.Pattern[str], text: str) -> str:
-    end = 0
-    for match in pattern.finditer(text):
-        end = match.end()
-    return text[end:]

@@ -81,7 +81,7 @@ REFUSALS: dict[str, tuple[str, ...]] = {
     "Vietnamese": (r"\b(?:không thể|không biết|không đủ thông tin)\b",),
     "Indonesian": (r"\btidak (?:dapat|bisa|tahu|mungkin)\b",),
 }
-"""Language → what is said there instead of an answer; patterns over :func:`folded`, :func:`plain` text."""
+"""Language → what models say in it instead of an answer; patterns over :func:`folded`, :func:`plain` text."""
 
 REFUSAL = re.compile("|".join(pattern for patterns in REFUSALS.values() for pattern in patterns))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from driftledger.benchmarks._questions.parsing.options import Mention
 from driftledger.benchmarks._questions.parsing.phrases import ANSWER, EXPLANATION, FINAL, HOWEVER, RIGHT, STATEMENT
-from driftledger.benchmarks._questions.parsing.reading import CONTRADICTION, SEVERAL, Reading, Said
+from driftledger.benchmarks._questions.parsing.reading import CONTRADICTION, SEVERAL, ParsedAnswer, Said
 from driftledger.benchmarks._questions.parsing.text import WORD
 
 _LINE_CLOSED = re.compile(r"[ )\]}\"'|$.,:;!?<-]{0,8}$", re.MULTILINE)
@@ -33,18 +33,18 @@ _BEFORE_TEXT = re.compile(r"[ \"'(]{0,3}(?:an? |the )?")
 _NEAR, _BACK = 14, 160
 
 
-def final(said: Said) -> Iterator[Reading]:
+def final(said: Said) -> Iterator[ParsedAnswer]:
     """Behind *final answer*, in ``\\boxed{}``, in a field or a tag named answer."""
     yield from _behind(FINAL, said, "final_answer")
 
 
-def announced(said: Said) -> Iterator[Reading]:
+def announced(said: Said) -> Iterator[ParsedAnswer]:
     """Behind *the answer is* and its like; alone on a line; at the very start."""
     yield from _behind(ANSWER, said, "answer_phrase")
     yield from _alone(said)
 
 
-def stated(said: Said) -> Iterator[Reading]:
+def stated(said: Said) -> Iterator[ParsedAnswer]:
     """A letter behind *it is* or *I think*, or before *is correct*."""
     for match in STATEMENT.finditer(said.low):
         reading = said.read(match.end(), bare=True)
@@ -53,27 +53,27 @@ def stated(said: Said) -> Iterator[Reading]:
             yield _named(reading, "statement")
     for match in _RIGHT.finditer(said.low):
         start = match.start("letter")
-        reading = Reading(said.options.letter(said.text[start]), "statement", start, start + 1)
+        reading = ParsedAnswer(said.options.letter(said.text[start]), "statement", start, start + 1)
         if said.text[start].isupper() and reading.option is not None and not said.denied(reading, start):
             yield replace(reading, option=None, how=SEVERAL) if match["joined"] else reading
 
 
-def labelled(said: Said) -> Iterator[Reading]:
+def labelled(said: Said) -> Iterator[ParsedAnswer]:
     """A sentence that ends with a letter and its own text; in a refusal only behind its *but*."""
     for mention, label in _labelled(said):
-        reading = Reading(mention.option, "letter", label, mention.end)
+        reading = ParsedAnswer(mention.option, "letter", label, mention.end)
         if _SENTENCE_AFTER.match(said.low, mention.end) and not said.denied(reading, label) and _meant(said, label):
             yield reading
 
 
-def texts(said: Said, refusal: int) -> Iterator[Reading]:
+def texts(said: Said, refusal: int) -> Iterator[ParsedAnswer]:
     """The text of an option, if it is the only one that is not denied, and begins, ends or is what a sentence says.
 
     In a refusal it counts only behind its *but*, unless it is the refusal option's; that one's text, if it is more than
     a word, may stand anywhere.
     """
     leads = {end.end() for match in STATEMENT.finditer(said.low) if (end := _BEFORE_TEXT.match(said.low, match.end()))}
-    found: dict[int, Reading] = {}
+    found: dict[int, ParsedAnswer] = {}
     placed = False
     for mention in said.mentions:
         anywhere = mention.option == refusal and " " in said.low[mention.start : mention.end]
@@ -81,7 +81,7 @@ def texts(said: Said, refusal: int) -> Iterator[Reading]:
         well = bool(anywhere or label or mention.start in leads or _is_placed(said, mention))
         if mention.option in found and (placed or not well):
             continue
-        reading = Reading(mention.option, "option_text", mention.start, mention.end, by_text=True)
+        reading = ParsedAnswer(mention.option, "option_text", mention.start, mention.end, by_text=True)
         if said.denied(reading, mention.start) or _QUESTION.match(said.low, mention.end):
             continue
         if label and said.options.letter(label["letter"]) != mention.option:
@@ -109,7 +109,7 @@ def echo(said: Said) -> tuple[int, int] | None:
     return None
 
 
-def _behind(pattern: re.Pattern[str], said: Said, how: str) -> Iterator[Reading]:
+def _behind(pattern: re.Pattern[str], said: Said, how: str) -> Iterator[ParsedAnswer]:
     for match in pattern.finditer(said.low):
         reading = said.read(match.end())
         if reading and not said.denied(reading, match.start()):
@@ -118,11 +118,11 @@ def _behind(pattern: re.Pattern[str], said: Said, how: str) -> Iterator[Reading]
                 yield _named(reading, how)
 
 
-def _named(reading: Reading, how: str) -> Reading:
+def _named(reading: ParsedAnswer, how: str) -> ParsedAnswer:
     return reading if reading.option is None else replace(reading, how=how)
 
 
-def _alone(said: Said) -> Iterator[Reading]:
+def _alone(said: Said) -> Iterator[ParsedAnswer]:
     explained = EXPLANATION.search(said.low)
     until = explained.start() if explained and explained.start() > 0 else len(said.low)
     found, seen = False, set()
@@ -139,7 +139,7 @@ def _alone(said: Said) -> Iterator[Reading]:
             yield replace(reading, option=None, how=SEVERAL) if not alone and _is_listed(said, reading) else reading
 
 
-def _is_listed(said: Said, reading: Reading) -> bool:
+def _is_listed(said: Said, reading: ParsedAnswer) -> bool:
     """``A: wrong. B: right.`` goes through the options and chooses none of them."""
     return any(ord(letter) - ord("A") != reading.option for letter in said.labels)
 

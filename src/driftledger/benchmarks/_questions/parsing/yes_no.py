@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from driftledger.benchmarks._questions.parsing.error_text import is_error
 from driftledger.benchmarks._questions.parsing.phrases import ANSWER, FINAL
-from driftledger.benchmarks._questions.parsing.reading import taken_back
 from driftledger.benchmarks._questions.parsing.refusal import REFUSAL
+from driftledger.benchmarks._questions.parsing.taken_back import taken_back
 from driftledger.benchmarks._questions.parsing.text import SYMBOL, WORD, folded, plain
 from driftledger.benchmarks._questions.parsing.thinking import without_thinking
 from driftledger.core.types import Outcome
+
+VERSION = "1"
 
 YES = (
     *(
@@ -62,7 +64,7 @@ _SENTENCE = re.compile(r"[.!?] |\n")
 _INITIAL = {"y": True, "n": False}
 
 
-class YesNo(NamedTuple):
+class ParsedYesNo(NamedTuple):
     """What was read. ``answer`` is True for yes where ``outcome`` is OK, else None; ``how`` names what decided."""
 
     outcome: Outcome
@@ -70,12 +72,12 @@ class YesNo(NamedTuple):
     how: str
 
 
-class _Reading(NamedTuple):
+class _Parsed(NamedTuple):
     answer: bool | None  # None: yes and no at once
     how: str
 
 
-def parse_yes_no(text: str) -> YesNo:
+def parse_yes_no(text: str) -> ParsedYesNo:
     """Whether ``text`` says yes or no; English and some twenty other languages.
 
     OK: one of the two was read. REFUSED: neither, and the text says in its own words that it does not answer. UNPARSED:
@@ -90,32 +92,32 @@ def parse_yes_no(text: str) -> YesNo:
     <Outcome.UNPARSED: 'unparsed'>
     """
     if is_error(text):
-        return YesNo(Outcome.UNPARSED, None, "error")
+        return ParsedYesNo(Outcome.UNPARSED, None, "error")
     spoken = without_thinking(text)
     low = folded(plain(spoken.text))
     for rule in RULES if spoken.finished else RULES[:1]:
         if readings := list(rule(low)):
             answers = {reading.answer for reading in readings}
             if len(answers) > 1 or None in answers:
-                return YesNo(Outcome.UNPARSED, None, "several")
-            return YesNo(Outcome.OK, readings[0].answer, readings[0].how)
+                return ParsedYesNo(Outcome.UNPARSED, None, "several")
+            return ParsedYesNo(Outcome.OK, readings[0].answer, readings[0].how)
     if not spoken.finished:
-        return YesNo(Outcome.UNPARSED, None, "unfinished")
+        return ParsedYesNo(Outcome.UNPARSED, None, "unfinished")
     if REFUSAL.search(low):
-        return YesNo(Outcome.REFUSED, None, "free_refusal")
-    return YesNo(Outcome.UNPARSED, None, "nothing")
+        return ParsedYesNo(Outcome.REFUSED, None, "free_refusal")
+    return ParsedYesNo(Outcome.UNPARSED, None, "nothing")
 
 
-def _final(low: str) -> Iterator[_Reading]:
+def _final(low: str) -> Iterator[_Parsed]:
     """Behind *final answer*, in ``\\boxed{}``, in a field or a tag named answer."""
     yield from _behind(FINAL, low, "final_answer")
 
 
-def _said(low: str) -> Iterator[_Reading]:
+def _said(low: str) -> Iterator[_Parsed]:
     """Behind *the answer is* and its like, and at the start of the reply or of any sentence."""
     yield from _behind(ANSWER, low, "answer_phrase")
     if (initial := low.strip(" .!()\"'")) in _INITIAL:
-        yield _Reading(_INITIAL[initial], "first_word")
+        yield _Parsed(_INITIAL[initial], "first_word")
     if reading := _at(low, 0, "first_word", first=True):
         yield reading
     for sentence in _SENTENCE.finditer(low):
@@ -123,19 +125,19 @@ def _said(low: str) -> Iterator[_Reading]:
             yield reading
 
 
-RULES: tuple[Callable[[str], Iterator[_Reading]], ...] = (_final, _said)
+RULES: tuple[Callable[[str], Iterator[_Parsed]], ...] = (_final, _said)
 """Tried in this order: the first that finds anything decides, and what it finds has to agree. Errors and reasoning are
 taken out before; a refusal is looked for after. Of reasoning that never ended only the first is tried."""
 
 
-def _behind(pattern: re.Pattern[str], low: str, how: str) -> Iterator[_Reading]:
+def _behind(pattern: re.Pattern[str], low: str, how: str) -> Iterator[_Parsed]:
     for match in pattern.finditer(low):
         reading = _at(low, match.end(), how)
         if reading and not taken_back(low, match.start()):
             yield reading
 
 
-def _at(low: str, position: int, how: str, first: bool = False) -> _Reading | None:
+def _at(low: str, position: int, how: str, first: bool = False) -> _Parsed | None:
     """Yes or no at ``position``, with whatever is joined to it."""
     word = _SAYS.match(low, position)
     if word is None or not (_CLOSED.match(low, word.end()) or (first and _GOES_ON.match(low, word.end()))):
@@ -144,5 +146,5 @@ def _at(low: str, position: int, how: str, first: bool = False) -> _Reading | No
     also = _ALSO.match(low, word.end())
     other = _SAYS.match(low, also.end()) if also else None
     if other and _CLOSED.match(low, other.end()) and (other["yes"] is not None) != answer:
-        return _Reading(None, how)
-    return _Reading(answer, how)
+        return _Parsed(None, how)
+    return _Parsed(answer, how)

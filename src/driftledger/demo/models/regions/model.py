@@ -13,7 +13,7 @@ from driftledger.core.types import Conversation, ImageFile, Reply
 from driftledger.demo.models.regions.say import Wording, say
 from driftledger.demo.models.regions.see import see
 from driftledger.demo.models.words import at_most
-from driftledger.demo.vision import Asked, answer, asked
+from driftledger.demo.vision import ParsedQuestion, answer, asked
 from driftledger.demo.vision.scene_query import Sight
 from driftledger.demo.vision.segment import look
 from driftledger.demo.vocabulary import (
@@ -85,7 +85,7 @@ class Regions(Model):
         answered = self._answer(shown.open(), question) if question else None
         return answered or _description(shown.path, sha256_file(shown.path), self.detail)
 
-    def _answer(self, image: Image.Image, question: Asked) -> str | None:
+    def _answer(self, image: Image.Image, question: ParsedQuestion) -> str | None:
         sight = Sight(look(image), self.knowledge, _DIALS[self.detail].things)
         return answer(question, sight, refuses=self.refuses)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from driftledger.demo.models.regions.geometry import TILTS, Outline
 from driftledger.demo.models.regions.lab import name_colours
-from driftledger.demo.models.regions.see import Region, Scene
+from driftledger.demo.models.regions.see import Region, SegmentedImage
 from driftledger.demo.vocabulary import BACKGROUND, FORMATS, PLACES, ROUND, SIZES, STRETCHES, TILT_STEP
 
 MOST_WORDS = 490
@@ -25,7 +25,7 @@ class Wording:
     """Sizes, places and tilts in numbers, not words."""
 
 
-def say(scene: Scene, wording: Wording) -> str:
+def say(scene: SegmentedImage, wording: Wording) -> str:
     """Describe ``scene`` in less than 500 words, the largest things first."""
     names = name_colours([region.colour for region in scene.regions], wording.colours)
     covered: Counter[str] = Counter()
@@ -44,7 +44,7 @@ def say(scene: Scene, wording: Wording) -> str:
     return " ".join(sentences)
 
 
-def _format(scene: Scene, wording: Wording) -> str:
+def _format(scene: SegmentedImage, wording: Wording) -> str:
     percent = max(1, min(1000, 100 * scene.width // scene.height))
     if wording.measures:
         return f"A picture {percent}% as wide as tall"

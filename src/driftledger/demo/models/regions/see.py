@@ -30,7 +30,7 @@ class Region(NamedTuple):
     outline: Outline
 
 
-class Scene(NamedTuple):
+class SegmentedImage(NamedTuple):
     """A picture as regions, from the largest to the smallest; sizes are those of the picture itself."""
 
     width: int
@@ -38,7 +38,7 @@ class Scene(NamedTuple):
     regions: list[Region]
 
 
-def see(image: Image.Image, most_regions: int) -> Scene:
+def see(image: Image.Image, most_regions: int) -> SegmentedImage:
     """Segment an RGB image into at most ``most_regions`` regions."""
     small = _shrink(image)
     labels = merge(_patches(small), lab(small), most_regions)
@@ -46,7 +46,7 @@ def see(image: Image.Image, most_regions: int) -> Scene:
     colours = _mean_colours(small, labels, count)
     regions = [Region(*both) for both in zip(colours, outlines(labels, count), strict=True)]
     regions.sort(key=lambda region: -region.outline.area)
-    return Scene(image.width, image.height, regions)
+    return SegmentedImage(image.width, image.height, regions)
 
 
 def _shrink(image: Image.Image) -> NDArray[np.uint8]:

@@ -1,0 +1,46 @@
+"""What a reader of a score must know about the calls behind it."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.collect.served import changed_versions, count_versions, version
+
+
+def served_versions(records: Sequence[ChainRecord]) -> dict[str, dict[str, int]]:
+    """``model`` and ``generator`` → the versions their services said they were → how many calls; local ones are absent.
+
+    A version is the served model's name and, where the service tells it, its system fingerprint.
+    """
+    return count_versions(
+        {
+            "model": (version(record.served_model, record.system_fingerprint) for record in records),
+            "generator": (
+                version(record.served_generator, record.generator_system_fingerprint)
+                for record in records
+                if record.image is not None
+            ),
+        }
+    )
+
+
+def flags(records: Sequence[ChainRecord]) -> list[str]:
+    """One sentence each for versions that changed midway, descriptions cut off, and calls made in smaller batches."""
+    return [*changed_versions(served_versions(records)), *_cut(records), *_noted(records)]
+
+
+def _cut(records: Sequence[ChainRecord]) -> Iterator[str]:
+    readings = [record.prompt_reading for record in records if record.prompt_reading is not None]
+    cut = [reading for reading in readings if reading.cut]
+    if cut:
+        unread = sum(reading.tokens - reading.read for reading in cut)
+        tokens = sum(reading.tokens for reading in readings)
+        yield (
+            f"the generator's text encoder cut off {len(cut)} of {len(readings)} descriptions: "
+            f"{unread} of {tokens} tokens were not read"
+        )
+
+
+def _noted(records: Sequence[ChainRecord]) -> Iterator[str]:
+    for note, count in sorted(Counter(note for record in records for note in record.notes).items()):
+        yield f"{note} ({count} calls)"

@@ -1,0 +1,78 @@
+"""The records of chains: every iteration of every sample, and what was asked of all of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
+from driftledger.core.seeds import derive_seed
+from driftledger.core.types import PromptUsage
+
+
+class ChainRequest(BaseModel):
+    """What was asked of every sample of a chain."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    iterations: int
+    describe_prompt: str
+    max_tokens: int | None
+    """How long a description may be; None is the model's own limit."""
+    generate_prompt: str
+    seed: int
+
+
+class ChainRecord(CollectedRecord):
+    """One sample's iteration ``t``, describe and generate together."""
+
+    sample: str
+    t: int = Field(ge=1)
+    description: str | None = None
+    image: str | None = None
+    image_sha256: str | None = None
+    parent_sha256: str
+    seed: int
+    served_model: str | None = None
+    served_generator: str | None = None
+    revised_prompt: str | None = None
+    system_fingerprint: str | None = None
+    generator_system_fingerprint: str | None = None
+    prompt_reading: PromptUsage | None = None
+    """How much of the prompt the generator's text encoder read, where that is known."""
+    notes: list[str] = Field(default_factory=list)
+    """What was unusual about how the calls were made, e.g. in a smaller batch than the fingerprint says."""
+    error: str | None = None
+
+    @property
+    def unit(self) -> str:
+        return self.sample
+
+    @property
+    def place(self) -> str:
+        return f"sample {self.sample}, t = {self.t}"
+
+    @property
+    def drawn(self) -> tuple[str, str] | None:
+        return None if self.image is None else (self.image, self.image_sha256 or "none")
+
+
+def generation_prompt(template: str, description: str | None) -> str:
+    """The generator's prompt: ``template`` with the description in its place, whatever the description holds."""
+    return template.replace("{description}", description or "")
+
+
+def check_chains(records: Sequence[ChainRecord], card: CollectedCard, parents: Mapping[str, str]) -> Iterator[Linked]:
+    """Every record of a chain follows the one before it, from a seed of its own."""
+    seed, dataset = card.protocol["seed"], card.keys["dataset"]
+    for sample, chain in groupby(records, key=lambda record: record.sample):
+        parent = parents.get(sample)
+        for t, record in enumerate(chain, 1):
+            if record.t != t or record.image not in (None, f"images/{sample}/{t}.png"):
+                yield Linked(record.place, f"this is record {t} of its chain, or another's image")
+            if parents and record.parent_sha256 != parent:
+                before = "the sample's image" if record.t == 1 else f"the image at t = {record.t - 1}"
+                yield Linked(record.place, f"its parent_sha256 is not that of {before}")
+            if record.seed != derive_seed(seed, dataset, sample, record.t):
+                yield Linked(record.place, "its seed is not the one that follows from run.seed")
+            parent = record.image_sha256

@@ -1,0 +1,102 @@
+"""Runs a benchmark of questions: answers are collected in the same way, and each benchmark reads them in its own."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from driftledger.benchmarks._questions.answers import AnswerProtocol, CollectAnswers
+from driftledger.benchmarks._questions.grading import GivenAnswers
+from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
+from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Reread, Runner
+from driftledger.collect.steps import Call, Steps
+from driftledger.components.base import Model
+from driftledger.core.errors import StoreError
+from driftledger.core.escaping import for_line
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.types import Outcome
+from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
+from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
+
+if TYPE_CHECKING:
+    from driftledger.ledger.lineage import Lineage
+    from driftledger.project.project import Project
+
+
+class QuestionRunner(Runner):
+    """Puts every question to the model, and has the answers graded."""
+
+    parser: ClassVar[str]
+    """The version of what reads the answers, or a judge's grades."""
+
+    @abstractmethod
+    def asked(self, project: "Project") -> dict[str, Any]:
+        """The part of the benchmark's protocol that says how questions are put, ``prompt`` and ``seed`` at least."""
+
+    def variants(self, asked: Mapping[str, Any]) -> int:
+        """How often each question is put."""
+        return 1
+
+    @abstractmethod
+    def grading(
+        self, project: "Project", keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: GivenAnswers
+    ) -> Collecting[Any]:
+        """The grade stage."""
+
+    @abstractmethod
+    def read_again(self, where: Callable[[str], Path]) -> Sequence[GradeRecord]:
+        """The records of the grade stage, read once more; errors as in :meth:`reread`."""
+
+    def collecting(
+        self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
+    ) -> Collecting[Any]:
+        folder = project.root / self.spec.data.at(keys)
+        if not folder.is_dir():
+            raise StoreError(
+                f"question set {keys[DATA]} is not built yet; run 'dvc repro {self.spec.data.named(keys)}', which asks "
+                "no model"
+            )
+        card, questions = read_json(folder / QUESTION_SET_CARD, QuestionSetCard), read_questions(folder)
+        if stage == ANSWER:
+            asked = self.asked(project)
+            protocol = AnswerProtocol(card, folder, project.model(keys["model"]), asked["prompt"], asked["seed"])
+            return CollectAnswers(self.spec.name, stage, keys, protocol, questions, self.variants(asked), asked)
+        file = project.root / self.spec.collects[0].at(keys) / RECORDS
+        answers = read_jsonl(file, AnswerRecord) if earlier is None else earlier.get(ANSWER, [])
+        return self.grading(project, keys, questions, GivenAnswers(answers, file, card.digest))
+
+    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
+        path, folder = lineage.collected[ANSWER].path, where(ANSWER)
+        card = read_json(folder / CARD, CollectedCard)
+        calls = partial(_answered, path, where(DATA), card, read_jsonl(folder / RECORDS, AnswerRecord))
+        yield Caller("model", card.components["model"], path, calls)
+
+    def reread(self, stage: str, where: Callable[[str], Path]) -> Reread | None:
+        if stage != GRADE:
+            return None
+        parser = read_json(where(GRADE) / CARD, CollectedCard).protocol.get("parser")
+        if parser != self.parser:
+            recorded = for_line(str(parser))
+            return Reread((), f"the answers were read by parser version {recorded}, and version {self.parser} is here")
+        return Reread(self.read_again(where))
+
+
+def _answered(
+    path: str, data: Path, card: CollectedCard, answers: Sequence[AnswerRecord], model: Model
+) -> Iterator[RecordedCall]:
+    questions = {question.id: question for question in read_questions(data)}
+    about = read_json(data / QUESTION_SET_CARD, QuestionSetCard)
+    protocol = AnswerProtocol(about, data, model, card.protocol["prompt"], card.protocol["seed"])
+    for answer in answers:
+        if answer.text and answer.outcome is not Outcome.FAILED:
+            place = f"{path}/{RECORDS}: {answer.question}, variant {answer.variant}: text"
+            run = partial(protocol.run, questions[answer.question], answer.variant)
+            yield RecordedCall("answer", model, place, partial(only_call, run), answer.text)
+
+
+def only_call(run: Callable[[], Steps[Any]]) -> Call:
+    """The one call that a protocol makes."""
+    return next(run())

@@ -1,0 +1,370 @@
+"""What a benchmark is: a specification that imports no component, and a runner that is imported when it is used.
+
+Everything that the rest of the program wants to know of a benchmark stands in the tables of its specification: its
+stages, its metrics, what makes two of its scores unfair to compare, how its records link, which pictures and tables it
+adds. A new benchmark is a folder, a line in :mod:`driftledger.benchmarks.registry` and a pipeline.
+"""
+
+import re
+from abc import ABC
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+from pydantic import BaseModel
+
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
+from driftledger.benchmarks.score import Row, Score, base_key
+from driftledger.benchmarks.settings import Section
+from driftledger.data.question_sets.rules import QuestionRules
+
+if TYPE_CHECKING:
+    from driftledger.ledger.lineage import Lineage
+    from driftledger.project.settings import Settings
+
+
+class Input(StrEnum):
+    """What a number may depend on."""
+
+    DATA = "data"
+    DESCRIPTIONS = "descriptions"
+    DRAWN = "drawn"
+    """Images drawn from descriptions."""
+    ENCODER = "encoder"
+    ANSWERS = "answers"
+    """Answers, and what was read in them or how a judge graded them."""
+    RATINGS = "ratings"
+    """What people said of descriptions."""
+
+
+ROLES: Mapping[str, Literal["model", "generator", "encoder", "judge"]] = {
+    "model": "model",
+    "generator": "generator",
+    "encoder": "encoder",
+    "text_encoder": "encoder",
+    "judge": "judge",
+    "example_encoder": "encoder",
+    "example_model": "model",
+}
+"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``."""
+
+SECTIONS = {"model": "models", "generator": "generators", "encoder": "encoders", "judge": "models"}
+"""Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
+
+NEEDED_FOR: Mapping[str, frozenset[Input]] = {
+    "encoder": frozenset({Input.ENCODER}),
+    "text_encoder": frozenset({Input.ENCODER}),
+    "generator": frozenset({Input.DRAWN}),
+    "model": frozenset({Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS}),
+    "judge": frozenset({Input.ANSWERS}),
+    "example_encoder": frozenset({Input.DESCRIPTIONS}),
+    "example_model": frozenset({Input.DESCRIPTIONS}),
+}
+"""Role → the inputs of a number that it had a part in."""
+
+_PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}
+"""What may stand in a place of a family's key, as a regular expression; in others any name."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of a benchmark's table of metrics, which score files, MLflow, the leaderboard, ``compare``, ``audit`` and
+    plots read. One row may stand for a family: ``{t}`` in a key is a number, ``{name}`` a word."""
+
+    key: str
+    """As score files and MLflow spell it: ``gc_at_{t}``."""
+    title: str
+    """For people: ``GC@{t}``."""
+    formula: str
+    """In words or symbols, in one line."""
+    source: str
+    """The function that computes it, as a dotted name below ``driftledger.metrics``, and where it is published."""
+    needs: frozenset[Input]
+    unit: str = ""
+    higher_is_better: bool | None = True
+    """None where neither direction is better: a count, a rate that is told beside others."""
+    digits: int = 2
+    headline: bool = False
+    """Whether it stands for the benchmark at a glance, in ``compare`` and first in MLflow."""
+    row: str = ""
+    """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare`` cannot pair it."""
+    pairing: Literal["mean", "ratio"] = "mean"
+    """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
+    mean over units of sum / count, resampled by cluster."""
+    steps: int = 1
+    """Of a ratio, values are whole multiples of 1 / ``steps``."""
+
+    @property
+    def function(self) -> str:
+        """The function that computes it, as a dotted name."""
+        return f"driftledger.metrics.{self.source.partition(';')[0]}"
+
+    @property
+    def published(self) -> str:
+        """Where it is published; empty where nobody but us has it."""
+        return self.source.partition(";")[2].strip()
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        parts = re.split(r"(\{\w+\})", self.key)
+        named = (
+            f"(?P<{part[1:-1]}>{_PLACES.get(part, '[a-z0-9_]+?')})" if part.startswith("{") else re.escape(part)
+            for part in parts
+        )
+        return re.compile("".join(named))
+
+    def match(self, key: str) -> dict[str, str] | None:
+        """What stands in the key's places if ``key`` is of this metric, else None.
+
+        >>> Metric("gc_at_{t}", "GC@{t}", "", "", frozenset()).match("gc_at_5")
+        {'t': '5'}
+        """
+        found = self._pattern.fullmatch(key)
+        return None if found is None else found.groupdict()
+
+    def named(self, key: str) -> str:
+        """The title of one member of the family.
+
+        >>> Metric("gc_at_{t}", "GC@{t}", "", "", frozenset()).named("gc_at_5")
+        'GC@5'
+        """
+        return self.title.format(**(self.match(key) or {}))
+
+    def values_in(self, row: Row, key: str) -> list[float | None]:
+        """A row's values of ``key``: one at step t of a family over t, all orders or gradings of a ratio, else one."""
+        values = row.values.get(self.row, []) if self.row else []
+        t = (self.match(key) or {}).get("t")
+        if t is None:
+            return list(values)
+        return [values[int(t) - 1]] if len(values) >= int(t) else [None]
+
+
+COVERAGE = Metric(
+    "coverage",
+    "coverage",
+    "scored / total",
+    "exact.exact_mean",
+    frozenset(Input) - {Input.ENCODER, Input.RATINGS},
+    digits=3,
+)
+"""Which every score has."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of ``dvc.yaml``: its name, the words of its matrix, where it writes, and the code behind it."""
+
+    name: str
+    keys: tuple[str, ...]
+    path: str
+    """A folder below the top one; a template over the keys."""
+    code: str
+    """The module whose import closure is the code behind what the stage writes."""
+    record: type[CollectedRecord] | None = None
+    """What a line of its ``records.jsonl`` is; None for a stage that scores."""
+    settings: tuple[str, ...] = ()
+    """Keys of the benchmark's section that shape what it writes: params of the stage, beside ``run.seed``."""
+
+    def at(self, keys: Mapping[str, str]) -> str:
+        """Where it writes, relative to the top folder."""
+        return self.path.format_map(keys)
+
+    def named(self, keys: Mapping[str, str]) -> str:
+        """Its name in ``dvc.lock``: ``chain@photos-blind-painter``."""
+        return f"{self.name}@{'-'.join(keys[key] for key in self.keys)}"
+
+
+DATASET = Stage("dataset", ("dataset",), "data/datasets/{dataset}", "driftledger.data.datasets.build")
+QUESTION_SET = Stage(
+    "question_set", ("question_set",), "data/questions/{question_set}", "driftledger.data.question_sets.build"
+)
+"""What every benchmark starts from: one of both."""
+
+SCORES = "reports/scores"
+
+
+class Rule(NamedTuple):
+    """A fact in which two scores must agree to be ranked."""
+
+    fact: str
+    """A role, a key of the protocol or of the settings of scoring, or one that the benchmark's ``facts`` adds."""
+    why: str
+    moves: Input | None = None
+    """It moves the metrics that depend on this; None is all of them."""
+    concerns: tuple[str, ...] = ()
+    """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
+
+
+class Table(NamedTuple):
+    """A table of the leaderboard, whose cells are inert Markdown already; the first column names the rows."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    """Lines below it, of inert Markdown: how much was scored, what is absent and why."""
+
+
+class Block(NamedTuple):
+    """Scores that are told side by side: of one benchmark, on the same data, through the same components but models."""
+
+    title: str
+    scores: Sequence[Score]
+
+
+Artifacts = dict[str, Callable[[], bytes]]
+"""Path below the score's folder in MLflow → what makes the file's bytes when it is wanted."""
+
+
+class Benchmark(ABC):
+    """The specification of a benchmark. Its attributes are tables; its methods have defaults that do for most."""
+
+    name: ClassVar[str]
+    """The word that stages, modules, params and MLflow use."""
+    title: ClassVar[str]
+    """For people: ``MM-SAP``."""
+    data: ClassVar[Stage]
+    """:data:`DATASET` or :data:`QUESTION_SET`."""
+    questions: ClassVar[QuestionRules | None] = None
+    """What the questions of its sets must have; None for a benchmark that goes over datasets."""
+    collects: ClassVar[tuple[Stage, ...]]
+    """Stages that ask components, or read what was answered, in the order of the flow."""
+    scores: ClassVar[Stage]
+    metrics: ClassVar[tuple[Metric, ...]]
+    """Headlines first, in the order in which a reader wants them."""
+    settings: ClassVar[type[Section]]
+    """Its section of ``params.yaml``."""
+    protocol: ClassVar[type[BaseModel]]
+    """What ``inputs.protocol`` holds."""
+    scoring: ClassVar[type[BaseModel]]
+    """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
+    runner: ClassVar[str]
+    """``module:Class`` of its :class:`Runner`."""
+    judged: ClassVar[bool] = False
+    """Whether ``run.judge`` has a part in its scores."""
+    unfair: ClassVar[tuple[Rule, ...]] = ()
+    commands: ClassVar[Mapping[str, str]] = {}
+    """Group of commands that it adds to ``driftledger``, ``ratings`` for instance → ``module:app`` of a Typer app."""
+    at_a_glance: ClassVar[tuple[str, ...]] = ()
+    """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
+    dvc_metrics: ClassVar[tuple[str, ...]] = ()
+    """Keys of the metrics that ``dvc metrics`` shows, in a column each beside those of all other benchmarks: few, so
+    that a row fits a terminal. Those at a glance where none is named."""
+    pictures: ClassVar[tuple[str, ...]] = ()
+    """Names of the pictures that :meth:`picture` draws into ``reports/``."""
+    tracked_groups: ClassVar[tuple[str, ...]] = ()
+    """Kinds of groups of which MLflow shows the headlines and what no whole score has; the others stand in score files
+    and tables."""
+    beside: ClassVar[tuple[str, ...]] = ()
+    """Settings that name files of the user's which go into the score beside the records: ``ratings``."""
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """From the data to the score."""
+        return (self.data, *self.collects, self.scores)
+
+    def selection(self, settings: "Settings") -> Iterator[Mapping[str, str]]:
+        """The keys of every selected score, in the order of ``run:``."""
+        names = [settings.run.names(self.name, key) for key in self.scores.keys]
+        return (dict(zip(self.scores.keys, each, strict=True)) for each in product(*names))
+
+    def check(self, settings: "Settings") -> None:  # noqa: B027  # most have nothing to add
+        """Refuse a selection that this benchmark cannot go over; called when it goes over something.
+
+        Raises:
+            ValueError: what is wrong with it, and what to do.
+        """
+
+    def scoring_of(self, settings: "Settings") -> BaseModel:
+        """The settings of scoring, out of ``params.yaml``: those of its section of the same names, and the seed."""
+        section = settings.section(self.name)
+        given = {name: getattr(section, name) for name in self.scoring.model_fields if name != "seed"}
+        return self.scoring.model_validate(given | {"seed": settings.run.seed})
+
+    def metric(self, key: str) -> Metric | None:
+        """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
+        base = base_key(key)
+        return next((metric for metric in (*self.metrics, COVERAGE) if metric.match(base) is not None), None)
+
+    def of_curve(self, name: str) -> Metric | None:
+        """The row of the table that a curve's values belong to: a family over steps, or a metric of the same name."""
+        base = base_key(name)
+        return self.metric(base) or self.metric(f"{base}_at_1")
+
+    def members(self, metric: Metric, score: Score) -> list[str]:
+        """The keys of a score that belong to a row of the table, without their spread; of a family over t by t."""
+        keys = [key for key in score.metrics if base_key(key) == key and self.metric(key) is metric]
+        return sorted(keys, key=lambda key: int((metric.match(key) or {}).get("t", 0)))
+
+    def headlines(self, score: Score) -> dict[str, float]:
+        """The headline metrics that a score has, in the order of the table; of a family over t the one at T."""
+        keys = [key for metric in self.metrics if metric.headline for key in self.members(metric, score)[-1:]]
+        return {key: score.metrics[key] for key in keys}
+
+    @property
+    def for_dvc(self) -> tuple[str, ...]:
+        """:attr:`dvc_metrics`, or what stands for them."""
+        return self.dvc_metrics or self.at_a_glance or (self.metrics[0].key,)
+
+    def shown_by_dvc(self, score: Score) -> dict[str, float]:
+        """The metrics that ``dvc metrics`` shows of a score, in the order of the table; of a family over t the one at
+        T."""
+        shown = (metric for metric in self.metrics if metric.key in self.for_dvc)
+        return {key: score.metrics[key] for metric in shown for key in self.members(metric, score)[-1:]}
+
+    def headline(self, score: Score) -> tuple[str, float | None]:
+        """The first headline that the score has; the name of the table's first where it has none."""
+        return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
+
+    def facts(self, score: Score) -> dict[str, Any]:
+        """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
+        facts = dict(score.inputs.protocol)
+        for name, value in score.inputs.settings.items():
+            if name != "bootstrap":
+                facts[name] = value if facts.get(name, value) == value else [facts[name], value]
+        return facts
+
+    def links(
+        self, stage: str, records: Sequence[Any], card: CollectedCard, parents: Mapping[str, str]
+    ) -> Iterator[Linked]:
+        """What does not fit in the records of a collect stage, beyond what all records share.
+
+        Args:
+            parents: id of a sample or question → SHA-256 of its image; empty where they cannot be read.
+        """
+        return iter(())
+
+    def blocks(self, scores: Sequence[Score]) -> Iterator[Block]:
+        """The scores that are told side by side, in the order of the selection: all keys but the model are equal."""
+        groups: dict[tuple[str, ...], list[Score]] = {}
+        for score in scores:
+            groups.setdefault(tuple(score.keys[key] for key in self.scores.keys if key != "model"), []).append(score)
+        for names, some in groups.items():
+            yield Block(f"{self.name} on {' · '.join(names)}", some)
+
+    def ranked(self, score: Score, key: str) -> float | None:
+        """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
+        return score.metrics.get(key)
+
+    def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
+        """One of :attr:`pictures`, as a PNG; without scores a picture that says so, since DVC wants a file."""
+        raise NotImplementedError(f"{self.name} draws no {name}")
+
+    def tables(self, block: Block) -> Iterator[Table] | None:
+        """Its tables of a block; None for the default: a row per model, a column per metric of the table.
+
+        Flags are told below them by whoever asks.
+        """
+        return None
+
+    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
+        """Files for MLflow beside ``rows.csv``, which every score has: pictures, descriptions, answers."""
+        return {}
+
+    def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
+        """Role of a call, ``describe`` for instance → keys of the calls behind a score, as far as records tell them."""
+        return {}

@@ -1,0 +1,78 @@
+"""What MLflow shows of redrawings beside numbers: every one to look at, and what was said of the image."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from driftledger.benchmarks._chains.contact_sheet import Tile, draw_rows, spread
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.base import Artifacts
+from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.tables import groups_csv, number
+from driftledger.core.escaping import csv_text, for_csv
+from driftledger.core.files import read_jsonl
+from driftledger.data.records import SampleEntry
+
+if TYPE_CHECKING:
+    from driftledger.ledger.lineage import Lineage
+
+_SHOWN = ("clip_s_i", "image_similarity", "ssim")
+"""The first of these that a sample has stands under its redrawing."""
+
+
+def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
+    """A picture of the redrawings, values and descriptions per sample, and categories."""
+    dataset, redraws, rows = (
+        root / file.path for file in (lineage.data, lineage.collected["redraw"], lineage.rows_file)
+    )
+    keys = lineage.score.keys
+    title = f"{keys['model']} · {keys['generator']} · {keys['encoder']}   on {keys['dataset']}"
+    return {
+        "redraws.png": partial(_redraws_sheet, title, dataset, redraws, rows),
+        "samples.csv": partial(_samples_csv, redraws, rows),
+        "by_category.csv": partial(groups_csv, "category", lineage.score.groups["category"]),
+    }
+
+
+def redraws_sheet(title: str, dataset: Path, redraws: Path, rows: Sequence[Row]) -> bytes:
+    """A PNG with one row per redrawn sample: the original, and its redrawing over how similar it is.
+
+    Args:
+        title: the first line; plain text.
+        dataset: the dataset's folder, for the originals.
+        redraws: the folder of the redrawings.
+        rows: values per sample, in the order in which they are shown; at most 30 are, spread over all.
+    """
+    files = {entry.id: dataset / entry.file for entry in read_jsonl(dataset / "samples.jsonl", SampleEntry)}
+    tiles = [
+        [Tile(files[row.unit], row.unit), Tile(redraws / "images" / row.unit / "1.png", _similarity(row))]
+        for row in spread(rows)
+    ]
+    return draw_rows(title, tiles)
+
+
+def _redraws_sheet(title: str, dataset: Path, redraws: Path, rows: Path) -> bytes:
+    return redraws_sheet(title, dataset, redraws, read_jsonl(rows, Row))
+
+
+def _similarity(row: Row) -> str:
+    return next((f"{value:.1f} {name}" for name in _SHOWN if (value := _value(row, name)) is not None), "–")
+
+
+def _value(row: Row, key: str) -> float | None:
+    return next(iter(row.values.get(key, [])), None)
+
+
+def _samples_csv(redraws: Path, rows: Path) -> bytes:
+    by_sample = {record.sample: record for record in read_jsonl(redraws / RECORDS, ChainRecord)}
+    samples = read_jsonl(rows, Row)
+    columns = sorted({key for row in samples for key in row.values})
+    cells = []
+    for row in samples:
+        record = by_sample[row.unit]
+        values = (number(_value(row, column)) for column in columns)
+        texts = map(for_csv, (record.description or "", record.error or ""))
+        cells.append([*map(for_csv, (row.unit, row.extra["category"], row.outcome)), *values, *texts])
+    return csv_text(["sample", "category", "outcome", *columns, "description", "error"], cells).encode()

@@ -1,0 +1,48 @@
+"""The section ``fidelity`` of ``params.yaml``, and what of it a score keeps."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field, field_validator
+
+from driftledger.benchmarks.settings import DescriptionName, Scoring, Section, has_once
+
+if TYPE_CHECKING:
+    from driftledger.project.settings import Settings
+
+
+class FidelitySettings(Section):
+    """One description and one redrawing per image, and how both are compared with it."""
+
+    description: DescriptionName
+    """Asked once per image, without examples and with at most one length."""
+    generate_prompt: str
+    ssim_side: int = Field(ge=16, le=4096)
+    """Both images are brought to so many pixels per side before SSIM compares them."""
+    ratings: Path | None
+    """A CSV file with what people think of the descriptions; `driftledger ratings sheet` writes it."""
+
+    @field_validator("generate_prompt")
+    @classmethod
+    def _has_place(cls, prompt: str) -> str:
+        return has_once(prompt, "generate_prompt", "{description}")
+
+
+def check_asks_plainly(settings: "Settings", name: str) -> None:
+    """Refuse a way to ask that is no single description per image.
+
+    Raises:
+        ValueError: it has in-context examples or several lengths.
+    """
+    asked = settings.description(name)
+    if asked.demonstrations or len(asked.lengths) > 1:
+        raise ValueError(
+            f"fidelity.description: {name!r} has demonstrations or several lengths, and fidelity is about one "
+            "description per image; name another"
+        )
+
+
+class FidelityScoring(Scoring):
+    """What the scoring depends on."""
+
+    ssim_side: int

@@ -1,0 +1,62 @@
+"""The sheet in which people describe images: the same prompt, the same chain, a person in the place of the model."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from driftledger.benchmarks.genception.runner import chain_protocol
+from driftledger.collect.call_result import Result
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.steps import Ask, Call, Draw
+from driftledger.collect.walk import stored_in, walk
+from driftledger.components.models.human import Human
+from driftledger.components.models.human_folder import Pending, write_sheet
+from driftledger.components.models.human_sheet import SHEET
+from driftledger.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from driftledger.project.project import Project
+
+
+def human_sheet(project: "Project", dataset: str, model: str, generator: str | None = None) -> str:
+    """Write the sheet for the images that people have to describe next, and say how many there are.
+
+    Raises:
+        ConfigError: ``model`` is not of provider ``human``, or its path is a CSV file and no folder.
+    """
+    person = project.settings.model(model)
+    if not isinstance(person, Human):
+        raise ConfigError(f"models.{model} in params.yaml is not of provider human; name one that is")
+    if person.sheet.name != SHEET:
+        raise ConfigError(
+            f"models.{model}.path in params.yaml is the file {person.path}; let it be a folder for a sheet"
+        )
+    drawing = project.settings.generator(generator or project.settings.run.generators[0])
+    samples = project.built_samples(dataset)
+    protocol = chain_protocol(project, dataset, person, drawing)
+    with project.store() as store:
+        ends = [walk(protocol.run(sample), _told_by(person, store)).pending for sample in samples]
+    pending = [_waiting(end) for end in ends if isinstance(end, Ask)]
+    summary = write_sheet(person.sheet.parent, pending, person.annotator, protocol.asked.describe_prompt)
+    summarised = f"{person.sheet}: {summary.to_fill_in} images to describe, {summary.filled_in} described"
+    undrawn = sum(isinstance(end, Draw) for end in ends)
+    return f"{summarised}; {undrawn} described ones wait to be drawn: run 'dvc repro'" if undrawn else summarised
+
+
+def _told_by(person: Human, store: CallStore) -> Callable[[Call], Result | None]:
+    """What the sheet says now, and what was drawn from it."""
+    stored, has_sheet = stored_in(store), person.sheet.is_file()
+
+    def answer(call: Call) -> Result | None:
+        if not isinstance(call, Ask):
+            return stored(call)
+        [reply] = person.respond([call.conversation]) if has_sheet else [None]
+        return Result(reply.outcome, text=reply.text) if reply is not None and reply.outcome.goes_on else None
+
+    return answer
+
+
+def _waiting(asked: Ask) -> Pending:
+    subject, image = asked.conversation.subject, asked.conversation.last_image
+    if subject is None or image is None:
+        raise ValueError("a conversation without a subject or an image cannot be put into a sheet")
+    return Pending(subject, image)

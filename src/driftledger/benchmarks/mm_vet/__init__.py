@@ -1,0 +1,1 @@
+"""MM-Vet: open questions, graded by a pinned judge."""

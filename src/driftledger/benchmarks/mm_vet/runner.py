@@ -1,0 +1,80 @@
+"""Runs MM-Vet: open questions, and a judge that grades the answers."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from driftledger.benchmarks._questions.grading import GivenAnswers
+from driftledger.benchmarks._questions.records import AnswerRecord
+from driftledger.benchmarks._questions.runner import QuestionRunner, only_call
+from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
+from driftledger.benchmarks.mm_vet.grade import PARSER, CollectGrades, Judging, read_again
+from driftledger.benchmarks.mm_vet.records import JudgedRecord
+from driftledger.benchmarks.mm_vet.score import score
+from driftledger.benchmarks.mm_vet.settings import MMVetScoring, MMVetSettings
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.runner import Caller, RecordedCall
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.components.base import Model
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.types import Outcome
+from driftledger.data.question_sets.files import QuestionEntry, read_questions
+
+if TYPE_CHECKING:
+    from driftledger.ledger.lineage import Lineage
+    from driftledger.project.project import Project
+
+
+class MMVetRunner(QuestionRunner):
+    """Asks, has the answers graded, and scores."""
+
+    parser: ClassVar[str] = PARSER
+
+    def asked(self, project: "Project") -> dict[str, Any]:
+        return {"prompt": self._settings(project).prompt, "seed": project.settings.run.seed}
+
+    def grading(
+        self, project: "Project", keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: GivenAnswers
+    ) -> CollectGrades:
+        settings = self._settings(project)
+        judging = Judging(keys[DATA], project.judge(), settings.grade_prompt, settings.gradings)
+        return CollectGrades(self.spec.name, GRADE, keys, judging, project.settings.run.judge, questions, given)
+
+    def _settings(self, project: "Project") -> MMVetSettings:
+        return cast(MMVetSettings, project.settings.section(self.spec.name))
+
+    def read_again(self, where: Callable[[str], Path]) -> list[JudgedRecord]:
+        answers = read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)
+        return list(read_again(read_jsonl(where(GRADE) / RECORDS, JudgedRecord), answers))
+
+    def score(self, given: ToScore) -> Scored:
+        return score(given, cast(MMVetScoring, given.scoring))
+
+    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
+        yield from super().callers(lineage, where)
+        path, folder = lineage.collected[GRADE].path, where(GRADE)
+        card = read_json(folder / CARD, CollectedCard)
+        answers = read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)
+        graded = read_jsonl(folder / RECORDS, JudgedRecord)
+        calls = partial(_graded, path, where(DATA), card, answers, graded)
+        yield Caller("judge", card.components["judge"], path, calls)
+
+
+def _graded(
+    path: str,
+    data: Path,
+    card: CollectedCard,
+    answers: Sequence[AnswerRecord],
+    graded: Sequence[JudgedRecord],
+    judge: Model,
+) -> Iterator[RecordedCall]:
+    questions = {question.id: question for question in read_questions(data)}
+    given = {(answer.question, answer.variant): answer for answer in answers}
+    judging = Judging(card.keys[DATA], judge, card.protocol["grade_prompt"], card.protocol["gradings"])
+    for record in graded:
+        if record.judge_text and record.outcome is not Outcome.FAILED:
+            place = f"{path}/{RECORDS}: {record.question}, grading {record.repeat}: judge_text"
+            answer = given[record.question, record.variant]
+            run = partial(judging.run, questions[record.question], answer, record.repeat)
+            yield RecordedCall("grade", judge, place, partial(only_call, run), record.judge_text)

@@ -1,0 +1,74 @@
+"""MM-Vet: open questions, graded by a pinned judge.
+
+Yu et al., "MM-Vet: Evaluating Large Multimodal Models for Integrated Capabilities".
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from driftledger.benchmarks._questions.spec import (
+    ANOTHER_PROMPT,
+    READ,
+    QuestionBenchmark,
+    answer_stage,
+    grade_stage,
+    score_stage,
+)
+from driftledger.benchmarks.base import Block, Metric, Rule, Stage, Table
+from driftledger.benchmarks.mm_vet.questions import MMVetQuestions
+from driftledger.benchmarks.mm_vet.records import JudgedRecord
+from driftledger.benchmarks.mm_vet.settings import MMVetProtocol, MMVetScoring, MMVetSettings
+from driftledger.data.question_sets.rules import QuestionRules
+
+_SOURCE = "capabilities.score; Yu et al., MM-Vet, section 3"
+
+
+class MMVet(QuestionBenchmark):
+    """Grades of open answers, by the capabilities that their questions take."""
+
+    name: ClassVar[str] = "mm_vet"
+    title: ClassVar[str] = "MM-Vet"
+    questions: ClassVar[QuestionRules] = MMVetQuestions()
+    collects: ClassVar[tuple[Stage, ...]] = (
+        answer_stage("prompt"),
+        grade_stage("driftledger.benchmarks.mm_vet.grade", JudgedRecord, "grade_prompt", "gradings"),
+    )
+    scores: ClassVar[Stage] = score_stage("mm_vet")
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric(
+            "total",
+            "total grade",
+            "10 · the mean of the judge's grades in tenths, mean over the gradings",
+            _SOURCE,
+            READ,
+            headline=True,
+            row="total",
+            pairing="ratio",
+            steps=10,
+        ),
+        Metric(
+            "grade",
+            "grade",
+            "as the total grade, over the questions that take a capability, or a combination of them",
+            _SOURCE,
+            READ,
+        ),
+    )
+    settings: ClassVar[type[MMVetSettings]] = MMVetSettings
+    protocol: ClassVar[type[MMVetProtocol]] = MMVetProtocol
+    scoring: ClassVar[type[MMVetScoring]] = MMVetScoring
+    runner: ClassVar[str] = "driftledger.benchmarks.mm_vet.runner:MMVetRunner"
+    judged: ClassVar[bool] = True
+    unfair: ClassVar[tuple[Rule, ...]] = (
+        ANOTHER_PROMPT,
+        Rule("parser", "another parser reads other grades in what the judge says"),
+        Rule("judge", "another judge grades otherwise"),
+        Rule("served_judge", "another served version of the judge may grade otherwise"),
+        Rule("grade_prompt", "another prompt asks for another grade"),
+    )
+    tracked_groups: ClassVar[tuple[str, ...]] = ("capability",)
+
+    def tables(self, block: Block) -> Iterator[Table]:
+        from driftledger.benchmarks.mm_vet.tables import tables
+
+        return tables(block)

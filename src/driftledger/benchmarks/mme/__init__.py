@@ -1,0 +1,1 @@
+"""MME: yes or no, two questions about each image."""

@@ -1,0 +1,113 @@
+"""The benchmarks, by name: the one place that lists them."""
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, cast
+
+from driftledger.benchmarks.base import Benchmark
+from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.data.question_sets.base import QuestionProvider
+from driftledger.data.question_sets.rules import QuestionRules
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.runner import Runner
+
+BENCHMARKS = {
+    "genception": "driftledger.benchmarks.genception.spec:GenCeption",
+    "trac": "driftledger.benchmarks.trac.spec:Trac",
+    "fidelity": "driftledger.benchmarks.fidelity.spec:Fidelity",
+    "mm_sap": "driftledger.benchmarks.mm_sap.spec:MMSAP",
+    "mm_vet": "driftledger.benchmarks.mm_vet.spec:MMVet",
+    "mme": "driftledger.benchmarks.mme.spec:MME",
+}
+"""Name → its specification, in the order in which tables and MLflow tell of them."""
+
+ENTRY_POINTS = "driftledger.benchmarks"
+"""The group under which an installed distribution names further ones."""
+
+LOCK = "dvc.lock"
+
+
+@cache
+def benchmark_names() -> tuple[str, ...]:
+    """Every benchmark there is, ours first."""
+    return tuple(_table())
+
+
+@cache
+def benchmark(name: str) -> Benchmark:
+    """The specification of that name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    table = _table()
+    if name not in table:
+        raise ConfigError(unknown_name("benchmark", name, table))
+    found = imported(table[name])
+    return cast(type[Benchmark], found)()
+
+
+def benchmarks() -> tuple[Benchmark, ...]:
+    """All of them."""
+    return tuple(benchmark(name) for name in benchmark_names())
+
+
+@cache
+def runner(name: str) -> "Runner":
+    """What runs the benchmark of that name; imports components' base classes, and no component."""
+    spec = benchmark(name)
+    return cast("type[Runner]", imported(spec.runner))(spec)
+
+
+def question_rules(provider: QuestionProvider) -> QuestionRules:
+    """What the questions of a provider must have, its settings checked against that.
+
+    Raises:
+        ConfigError: they are for no benchmark that asks questions, or its settings mean nothing for these.
+    """
+    name = provider.protocol
+    rules = benchmark(name).questions if name in benchmark_names() else None
+    if rules is None:
+        raise ConfigError(unknown_name("protocol", name, [s.name for s in benchmarks() if s.questions is not None]))
+    provider.check(rules)
+    return rules
+
+
+def lock_files() -> tuple[str, ...]:
+    """Every ``dvc.lock`` of a project, relative to its top folder; a stage's name is in one of them only."""
+    return (LOCK, *map(lock_file, benchmark_names()))
+
+
+def lock_file(name: str) -> str:
+    """The lock of a benchmark's own pipeline."""
+    return f"pipelines/{name}/{LOCK}"
+
+
+def find_score(path: str) -> tuple[Benchmark, dict[str, str]] | None:
+    """The benchmark and the keys of the score whose folder, or a file in it, is at ``path``, relative to the top
+    folder; None where no score is."""
+    for spec in benchmarks():
+        parts, wanted = path.split("/"), spec.scores.path.split("/")
+        if len(parts) in (len(wanted), len(wanted) + 1):
+            keys = {}
+            for part, want in zip(parts, wanted, strict=False):
+                if want.startswith("{"):
+                    keys[want[1:-1]] = part
+                elif part != want:
+                    break
+            else:
+                return spec, keys
+    return None
+
+
+@cache
+def _table() -> dict[str, str]:
+    return BENCHMARKS | {found.name: found.value for found in entry_points(group=ENTRY_POINTS)}
+
+
+def imported(place: str) -> Any:
+    """What ``module:name`` is the place of."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,175 @@
+"""What runs a benchmark: what each stage asks, how records become a score, which calls can be made again.
+
+DVC's stages, ``collect``, ``plan`` and ``verify --regenerate`` drive the same runner, so that none of them knows how a
+benchmark goes. It imports components, and is imported when it is used.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from driftledger.benchmarks.records import CollectedCard, CollectedRecord
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.collect.steps import Call, Steps
+from driftledger.components.base import Component, Encoder
+from driftledger.components.card import ComponentCard
+from driftledger.core.types import Conversation, ImageFile
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.base import Benchmark
+    from driftledger.collect.feature_store import FeatureStore
+    from driftledger.collect.uncounted import Uncounted
+    from driftledger.ledger.lineage import Lineage
+    from driftledger.project.project import Project
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Planned(Generic[R]):
+    """One unit's protocol, and the calls that it makes at most, in order, with stand-ins for what is not known yet."""
+
+    steps: Callable[[], Steps[R]]
+    calls: Sequence[tuple[Component, Conversation | str]]
+
+
+class RunSteps(Protocol):
+    """Drives protocols: makes their calls, or only counts them.
+
+    Raises:
+        NotStoredError: calls are only counted (:mod:`driftledger.collect.plan`), and some are still to be made.
+    """
+
+    def __call__(self, planned: Sequence[Planned[R]]) -> list[R]: ...
+
+
+class FailedCalls(NamedTuple):
+    """What was ended by a failed call, which the next run tries again."""
+
+    failed: list[str]
+    """One phrase each, with the reason."""
+    total: int
+    things: str
+    """What they are: ``chains``."""
+
+
+class Collecting(ABC, Generic[T]):
+    """What one collect stage asks, and how it writes what came of it. ``T`` is what came of it, in memory."""
+
+    title: str
+    """For whoever watches: ``photos · blind · painter``."""
+    components: Sequence[Component]
+    """Those that are asked."""
+    calls: int
+    """How many at most; 0 for a stage that only reads."""
+    draws: bool = False
+    """Whether what comes of it is looked at by image encoders."""
+
+    @abstractmethod
+    def run(self, run: RunSteps) -> T:
+        """Ask, by ``run``; errors as in :class:`RunSteps`."""
+
+    @abstractmethod
+    def failures(self, collected: T) -> FailedCalls:
+        """Which failed calls there were."""
+
+    @abstractmethod
+    def write(self, folder: Path, collected: T) -> CollectedCard:
+        """Write ``records.jsonl``, and what belongs to it, into ``folder``; the driver adds the card."""
+
+    def uncounted(self) -> "Sequence[Uncounted]":
+        """What would be asked at most, where calls are only counted and an earlier stage is not complete."""
+        return ()
+
+    def show(self, collected: T, encoder: Encoder, features: "FeatureStore") -> None:  # most have no images
+        """Show an image encoder what the scoring stage will, batch by batch, so that it need not be loaded there."""
+
+
+class RecordedCall(NamedTuple):
+    """A call that the records tell of, and the text or the image that is stored for it."""
+
+    kind: str
+    """What it was for, e.g. ``chain: draw``."""
+    component: Component
+    where: str
+    """The file and the record in it."""
+    call: Callable[[], Call]
+    """Gives the call as it was; put together when it is needed."""
+    gave: str | ImageFile
+
+
+class Caller(NamedTuple):
+    """A component at work behind a score, and the calls that were made to it."""
+
+    role: str
+    card: ComponentCard
+    folder: str
+    """The output that tells of the calls, relative to the top folder."""
+    calls: Callable[..., Iterator[RecordedCall]]
+    """Given the component, and the model that is needed beside it."""
+    needs: ComponentCard | None = None
+    """The model that said what no record holds, and that has to say it again: a description shown as an example."""
+
+
+class Reread(NamedTuple):
+    """The records of a stage, read once more in what was answered."""
+
+    records: Sequence[CollectedRecord]
+    unlike: str = ""
+    """Why these cannot be had: what is here reads otherwise than what the stage's card names."""
+
+
+class Runner(ABC):
+    """Runs one benchmark."""
+
+    def __init__(self, spec: "Benchmark") -> None:
+        self.spec = spec
+
+    @abstractmethod
+    def collecting(
+        self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
+    ) -> Collecting[Any]:
+        """What a collect stage asks.
+
+        Args:
+            earlier: stage → what came of the collect stages before it, where that is in memory and not on disk; empty
+                where calls are only counted and an earlier stage is not complete; then only ``uncounted`` is asked.
+
+        Raises:
+            StoreError: the data's stage, or an earlier one, has not run.
+        """
+
+    @abstractmethod
+    def score(self, given: ToScore) -> Scored:
+        """Compute a score from records.
+
+        Raises:
+            CoverageError: too little could be scored.
+        """
+
+    @abstractmethod
+    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
+        """Who was called on the way to a score.
+
+        Args:
+            where: stage → the folder with the recorded bytes of what it wrote.
+
+        Raises:
+            LedgerError: the records are not at hand.
+        """
+
+    def reread(self, stage: str, where: Callable[[str], Path]) -> Reread | None:
+        """The records of a collect stage, made again without a call: read in the answers of the stage before, or in
+        what a judge said. None where the stage reads nothing.
+
+        Args:
+            where: as in :meth:`callers`.
+
+        Raises:
+            LedgerError: the records are not at hand.
+            LookupError: they do not fit together.
+        """
+        return None

@@ -1,0 +1,142 @@
+"""The one record of a score, and the rows behind it, whatever the benchmark.
+
+Whoever reads scores asks these two: what is told of a metric stands in its benchmark's table
+(:class:`driftledger.benchmarks.base.Metric`), and what only one benchmark's own tables read stands in ``details``.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from driftledger.components.card import ComponentCard
+from driftledger.core.files import Record
+from driftledger.core.types import Outcome
+
+METRICS, SCORE, ROWS = "metrics.json", "score.json", "rows.jsonl"
+"""The files of a score's folder: numbers for DVC, the :class:`Score`, a :class:`Row` per line."""
+
+LOW, HIGH, STD = "_low", "_high", "_std"
+"""Ends of a metric's key: its interval's ends, and its deviation over orders, gradings or repeats."""
+SPREAD = (LOW, HIGH, STD)
+
+
+class Interval(NamedTuple):
+    """Both ends, in the metric's unit."""
+
+    low: float
+    high: float
+
+
+class Point(BaseModel):
+    """A value of a curve: at iteration t, among the k nearest, at a length."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: int
+    value: FiniteFloat
+
+
+class Inputs(Record):
+    """What a score was computed from."""
+
+    data_digest: str
+    """Of the dataset or question set, as it says itself."""
+    records: dict[str, str]
+    """Collect stage → SHA-256 of its ``records.jsonl``."""
+    protocol: dict[str, Any]
+    """How it was asked: prompts, iterations, lengths, seeds; the benchmark's own ``protocol`` model says which."""
+    settings: dict[str, Any]
+    """How it was scored: intervals, sizes, seeds; the benchmark's own ``scoring`` model says which."""
+
+
+class Score(Record):
+    """``score.json`` of a score's folder: numbers, how much is behind them, and what went in."""
+
+    KIND: ClassVar[str] = "score"
+
+    benchmark: str
+    keys: dict[str, str]
+    """The words of ``dvc.yaml``'s matrix, which name the score: ``dataset`` or ``question_set``, ``model``, …"""
+    components: dict[str, ComponentCard]
+    """Role → the version at work: ``model``, ``generator``, ``encoder``, ``text_encoder``, ``judge``, …"""
+    metrics: dict[str, FiniteFloat]
+    groups: dict[str, dict[str, dict[str, FiniteFloat]]] = Field(default_factory=dict)
+    """Kind of group, ``category`` for instance → its name → metrics."""
+    curves: dict[str, list[Point]] = Field(default_factory=dict)
+    """Metric → its values over steps."""
+    outcomes: dict[str, int] = Field(default_factory=dict)
+    """Outcome → how many units, answers or gradings it ended."""
+    scored: int
+    total: int
+    coverage: FiniteFloat
+    absent: dict[str, str] = Field(default_factory=dict)
+    """What could not be computed, and why."""
+    served: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """Role → what its service said it was → how many calls that version answered; local components are absent."""
+    flags: list[str] = Field(default_factory=list)
+    """What a reader of the numbers must know: versions that changed midway, descriptions that were cut off."""
+    details: dict[str, Any] = Field(default_factory=dict)
+    """What only this benchmark's own tables and pictures read."""
+    inputs: Inputs
+
+    @property
+    def on(self) -> str:
+        """The dataset or question set."""
+        return self.keys.get("dataset") or self.keys["question_set"]
+
+    @property
+    def model(self) -> str:
+        """The name of the model under evaluation."""
+        return self.keys["model"]
+
+    def interval(self, key: str) -> Interval | None:
+        """The interval of a metric, where it has one."""
+        return interval_of(self.metrics, key)
+
+    def deviation(self, key: str) -> float | None:
+        """The deviation of a metric over orders, gradings or repeats, where it has one."""
+        return self.metrics.get(key + STD)
+
+    def numbers(self) -> Iterator[tuple[str, float]]:
+        """Every number by its name below ``<benchmark>/<on>/``: metrics, coverage, ``<kind>/<name>/<metric>``."""
+        yield from self.metrics.items()
+        yield "coverage", self.coverage
+        for kind, rows in self.groups.items():
+            for name, values in rows.items():
+                yield from ((f"{kind}/{name}/{key}", value) for key, value in values.items())
+
+
+class Row(Record):
+    """A line of ``rows.jsonl``: what one sample, question or pair is worth in a score."""
+
+    unit: str
+    """The sample, question or image it is about."""
+    group: str
+    """Within which it is averaged before groups are; ``all`` where the score is a plain mean."""
+    cluster: str
+    """What is resampled as a whole: the unit itself, or the image that several questions share."""
+    outcome: Outcome
+    values: dict[str, list[FiniteFloat | None]] = Field(default_factory=dict)
+    """Metric's row key → its values over steps, orders or gradings; None where nothing could be had."""
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """What a reader of this row is told beside its values: a category, a label, what it was taken for."""
+
+
+def interval_of(metrics: dict[str, float], key: str) -> Interval | None:
+    """The interval that stands beside a metric, in a score or in one of its groups.
+
+    >>> interval_of({"ssim": 28.2, "ssim_low": 27.1, "ssim_high": 29.5}, "ssim")
+    Interval(low=27.1, high=29.5)
+    """
+    ends = metrics.get(key + LOW), metrics.get(key + HIGH)
+    return None if ends[0] is None or ends[1] is None else Interval(ends[0], ends[1])
+
+
+def base_key(key: str) -> str:
+    """A metric's key without what says that it is an end of its interval or its deviation.
+
+    >>> base_key("gc_at_5_low"), base_key("gc_at_5")
+    ('gc_at_5', 'gc_at_5')
+    """
+    return next((key.removesuffix(end) for end in SPREAD if key.endswith(end)), key)

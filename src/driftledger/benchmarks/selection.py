@@ -1,0 +1,21 @@
+"""Which scores there are to be: the benchmark and the keys of each, and those that one combination's run shows."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from driftledger.benchmarks.base import Benchmark
+from driftledger.core.paths import Combination
+
+
+class Selected(NamedTuple):
+    """Scores in the order of the selection."""
+
+    scores: Sequence[tuple[Benchmark, Mapping[str, str]]] = ()
+    """Benchmark, and the keys that name the score."""
+
+    def of(self, combination: Combination) -> "Selected":
+        """Those of a combination's run: where a score has a model, generator or encoder, it is the combination's."""
+        named = combination._asdict()
+        return Selected(
+            [(spec, keys) for spec, keys in self.scores if all(keys.get(r, n) == n for r, n in named.items())]
+        )

@@ -1,0 +1,109 @@
+"""What the tables of all benchmarks share: who is best, how a value is written, what a reader must know."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from driftledger.benchmarks.score import Score, interval_of
+from driftledger.core.escaping import csv_text, for_csv, for_markdown
+from driftledger.metrics.ranks import competition_ranks
+
+NOTHING = "–"
+"""Stands where there is no value."""
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+
+def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Things by key; keys and things stay in the order in which they came."""
+    groups: dict[K, list[T]] = {}
+    for thing in things:
+        groups.setdefault(key(thing), []).append(thing)
+    return groups
+
+
+def ranks_of(values: Sequence[float | None], higher_is_better: bool = True) -> tuple[int | None, ...]:
+    """Competition ranks among those that have a value.
+
+    >>> ranks_of([0.3, None, 0.5, 0.5])
+    (3, None, 1, 1)
+    """
+    there = [value for value in values if value is not None]
+    ranks = iter(competition_ranks(there, higher_is_better) if there else [])
+    return tuple(None if value is None else next(ranks) for value in values)
+
+
+def telling_ranks(values: Sequence[float | None]) -> tuple[int | None, ...]:
+    """Ranks, but none where all values are equal: nothing is the best of them.
+
+    >>> telling_ranks([0.3, 0.5]), telling_ranks([0.5, 0.5])
+    ((2, 1), (None, None))
+    """
+    return ranks_of(values) if len(set(values)) > 1 else (None,) * len(values)
+
+
+def best_first(values: dict[str, float | None]) -> tuple[str, ...]:
+    """Names from the highest value to the lowest, then those without one; equal ones by name."""
+
+    def order(name: str) -> tuple[bool, float, str]:
+        value = values[name]
+        return value is None, -(value or 0.0), name
+
+    return tuple(sorted(values, key=order))
+
+
+def cell(value: float | None, rank: int | None = None, digits: int = 2, more: str = "") -> str:
+    """A value, bold where it is the best, and ``more`` after it in brackets.
+
+    >>> cell(27.204, 1, more="24.1–30.3"), cell(27.204, digits=1), cell(None)
+    ('**27.20** (24.1–30.3)', '27.2', '–')
+    """
+    if value is None:
+        return NOTHING
+    text = f"{value:.{digits}f}"
+    return (f"**{text}**" if rank == 1 else text) + (f" ({more})" if more else "")
+
+
+def interval(metrics: dict[str, float], key: str, digits: int = 1) -> str:
+    """The interval of a metric, where it has one.
+
+    >>> interval({"ssim": 28.2, "ssim_low": 27.14, "ssim_high": 29.5}, "ssim")
+    '27.1–29.5'
+    """
+    ends = interval_of(metrics, key)
+    return "" if ends is None else "–".join(f"{end:.{digits}f}" for end in ends)
+
+
+def markdown_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A titled table and an empty line; the first column is of names, the others of numbers; cells are inert."""
+    yield f"**{title}**"
+    yield ""
+    yield "| " + " | ".join(head).lstrip() + " |"
+    yield "|---|" + "---:|" * (len(head) - 1)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+
+
+def flag_lines(scores: Iterable[Score]) -> list[str]:
+    """What a reader must know about the numbers of each model, everything once."""
+    said = dict.fromkeys((score.model, flag) for score in scores for flag in score.flags)
+    lines = [f"- {model}: {for_markdown(flag)}" for model, flag in said]
+    return ["To know about these numbers:", "", *lines, ""] if lines else []
+
+
+def limit(max_tokens: int | None) -> str:
+    """How long a description may be, for people."""
+    return "the model's own limit" if max_tokens is None else str(max_tokens)
+
+
+def number(value: float | None) -> str:
+    """A cell of a CSV file with six decimals, or an empty one."""
+    return "" if value is None else f"{value:.6f}"
+
+
+def groups_csv(what: str, groups: Mapping[str, Mapping[str, float]]) -> bytes:
+    """A CSV file with a row per class or category and a column per metric."""
+    columns = sorted({metric for metrics in groups.values() for metric in metrics})
+    rows = ([for_csv(name), *(number(metrics.get(column)) for column in columns)] for name, metrics in groups.items())
+    return csv_text([what, *columns], rows).encode()

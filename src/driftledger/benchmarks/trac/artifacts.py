@@ -1,0 +1,87 @@
+"""What MLflow shows of descriptions beside numbers: all of them with what they were taken for, classes, and pairs."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from driftledger.benchmarks.base import Artifacts
+from driftledger.benchmarks.costs import describe_key
+from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.tables import groups_csv, number
+from driftledger.benchmarks.trac.records import DescriptionRecord, condition_name
+from driftledger.benchmarks.trac.settings import TracProtocol
+from driftledger.core.escaping import csv_text, for_csv
+from driftledger.core.files import read_jsonl
+from driftledger.data.records import SampleEntry
+
+if TYPE_CHECKING:
+    from driftledger.ledger.lineage import Lineage
+
+_COLUMNS = (
+    *("sample", "split", "max_tokens", "shots", "outcome", "label", "description"),
+    *("taken for", "by class mean", "nearest", "names", "demonstrations", "error"),
+)
+
+
+def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
+    """Every description, every class, and the pairs of classes that are confused."""
+    score, folder, dataset, rows = (
+        lineage.score,
+        *(root / file.path for file in (lineage.collected["describe"], lineage.data, lineage.rows_file)),
+    )
+    return {
+        "descriptions.csv": partial(_descriptions_csv, score.details["headline"], dataset, folder, rows),
+        "by_class.csv": partial(groups_csv, "class", score.groups["class"]),
+        "confused.csv": partial(_confused_csv, score),
+    }
+
+
+def describe_calls(lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
+    """The calls behind a folder of descriptions, less those with examples: their cost depends on what was shown."""
+    entries = read_jsonl(root / lineage.data.path / "samples.jsonl", SampleEntry)
+    images = {entry.id: entry.sha256 for entry in entries}
+    records = read_jsonl(root / lineage.collected["describe"].path / RECORDS, DescriptionRecord)
+    model = lineage.score.components["model"].fingerprint
+    prompt = TracProtocol.model_validate(lineage.score.inputs.protocol).prompt
+    plain = [each for each in records if each.shots == 0]
+    return {"describe": [describe_key(model, prompt, images[each.sample], each.max_tokens) for each in plain]}
+
+
+def _descriptions_csv(headline: str, dataset: Path, folder: Path, rows: Path) -> bytes:
+    """Every description under every condition; what it was taken for, of the headline's condition."""
+    labels = {entry.id: entry.label for entry in read_jsonl(dataset / "samples.jsonl", SampleEntry)}
+    taken = {row.unit: row.extra for row in read_jsonl(rows, Row)}
+    cells = []
+    for record in read_jsonl(folder / RECORDS, DescriptionRecord):
+        extra = taken.get(record.sample, {}) if condition_name(record.max_tokens, record.shots) == headline else {}
+        texts = (record.outcome, labels.get(record.sample) or "", record.description or "")
+        cells.append(
+            [
+                *map(for_csv, (record.sample, record.split)),
+                "" if record.max_tokens is None else record.max_tokens,
+                record.shots,
+                *map(for_csv, (*texts, *_taken(extra), " ".join(record.demonstrations), record.error or "")),
+            ]
+        )
+    return csv_text(_COLUMNS, cells).encode()
+
+
+def _taken(extra: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    named = (("its class", extra.get("names_own")), ("another class", extra.get("names_other")))
+    top1, class_mean, nearest = (extra.get(name) or "" for name in ("top1", "class_mean", "nearest"))
+    return top1, class_mean, nearest, " and ".join(words for words, is_so in named if is_so)
+
+
+def _confused_csv(score: Score) -> bytes:
+    rows = (
+        [
+            *map(for_csv, (pair["first"], pair["second"])),
+            pair["first_as_second"],
+            pair["second_as_first"],
+            number(pair["rate"]),
+        ]
+        for pair in score.details["confused"]
+    )
+    return csv_text(["first", "second", "first as second", "second as first", "rate"], rows).encode()

@@ -1,0 +1,135 @@
+"""Models side by side, as in the paper's Figure 3 and Tables 3 and 5: a row per model, through one text encoder."""
+
+from collections.abc import Iterator, Sequence
+
+from driftledger.benchmarks.base import Table
+from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.tables import NOTHING, best_first, cell, interval, ranks_of, telling_ranks
+from driftledger.benchmarks.trac.records import condition_name, length_name
+from driftledger.core.escaping import for_markdown
+
+MOST = 5
+"""So many pairs of classes, and so many hard classes, are listed."""
+
+_ABBREVIATIONS = {"random": "RS", "similar_image": "SIIR", "similar_text": "STTR"}
+
+
+def tables(scores: Sequence[Score]) -> Iterator[Table]:
+    """What is told apart, by naming the class or not, under which conditions, and what is not."""
+    by_model = {score.model: score for score in scores}
+    ordered = [by_model[name] for name in best_first({score.model: score.metrics["top1"] for score in scores})]
+    yield _distinctiveness(ordered)
+    yield _naming(ordered)
+    yield from _conditions(ordered)
+    yield from _confusions(ordered[0])
+
+
+def _distinctiveness(scores: Sequence[Score]) -> Table:
+    """The paper's three ways to classify."""
+    ranked = {
+        metric: ranks_of([score.metrics.get(metric) for score in scores])
+        for metric in ("top1", "class_mean", "vote_best")
+    }
+
+    def row(place: int, score: Score) -> list[str]:
+        rank, metrics = {metric: ranks[place] for metric, ranks in ranked.items()}, score.metrics
+        best = metrics.get("vote_best_k")
+        return [
+            score.model,
+            cell(metrics.get("top1"), rank["top1"], more=interval(metrics, "top1")),
+            cell(rank["top1"], digits=0),
+            cell(metrics.get("class_mean"), rank["class_mean"]),
+            cell(metrics.get("vote_best"), rank["vote_best"], more="" if best is None else f"{best:.0f}"),
+            cell(metrics.get("chance")),
+        ]
+
+    headline = scores[0].details["headline"]
+    several = len(scores[0].groups["condition"]) > 1
+    return Table(
+        "whose class the nearest descriptions are of, in %, as in the paper's Figure 3 and Table 5",
+        ["", "top-1 (interval)", "rank", "class mean", "best vote (its k)", "chance"],
+        [row(place, score) for place, score in enumerate(scores)],
+        [f"Unless a row says otherwise, the values are of {headline}."] if several else [],
+    )
+
+
+def _naming(scores: Sequence[Score]) -> Table:
+    """Whether descriptions are told apart by what they show, or by the name of the class in them."""
+    parts = {
+        "top1_naming": "top-1 naming it",
+        "top1_not_naming": "not naming it",
+        "top1_without_leaks": "without images that the support set has too",
+    }
+    there = [part for part in parts if any(part in score.metrics for score in scores)]
+    rows = [
+        [
+            score.model,
+            *(cell(score.metrics.get(key)) for key in ("leak_rate", "other_rate")),
+            cell(score.metrics.get("words"), digits=1),
+            *(cell(score.metrics.get(part)) for part in there),
+        ]
+        for score in scores
+    ]
+    title = "how many descriptions name a class, in %, and top-1 among those that name their own and those that do not"
+    return Table(title, ["", "name their class", "name another", "words", *(parts[part] for part in there)], rows)
+
+
+def _conditions(scores: Sequence[Score]) -> Iterator[Table]:
+    """Lengths down and examples across, as in Table 3; lengths across, where there are no examples."""
+    if all(len(score.groups["condition"]) < 2 for score in scores):
+        return
+    shots = sorted({number for score in scores for number in (0, *score.inputs.protocol["shots"])})
+    lengths = list(dict.fromkeys(length for score in scores for length in score.inputs.protocol["max_tokens"]))
+    note = "each model's best in bold, the mean number of words in brackets"
+    if len(shots) > 1:
+        title = f"top-1 by length and examples ({_how_shown(scores[0])}), as in Table 3; {note}"
+        head = [f"{number}-shot" for number in shots]
+        rows = [
+            [f"{score.model} ({length_name(length)})", *_top1(score, [condition_name(length, k) for k in shots])]
+            for score in scores
+            for length in lengths
+        ]
+    else:
+        title = f"top-1 by length; {note}"
+        head = [length_name(length) for length in lengths]
+        rows = [[score.model, *_top1(score, [condition_name(length, 0) for length in lengths])] for score in scores]
+    yield Table(title, ["", *head], rows)
+
+
+def _top1(score: Score, names: Sequence[str]) -> Iterator[str]:
+    """The conditions of these names; bold is the best of all that the model was asked under."""
+    conditions = score.groups["condition"]
+    ranks = telling_ranks([metrics["top1"] for metrics in conditions.values()])
+    rank_of = dict(zip(conditions, ranks, strict=True))
+    for name in names:
+        metrics = conditions.get(name, {})
+        words = metrics.get("words")
+        yield cell(metrics.get("top1"), rank_of.get(name), more="" if words is None else f"{words:.0f}")
+
+
+def _how_shown(score: Score) -> str:
+    """How examples were chosen, seen and described, e.g. SIIR through clip, described by gpt_4v."""
+    how: str = _ABBREVIATIONS[score.inputs.protocol["choose"]]
+    encoder, by = (score.components.get(role) for role in ("example_encoder", "example_model"))
+    how += f" through {encoder.name}" if encoder else ""
+    return how + (f", described by {by.name}" if by else "")
+
+
+def _confusions(best: Score) -> Iterator[Table]:
+    """What the best model's descriptions do not tell apart."""
+    rows = [
+        [
+            *map(for_markdown, (pair["first"], pair["second"])),
+            cell(pair["rate"]),
+            *map(str, (pair["first_as_second"], pair["second_as_first"])),
+        ]
+        for pair in best.details["confused"][:MOST]
+    ]
+    classes, notes = best.groups["class"], []
+    if len(classes) > 1:
+        hardest = sorted(classes.items(), key=lambda item: (item[1]["top1"], item[0]))[:MOST]
+        listed = ", ".join(f"{for_markdown(label)} {values['top1']:.2f}" for label, values in hardest)
+        notes = [f"Hardest classes for {best.model}, by top-1 in %: {listed}."]
+    if rows or notes:
+        head = ["a class", "and another", "taken for each other, %", "the one for the other", "the other for the one"]
+        yield Table(f"classes that are confused most by {best.model}", head, rows or [[NOTHING] * len(head)], notes)

@@ -1,0 +1,82 @@
+"""The stage ``resolve``: what the selected names stand for now, and which code is behind each stage.
+
+Other stages depend on their entries in ``data/resolved.json``, so that DVC sees a changed image, a replaced weight
+file, a new version of a component or changed code, and nothing else. What people set stands beside the digests in
+plain words, wherever an entry is from, so that ``dvc params diff`` tells what changed and not only that something did.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
+from driftledger.benchmarks.code import code_behind, code_behind_data
+from driftledger.benchmarks.descriptions import Description
+from driftledger.commands.stages import files_beside
+from driftledger.components.base import Component
+from driftledger.core.canonical import sha256_file
+from driftledger.core.code_digest import code_digest
+from driftledger.core.files import write_json
+from driftledger.data.datasets.base import DatasetProvider
+from driftledger.data.question_sets.base import QuestionProvider
+from driftledger.project.project import Project
+from driftledger.project.settings import Settings
+
+REPORT = "driftledger.reports.report"
+"""What puts scores together, beside the tables and pictures of each benchmark."""
+NOTHING = "none"
+"""Noted where there is no file or component, since DVC wants every parameter to be there."""
+
+
+def resolve(project: Project) -> None:
+    """Note what every selected name stands for now: a source's digest, a component's fingerprint, its settings."""
+    settings, run = project.settings, project.settings.run
+    providers: dict[str, dict[str, Any]] = {
+        "datasets": {name: settings.dataset(name) for name in settings.named("datasets")},
+        "question_sets": {name: settings.question_set(name) for name in settings.named("question_sets")},
+    }
+    components: dict[str, dict[str, Any]] = {
+        "models": {name: settings.model(name) for name in settings.named("models")},
+        "generators": {name: settings.generator(name) for name in settings.named("generators")},
+        "encoders": {name: settings.encoder(name) for name in settings.named("encoders")},
+    }
+    descriptions = {name: settings.description(name) for name in settings.named("descriptions")}
+    noted: dict[str, Any] = {
+        section: {name: provider.source_digest() for name, provider in some.items()}
+        for section, some in providers.items()
+    }
+    noted |= {section: {name: one.fingerprint for name, one in some.items()} for section, some in components.items()}
+    noted["judge"] = components["models"][run.judge].fingerprint if settings.needs_judge else NOTHING
+    noted["examples"] = {name: settings.examples_fingerprint(name) for name in descriptions}
+    noted["beside"] = {spec.name: _beside(project, spec) for spec in settings.benchmarks if spec.beside}
+    noted["settings"] = {
+        section: {name: _in_words(each) for name, each in some.items()}
+        for section, some in {**providers, **components, "descriptions": descriptions}.items()
+    }
+    noted["code"] = _code(settings, noted["settings"])
+    write_json(project.paths.resolved, noted)
+
+
+def _code(settings: Settings, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Digests of the code behind each stage that the selection has: of datasets and question sets by name, of each
+    benchmark's own stages by stage, of the report."""
+    found: dict[str, Any] = {
+        stage.name: {name: code_behind_data(stage, entry) for name, entry in entries[f"{stage.name}s"].items()}
+        for stage in (DATASET, QUESTION_SET)
+    }
+    for spec in settings.benchmarks:
+        found[spec.name] = {stage.name: code_behind(spec, stage) for stage in (*spec.collects, spec.scores)}
+    return found | {"report": code_digest(REPORT, *(type(spec).__module__ for spec in settings.benchmarks))}
+
+
+def _beside(project: Project, spec: Benchmark) -> dict[str, str]:
+    files = files_beside(project, spec)
+    return {setting: sha256_file(files[setting]) if setting in files else NOTHING for setting in spec.beside}
+
+
+def _in_words(entry: Component | DatasetProvider | QuestionProvider | Description) -> dict[str, Any]:
+    """What can change an output: of a component every setting, also those that nobody set, as in its fingerprint; of
+    data and of descriptions what is not the default."""
+    if isinstance(entry, Component):
+        return {"provider": entry.provider, **entry.spec["settings"]}
+    words = entry.model_dump(mode="json", exclude_defaults=True)
+    return words if isinstance(entry, Description) else {"provider": entry.provider, **words}

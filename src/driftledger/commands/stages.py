@@ -1,0 +1,159 @@
+"""DVC's stages: read, call the part that does the work, write whole files.
+
+Each takes names, as ``dvc.yaml`` passes them, and a project that finds everything else.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from driftledger.benchmarks.base import Benchmark, Stage
+from driftledger.benchmarks.registry import benchmark, question_rules, runner
+from driftledger.core.errors import ConfigError, CoverageError, first_few, unknown_name
+from driftledger.core.progress import Progress
+from driftledger.project.project import Project
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned
+    from driftledger.benchmarks.scoring import ToScore
+    from driftledger.collect.call_store import CallStore
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+def dataset(project: Project, name: str) -> None:
+    """Read, check and store one dataset."""
+    from driftledger.data.datasets.build import build
+
+    target = project.paths.dataset(name)
+    with project.only_one(target):
+        build(name, project.settings.dataset(name), target)
+
+
+def question_set(project: Project, name: str) -> None:
+    """Read, check and store one question set."""
+    from driftledger.data.question_sets.build import build
+
+    target, provider = project.paths.question_set(name), project.settings.question_set(name)
+    with project.only_one(target):
+        build(name, provider, question_rules(provider), target)
+
+
+def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Sequence[str]) -> None:
+    """Run a stage of a benchmark, given the values of its keys.
+
+    Raises:
+        ConfigError: there is no such benchmark or stage, or it takes other names.
+        CoverageError: too much failed, or could not be scored.
+    """
+    spec = benchmark(benchmark_name)
+    stages = {stage.name: stage for stage in (*spec.collects, spec.scores)}
+    if stage_name not in stages:
+        raise ConfigError(unknown_name(f"stage of {spec.name}", stage_name, stages))
+    stage = stages[stage_name]
+    if len(names) != len(stage.keys):
+        raise ConfigError(
+            f"the stage {stage.name} of {spec.name} takes {len(stage.keys)} names: {', '.join(stage.keys)}"
+        )
+    keys = dict(zip(stage.keys, names, strict=True))
+    if stage is spec.scores:
+        _score(project, spec, keys)
+    else:
+        _collect(project, spec, stage, keys)
+
+
+def _collect(project: Project, spec: Benchmark, stage: Stage, keys: Mapping[str, str]) -> None:
+    from driftledger.benchmarks.writing import write_collected
+
+    target, min_coverage = project.root / stage.at(keys), project.settings.section(spec.name).min_coverage
+    collecting = runner(spec.name).collecting(project, stage.name, keys)
+    with project.only_one(target), project.store() as store:
+        collected = ask(collecting, store)
+        refuse_failures(collecting.failures(collected), spec.name, min_coverage)
+        write_collected(target, collecting, collected)
+
+
+def ask(collecting: "Collecting[T]", store: "CallStore") -> T:
+    """Ask everything that is not stored yet, show how far it is, and say what it has cost."""
+    from driftledger.collect.spending import say_spent
+
+    if not collecting.calls:
+        return collecting.run(_none_made)
+    with Progress(collecting.title, total=collecting.calls) as progress:
+        collected = collecting.run(partial(_made, store, progress))
+    for component in collecting.components:
+        say_spent(component, store)
+    return collected
+
+
+def _none_made(planned: "Sequence[Planned[R]]") -> list[R]:
+    raise ValueError(f"a stage that only reads asks for {len(planned)} protocols")
+
+
+def _made(store: "CallStore", progress: Progress, planned: "Sequence[Planned[R]]") -> list[R]:
+    from driftledger.collect.scheduler import run_protocols
+
+    most_calls = max((len(each.calls) for each in planned), default=0)
+    return run_protocols([each.steps() for each in planned], store, progress, most_calls)
+
+
+def refuse_failures(found: "FailedCalls", benchmark_name: str, min_coverage: float) -> None:
+    """Refuse to go on when too much was ended by a failed call, so that there is a next run, which tries it again.
+
+    A refusal is an answer and stays; whether enough is left to score is for the scoring half to say.
+
+    Raises:
+        CoverageError: naming the first few and what went wrong.
+    """
+    failed, total, things = found
+    if failed and 1 - len(failed) / total < min_coverage:
+        raise CoverageError(
+            f"{len(failed)} of {total} {things} were ended by a failed call, and {benchmark_name}.min_coverage in "
+            f"params.yaml asks for {min_coverage:.0%} ({first_few(failed)}); run 'dvc repro' to try these again: "
+            "finished calls are stored"
+        )
+
+
+def _score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> None:
+    from driftledger.benchmarks.writing import write_score
+
+    target = project.root / spec.scores.at(keys)
+    with project.only_one(target):
+        write_score(target, spec, runner(spec.name).score(to_score(project, spec, keys)))
+
+
+def to_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> "ToScore":
+    """What a score of the project is computed from; errors as in :meth:`Project.encoder`."""
+    from driftledger.benchmarks.scoring import ToScore
+
+    name = keys.get("encoder") or keys.get("text_encoder")
+    return ToScore(
+        keys=keys,
+        folders={stage.name: project.root / stage.at(keys) for stage in (spec.data, *spec.collects)},
+        scoring=spec.scoring_of(project.settings),
+        min_coverage=project.settings.section(spec.name).min_coverage,
+        encoder=project.encoder(name) if name is not None else None,
+        beside=files_beside(project, spec),
+        features=project.features(),
+    )
+
+
+def files_beside(project: Project, spec: Benchmark) -> dict[str, Path]:
+    """The user's files that go into the scores of a benchmark, by the setting that names them.
+
+    Raises:
+        ConfigError: one is missing.
+    """
+    section = project.settings.section(spec.name)
+    found = {}
+    for setting in spec.beside:
+        path = getattr(section, setting)
+        if path is not None:
+            if not (project.root / path).is_file():
+                raise ConfigError(
+                    f"{spec.name}.{setting} in params.yaml is {path}, which is missing; mend it or set null"
+                )
+            found[setting] = project.root / path
+    return found

@@ -1,0 +1,104 @@
+"""The components behind a score, as versions that MLflow shows: what each is, and how to ask for its scores.
+
+Generators, models, encoders and judges are shown alike, so that MLflow itself says which runs used which version.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from driftledger.benchmarks.base import ROLES
+from driftledger.benchmarks.score import Score
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import canonical_json
+from driftledger.core.escaping import for_line, for_markdown
+from driftledger.tracking.content import ComponentKind, ComponentVersion
+from driftledger.tracking.text import clip
+
+_SHORT = 12
+"""Characters of a fingerprint that tell versions apart for people, and for ``driftledger audit``."""
+
+_MAX_DESCRIPTION = 5000
+"""The registry's columns are no wider."""
+
+_MAX_VALUE = 300
+_MAX_SERVED = 200
+
+
+class Played(NamedTuple):
+    """The component versions that took part in one score."""
+
+    measured: tuple[ComponentVersion, ...] = ()
+    """Those that the score is of: its metrics are shown with each of them."""
+    beside: tuple[ComponentVersion, ...] = ()
+    """Those that only chose or described in-context examples."""
+
+
+def components_of(score: Score) -> Played:
+    """Who played a part in a score, with what their services said they were."""
+    versions = {
+        role: version_of(ROLES[role], card, score.served.get(role, ())) for role, card in score.components.items()
+    }
+    beside = {role for role in versions if role.startswith("example_")}
+    return Played(
+        tuple(version for role, version in versions.items() if role not in beside),
+        tuple(version for role, version in versions.items() if role in beside),
+    )
+
+
+def all_of(played: Iterable[Played]) -> tuple[ComponentVersion, ...]:
+    """Each version once, in order of appearance, with what every service said of it."""
+    found: dict[str, ComponentVersion] = {}
+    for component in (each for some in played for each in (*some.measured, *some.beside)):
+        known = found.get(component.key, component)
+        found[component.key] = replace(known, served=known.served | component.served)
+    return tuple(found.values())
+
+
+def version_of(kind: ComponentKind, card: ComponentCard, served: Collection[str] = ()) -> ComponentVersion:
+    """A component's version for MLflow; its tags say what its settings resolve to."""
+    return ComponentVersion(
+        kind,
+        card.name,
+        card.fingerprint,
+        params=spec_params(kind, card),
+        tags={"provider": card.provider, "version": card.version} | _flat("identity", card.identity),
+        description=_description(kind, card),
+        served=frozenset(clip(for_line(each), _MAX_SERVED) for each in served),
+    )
+
+
+def spec_params(role: str, card: ComponentCard) -> dict[str, str]:
+    """A component's name and everything in its fingerprint, below the name of its role."""
+    params = {role: card.name, f"{role}.provider": card.provider, f"{role}.version": card.version}
+    params |= {f"{role}.{key}": _plain(value) for key, value in card.settings.items()}
+    return params | {f"{role}.identity.{key}": _plain(value) for key, value in card.identity.items()}
+
+
+def _flat(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """``identity.weights.commit`` and its like, each to be searched for by itself."""
+    found: dict[str, str] = {}
+    for key, value in values.items():
+        found |= _flat(f"{prefix}.{key}", value) if isinstance(value, dict) else {f"{prefix}.{key}": _plain(value)}
+    return found
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else canonical_json(value)
+
+
+def _description(kind: ComponentKind, card: ComponentCard) -> str:
+    """What the version is, in Markdown; a long list of settings is cut, how to ask for the scores never."""
+    head = f"The {kind} `{card.name}`: provider {for_markdown(card.provider)}, code version {_inert(card.version)}."
+    asked = f"Which scores it touched: `driftledger audit --{kind} {card.name}@{card.fingerprint[:_SHORT]}`"
+    lines = [head, "", f"- fingerprint: `{card.fingerprint}`"]
+    for title, values in (("settings", card.settings), ("identity", card.identity)):
+        if values:
+            lines += [f"- {title}:", *(f"  - {_inert(key)}: {_inert(value)}" for key, value in values.items())]
+    while len("\n".join([*lines, "", asked])) > _MAX_DESCRIPTION:
+        lines[-2:] = ["  - …"]
+    return "\n".join([*lines, "", asked])
+
+
+def _inert(value: object) -> str:
+    return for_markdown(clip(_plain(value), _MAX_VALUE))

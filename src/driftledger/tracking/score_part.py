@@ -1,0 +1,150 @@
+"""What one score adds to a run in MLflow, by its benchmark's tables."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from driftledger.benchmarks.base import Artifacts, Metric
+from driftledger.benchmarks.score import HIGH, LOW, STD, Row, base_key
+from driftledger.core.canonical import canonical_json
+from driftledger.core.escaping import csv_text, for_csv, for_markdown
+from driftledger.core.files import read_jsonl
+from driftledger.ledger.lineage import Lineage
+from driftledger.tracking.component_versions import Played, components_of
+from driftledger.tracking.content import LoggedMetric, key_of
+from driftledger.tracking.costs import cost_metrics
+
+INTERVAL, DEVIATION = "interval", "deviation"
+"""Sections of their own, so that a chart of scores shows scores."""
+
+
+class ScorePart(NamedTuple):
+    """A score's share of a run."""
+
+    lineage: Lineage
+    prefix: str
+    """Of its metrics and artifacts: ``<benchmark>/<on>``; a second score on the same data stands below its names."""
+    root: Path
+    costed: bool = True
+    """Whether what its calls took is told here, and not with another score of the same records."""
+
+    @property
+    def components(self) -> Played:
+        """The metrics are shown with each version that they are of."""
+        return components_of(self.lineage.score)
+
+    def metrics(self) -> Iterator[LoggedMetric]:
+        """Headlines first, then the other metrics, curves with their steps, and groups that the benchmark tracks."""
+        for key, value, step in (*self._values(), *self._curves(), *self._groups()):
+            yield LoggedMetric(f"{self.prefix}/{key}", value, step=step, dataset=self.lineage.on)
+
+    def late_metrics(self) -> Iterable[LoggedMetric]:
+        """What its calls took."""
+        return cost_metrics(self.root, self.prefix, self.lineage) if self.costed else ()
+
+    def _values(self) -> Iterator[tuple[str, float, int]]:
+        score, spec = self.lineage.score, self.lineage.spec
+        last = [key for metric in spec.metrics for key in _last(metric, spec.members(metric, score))]
+        told = {key for metric in spec.metrics for key in spec.members(metric, score)}
+        others = [key for key in score.metrics if base_key(key) == key and key not in told]
+        headlines = [key for key in last if (metric := spec.metric(key)) is not None and metric.headline]
+        for key in dict.fromkeys([*headlines, *last, *others]):
+            yield key, score.metrics[key], 0
+        yield "coverage", score.coverage, 0
+        for key in dict.fromkeys([*last, *others]):
+            for end in (LOW, HIGH, STD):
+                if key + end in score.metrics:
+                    yield _spread_key(key + end), score.metrics[key + end], 0
+
+    def _curves(self) -> Iterator[tuple[str, float, int]]:
+        for name, points in self.lineage.score.curves.items():
+            yield from ((_spread_key(name), point.value, point.step) for point in points)
+
+    def _groups(self) -> Iterator[tuple[str, float, int]]:
+        score, spec = self.lineage.score, self.lineage.spec
+        shown = {key for metric in spec.metrics if metric.headline for key in spec.members(metric, score)[-1:]}
+        for kind in spec.tracked_groups:
+            for name, values in score.groups.get(kind, {}).items():
+                for key, value in values.items():
+                    if key in shown or (base_key(key) == key and key not in score.metrics):
+                        yield f"{kind}/{key_of(name)}/{key}", value, 0
+
+    @property
+    def params(self) -> dict[str, str]:
+        """How it was asked, below its place."""
+        protocol = self.lineage.score.inputs.protocol
+        place = self.lineage.place.replace("/", ".")
+        return {f"{place}.{key}": _plain(value) for key, value in protocol.items() if value not in (None, [], {})}
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """``dvc.lock/<stage>/<its keys>`` → what each stage behind the score wrote."""
+        return {
+            f"dvc.lock/{stage.replace('@', '/')}": canonical_json(
+                {"stage": stage, "outs": {out.path: out.md5 for out in entry.outs}}
+            )
+            for stage, entry in self.lineage.stages.items()
+        }
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """Its rows, and what its benchmark adds."""
+        made: Artifacts = {"rows.csv": partial(rows_csv, self.root / self.lineage.rows_file.path)}
+        made |= self.lineage.spec.artifacts(self.lineage, self.root)
+        return {f"{self.prefix}/{path}": make for path, make in made.items()}
+
+    @property
+    def note(self) -> list[str]:
+        """Lines of the run's description, in Markdown: the headlines, how much was scored, what a reader must know."""
+        score, spec = self.lineage.score, self.lineage.spec
+        said = ", ".join(self._told(key, value) for key, value in spec.headlines(score).items())
+        line = f"- **{self.prefix.partition('/')[2]}**: {spec.title} {said}, {score.scored}/{score.total} scored"
+        return [line, *(f"  - {for_markdown(flag)}" for flag in score.flags)]
+
+    def _told(self, key: str, value: float) -> str:
+        metric, interval = self.lineage.spec.metric(key), self.lineage.score.interval(key)
+        if metric is None:
+            return f"{key} = {value}"
+        ends = f" ({interval.low:.{metric.digits}f} to {interval.high:.{metric.digits}f})" if interval else ""
+        return f"{metric.named(key)} = {value:.{metric.digits}f}{ends}"
+
+
+def _last(metric: Metric, members: Sequence[str]) -> Sequence[str]:
+    """Of a family over t the member at T, whose way there the curves show; all members of any other."""
+    return members[-1:] if "{t}" in metric.key and len({_without_t(metric, key) for key in members}) == 1 else members
+
+
+def _without_t(metric: Metric, key: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, said) for name, said in (metric.match(key) or {}).items() if name != "t")
+
+
+def _spread_key(key: str) -> str:
+    """Ends of intervals and deviations below a section of their own."""
+    if key.endswith((LOW, HIGH)):
+        return f"{INTERVAL}/{key}"
+    return f"{DEVIATION}/{key}" if key.endswith(STD) else key
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else canonical_json(value)
+
+
+def rows_csv(file: Path) -> bytes:
+    """Rows as a table: what each is about, its values, and what a reader is told beside them, by names of its own."""
+    rows = read_jsonl(file, Row)
+    widths = {key: max(len(row.values.get(key, [])) for row in rows) for row in rows for key in row.values}
+    extra = list(dict.fromkeys(key for row in rows for key in row.extra))
+    columns = [(key, place) for key, width in sorted(widths.items()) for place in range(width)]
+    head = ["unit", "group", "outcome"]
+    head += [key if widths[key] == 1 else f"{key} {place + 1}" for key, place in columns]
+    table = []
+    for row in rows:
+        cells = [row.values.get(key, [])[place : place + 1] for key, place in columns]
+        values = [f"{cell[0]:.6f}" if cell and cell[0] is not None else "" for cell in cells]
+        told = [row.extra.get(key) for key in extra]
+        said = ["" if each is None else each if isinstance(each, str) else json.dumps(each) for each in told]
+        table.append([*map(for_csv, (row.unit, row.group, row.outcome)), *values, *map(for_csv, said)])
+    head += [f"{key} (told)" if key in head else key for key in extra]  # the class that a hit of top1 was taken for
+    return csv_text(head, table).encode()

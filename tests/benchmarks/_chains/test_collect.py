@@ -1,0 +1,119 @@
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from driftledger.benchmarks._chains.collect import Iteration
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.writing import write_collected
+from driftledger.collect.call_result import Result
+from driftledger.commands.stages import refuse_failures
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.seeds import derive_seed
+from driftledger.core.types import ImageFile, Outcome, PromptUsage, Sample
+from tests.conftest import draw
+from tests.support.chains import chains, collected
+from tests.support.fakes import SEEN, EchoModel, SizeGenerator
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> list[Sample]:
+    paths = [draw(tmp_path / f"{number}.png", number, (20 + 10 * number, 30)) for number in range(3)]
+    return [Sample(f"s{number}", ImageFile(path, sha256_file(path))) for number, path in enumerate(paths)]
+
+
+def run(samples: list[Sample], folder: Path, model: EchoModel, generator: SizeGenerator) -> list[ChainRecord]:
+    collecting = chains(samples, model, generator)
+    write_collected(folder / "chain", collecting, collected(collecting, folder / "store"))
+    return read_jsonl(folder / "chain" / RECORDS, ChainRecord)
+
+
+def test_each_iteration_starts_from_the_image_before(samples: list[Sample], tmp_path: Path) -> None:
+    records = run(samples, tmp_path, EchoModel(), SizeGenerator())
+    assert [(record.sample, record.t) for record in records] == [(f"s{n}", t) for n in range(3) for t in (1, 2, 3)]
+    assert [(record.description or "")[:5] for record in records[:3]] == ["20x30", "21x30", "22x30"]
+    assert records[0].parent_sha256 == samples[0].image.sha256
+    for before, after in pairwise(records[:3]):
+        assert after.parent_sha256 == before.image_sha256
+    for record in records:
+        assert record.image == f"images/{record.sample}/{record.t}.png"
+        assert sha256_file(tmp_path / "chain" / record.image) == record.image_sha256
+        assert record.outcome is Outcome.OK
+        assert record.seed == derive_seed(7, "d", record.sample, record.t)
+        assert record.served_model == "echo-2026"
+        assert record.revised_prompt == f"revised Draw: {record.description}"
+
+
+def test_the_card_says_what_the_records_stand_on(samples: list[Sample], tmp_path: Path) -> None:
+    run(samples, tmp_path, EchoModel(), SizeGenerator())
+    card = read_json(tmp_path / "chain" / CARD, CollectedCard)
+    assert (card.benchmark, card.stage, card.data_digest) == ("genception", "chain", "x")
+    assert card.keys == {"dataset": "d", "model": "echo", "generator": "size"}
+    assert {role: (each.name, each.fingerprint) for role, each in card.components.items()} == {
+        "model": ("echo", EchoModel().fingerprint),
+        "generator": ("size", SizeGenerator().fingerprint),
+    }
+    asked = {"describe_prompt": "Describe.", "generate_prompt": "Draw: {description}", "max_tokens": None}
+    assert card.protocol == asked | {"iterations": 3, "seed": 7}
+
+
+def test_a_refusal_ends_its_chain_and_no_other(samples: list[Sample], tmp_path: Path) -> None:
+    records = run(samples, tmp_path, EchoModel(refuses=31), SizeGenerator())
+    ends = [record for record in records if record.sample == "s1"]
+    assert [(record.t, record.outcome, record.image) for record in ends] == [
+        (1, Outcome.OK, "images/s1/1.png"),
+        (2, Outcome.REFUSED, None),
+    ]
+    assert ends[1].description == "I cannot help with that."
+    assert len(records) == 3 + 2 + 3
+
+
+def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples: list[Sample], tmp_path: Path) -> None:
+    records = run(samples, tmp_path, EchoModel(), SizeGenerator(filters="40x30"))
+    [end] = [record for record in records if record.outcome is not Outcome.OK]
+    assert (end.sample, end.t, end.outcome, end.error) == ("s2", 1, Outcome.FILTERED, "content policy")
+    assert (end.description or "").startswith("40x30")
+
+
+def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples: list[Sample], tmp_path: Path) -> None:
+    collecting = chains(samples, EchoModel(fails=31), SizeGenerator(), 2)
+    for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
+        SEEN.clear()
+        failed, total, things = collecting.failures(collected(collecting, tmp_path / "store"))
+        assert (failed, total, things) == (["s1 at t=2: TimeoutError: no answer"], 3, "chains")
+        assert [size for batch in SEEN for size in batch] == calls
+
+
+def test_what_the_calls_said_is_in_the_record(samples: list[Sample], tmp_path: Path) -> None:
+    steps = chains(samples, EchoModel(), SizeGenerator(), 1).protocol.run(samples[0])
+    asked = next(steps)
+    assert asked.conversation.subject == ("s0", 1)  # type: ignore[union-attr]
+    steps.send(Result(Outcome.OK, text="a disc", system_fingerprint="fp_a", note="halved"))
+    drawn = Result(Outcome.OK, image=samples[1].image, system_fingerprint="fp_b", reading=PromptUsage(90, 75))
+    with pytest.raises(StopIteration) as stop:
+        steps.send(drawn)
+    [iteration] = stop.value.value
+    record = iteration.record
+    assert (record.system_fingerprint, record.generator_system_fingerprint) == ("fp_a", "fp_b")
+    assert (record.prompt_reading, record.notes) == (PromptUsage(90, 75), ["halved"])
+
+
+def test_few_failed_calls_are_kept_as_outcomes(samples: list[Sample]) -> None:
+    def chain(outcome: Outcome) -> list[Iteration]:
+        return [Iteration(ChainRecord(sample="s", t=1, outcome=outcome, parent_sha256="p", seed=1), None)]
+
+    one_in_ten = [chain(Outcome.FAILED), *(chain(Outcome.REFUSED) for _ in range(9))]
+    found = chains(samples, EchoModel(), SizeGenerator()).failures(one_in_ten)
+    refuse_failures(found, "genception", 0.9)
+    with pytest.raises(CoverageError, match=r"1 of 10 chains were ended by a failed call, and genception.min_coverage"):
+        refuse_failures(found, "genception", 0.95)
+
+
+def test_a_description_cannot_reach_into_the_prompt(samples: list[Sample], tmp_path: Path) -> None:
+    steps = chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}").protocol.run(samples[0])
+    next(steps)
+    draw_call = steps.send(Result(Outcome.OK, text="{description.__class__}"))
+    assert draw_call.prompt == "{description.__class__} {0} {x}"  # type: ignore[union-attr]

@@ -1,0 +1,184 @@
+"""A question benchmark from hand-written questions to its score, through all of its stages and their files."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
+
+from driftledger.benchmarks.base import Stage
+from driftledger.benchmarks.registry import benchmark, runner
+from driftledger.benchmarks.runner import Collecting
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.settings import Section
+from driftledger.benchmarks.writing import write_collected, write_score
+from driftledger.collect.call_store import CallStore
+from driftledger.commands.stages import ask
+from driftledger.components.base import Model
+from driftledger.core.canonical import sha256_file
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.project.project import Project
+from tests.conftest import draw
+
+OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]
+KEYS = {"question_set": "exam", "model": "seer"}
+COMMON = {"min_coverage": 0.5, "bootstrap": {"resamples": 200, "confidence": 0.95}}
+SECTIONS: dict[str, dict[str, Any]] = {
+    "mm_sap": COMMON
+    | {
+        "permutations": 5,
+        "prompt": "{question}\n{options}\nAnswer with the letter.",
+        "count_free_refusals": True,
+    },
+    "mm_vet": COMMON
+    | {"prompt": "{question}", "grade_prompt": "Grade it.\n{question} | {truth} | {prediction} |", "gradings": 2},
+    "mme": COMMON | {"prompt": "{question} Please answer yes or no."},
+}
+
+
+class Says(Model):
+    """Answers every conversation with ``text``, or with the letter of whatever line of it holds an option."""
+
+    provider: ClassVar[str] = "says"
+    version: ClassVar[str] = "1"
+    text: str = ""
+    option: str = ""
+    chosen: tuple[str, ...] = ()
+    """The option that is chosen for each question, by its number."""
+    outcome: Outcome = Outcome.OK
+    served_model: str | None = None
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return [Reply(self._said(each), self.outcome, served_model=self.served_model) for each in conversations]
+
+    def _said(self, conversation: Conversation) -> str:
+        first, *lines = str(conversation.turns[-1].parts[-1]).splitlines()
+        option = self.chosen[int(first.split()[-1].strip("?"))] if self.chosen else self.option
+        return next(line for line in lines if line.endswith(f". {option}"))[:1] if option else self.text
+
+
+class Grades(Model):
+    """A judge that gives every prediction that holds a word of the truth a 1, and shifts all by ``shift`` tenths."""
+
+    provider: ClassVar[str] = "grades"
+    version: ClassVar[str] = "1"
+    shift: int = 0
+    served_model: str | None = None
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        prompts = [str(conversation.turns[-1].parts[0]) for conversation in conversations]
+        return [Reply(self._grade(prompt), served_model=self.served_model) for prompt in prompts]
+
+    def _grade(self, prompt: str) -> str:
+        _, truth, prediction, _ = prompt.splitlines()[-1].split("|")
+        wanted = [part.strip() for part in truth.replace("<OR>", "<AND>").split("<AND>")]
+        share = sum(part in prediction for part in wanted) / len(wanted)
+        if "<OR>" in truth:
+            share = float(any(part in prediction for part in wanted))
+        return f"{max(0.0, min(1.0, share + self.shift / 10)):.1f}"
+
+
+@dataclass(frozen=True)
+class Exam:
+    """A folder with a question set, and who answers it."""
+
+    root: Path
+    benchmark: str
+    model: Model
+    judge: Model | None
+    section: Section
+
+    @property
+    def project(self) -> Project:
+        """As much of a project as the runner asks for."""
+        run = SimpleNamespace(seed=3, judge="umpire")
+        settings = SimpleNamespace(run=run, section=lambda name: self.section)
+        return cast(
+            Project,
+            SimpleNamespace(root=self.root, settings=settings, model=lambda name: self.model, judge=lambda: self.judge),
+        )
+
+    @property
+    def variants(self) -> int:
+        """How often each question is put."""
+        return int(getattr(self.section, "permutations", 1))
+
+    def folder(self, stage: Stage | str) -> Path:
+        """Where a stage writes."""
+        spec = benchmark(self.benchmark)
+        found = next(each for each in spec.stages if stage in (each, each.name))
+        return self.root / found.at(KEYS)
+
+    def collecting(self, stage: str, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
+        return runner(self.benchmark).collecting(self.project, stage, KEYS, earlier)
+
+    def collect(self, *stages: str) -> "Exam":
+        """Run collect stages, all of them where none is named."""
+        for stage in stages or [each.name for each in benchmark(self.benchmark).collects]:
+            collecting = self.collecting(stage)
+            with CallStore(self.root / "store") as store:
+                write_collected(self.folder(stage), collecting, ask(collecting, store))
+        return self
+
+    def score(self) -> Scored:
+        """Score what is collected, and write it."""
+        spec = benchmark(self.benchmark)
+        scoring = {key: value for key, value in self.section.model_dump().items() if key in spec.scoring.model_fields}
+        given = ToScore(
+            keys=KEYS,
+            folders={stage.name: self.folder(stage) for stage in (spec.data, *spec.collects)},
+            scoring=spec.scoring.model_validate(scoring | {"seed": 3}),
+            min_coverage=self.section.min_coverage,
+        )
+        scored = runner(self.benchmark).score(given)
+        write_score(self.folder(spec.scores), spec, scored)
+        return scored
+
+
+def exam(
+    root: Path,
+    benchmark_name: str,
+    questions: Iterable[Mapping[str, object]],
+    model: Model,
+    judge: Model | None = None,
+    **settings: object,
+) -> Exam:
+    """Write a question set; the number of a question is in its text, and ``picture`` the number of its image."""
+    entries = []
+    folder = root / "data" / "questions" / KEYS["question_set"]
+    for number, given in enumerate(questions):
+        fields = dict(given)
+        picture = fields.pop("picture", number)
+        name = f"images/{picture}.png"
+        image = folder / name if (folder / name).exists() else draw(folder / name, int(str(picture)))
+        plain = {"id": f"q{number}", "image": name, "image_sha256": sha256_file(image), "image_id": name}
+        entries.append(QuestionEntry.model_validate(plain | {"question": f"What is {number}?"} | fields))
+    write_jsonl(folder / "questions.jsonl", entries)
+    card = {"schema": 2, "name": "exam", "provider": "table", "protocol": benchmark_name, "settings": {}, "source": {}}
+    card |= {"digest": "d" * 64, "questions": len(entries), "images": len({entry.image for entry in entries})}
+    write_json(folder / "question_set.json", card)
+    section = benchmark(benchmark_name).settings.model_validate(SECTIONS[benchmark_name] | settings)
+    return Exam(root, benchmark_name, model, judge, section)
+
+
+def sap(*answers: str | None, subsets: Sequence[str] = ()) -> list[dict[str, object]]:
+    """Questions of MM-SAP: the right option of each, None in beyond; the refusal is option 4."""
+    names = subsets or ["beyond" if answer is None else "basic" for answer in answers]
+    return [
+        {"options": OPTIONS, "refusal": 4, "subtask": "colour", "subset": subset}
+        | ({} if answer is None else {"answer": OPTIONS.index(answer)})
+        for answer, subset in zip(answers, names, strict=True)
+    ]
+
+
+SAP = sap("red", "blue", "green", "yellow", None, None, subsets=["basic"] * 2 + ["know"] * 2 + ["beyond"] * 2)
+"""Two questions of each subset."""
+VET: list[dict[str, object]] = [
+    {"answer": "red <AND> blue", "capabilities": ["rec"]},
+    {"answer": "7 <OR> seven", "capabilities": ["ocr", "math"]},
+]
+MME: list[dict[str, object]] = [
+    {"picture": picture, "answer": answer, "category": "count"} for picture in range(3) for answer in ("yes", "no")
+]

@@ -1,0 +1,101 @@
+"""People describe images, and what was drawn from what they wrote."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+import yaml
+
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.genception.human import human_sheet
+from driftledger.commands import stages
+from driftledger.core.errors import ConfigError, CoverageError, StoreError
+from driftledger.core.files import read_jsonl
+from driftledger.core.registry import PROVIDERS
+from driftledger.project.project import Project
+from tests.conftest import REPOSITORY, draw
+
+CHAIN = ("genception", "chain", ["my_images", "anna", "size"])
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Three drawn images, a person as the model, and a fake generator."""
+    monkeypatch.setitem(PROVIDERS["generators"], "size", "tests.support.fakes:SizeGenerator")
+    root = tmp_path / "project"
+    for number in range(3):
+        draw(root / "my_images" / f"{number}.png", number, (20 + 10 * number, 30))
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params["run"] |= {"datasets": ["my_images"], "genception": ["my_images"], "trac": [], "fidelity": []}
+    params["run"] |= {"mm_sap": [], "mm_vet": [], "mme": [], "question_sets": []}
+    params["run"] |= {"models": ["anna"], "generators": ["size"]}
+    params["datasets"] = {"my_images": {"provider": "image_folder", "path": str(root / "my_images")}}
+    params["models"] = {
+        "anna": {"provider": "human", "path": str(root / "human")},
+        "typed": {"provider": "human", "path": str(root / "typed.csv")},
+    }
+    params["generators"] = {"size": {"provider": "size"}}
+    params["genception"] |= {"iterations": 2, "generate_prompt": "draw {description}"}
+    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    return Project(root)
+
+
+def fresh(project: Project) -> Project:
+    return Project(project.root)
+
+
+def rows(project: Project) -> list[dict[str, str]]:
+    text = (project.root / "human" / "sheet.csv").read_text(encoding="utf-8-sig")
+    found = csv.DictReader(io.StringIO(text, newline=""))
+    return [{name: cell.removeprefix("'") for name, cell in row.items()} for row in found]  # as a spreadsheet shows it
+
+
+def fill_in(project: Project, texts: dict[tuple[str, str], str]) -> None:
+    filled = [row | {"text": texts.get((row["sample"], row["t"]), row["text"])} for row in rows(project)]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(filled[0]))
+    writer.writeheader()
+    writer.writerows(filled)
+    (project.root / "human" / "sheet.csv").write_text(out.getvalue(), encoding="utf-8")
+
+
+def test_people_describe_what_was_drawn_from_what_they_wrote(project: Project) -> None:
+    with pytest.raises(StoreError, match="dataset my_images is not built yet; run 'dvc repro dataset@my_images'"):
+        human_sheet(project, "my_images", "anna")
+    stages.dataset(project, "my_images")
+    with pytest.raises(ConfigError, match="is missing; write it with: driftledger human sheet"):
+        stages.run_stage(project, *CHAIN)
+    assert "3 images to describe, 0 described" in human_sheet(project, "my_images", "anna")
+    fill_in(project, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)})
+
+    with pytest.raises(CoverageError, match=r"nothing is written for sample '0', t=2"):
+        stages.run_stage(fresh(project), *CHAIN)
+    said = human_sheet(fresh(project), "my_images", "anna")
+    assert said.endswith("sheet.csv: 3 images to describe, 3 described")
+    assert sorted((row["sample"], row["t"]) for row in rows(project) if not row["text"]) == [
+        (str(number), "2") for number in range(3)
+    ]
+    fill_in(project, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)})
+    stages.run_stage(fresh(project), *CHAIN)
+    records = read_jsonl(project.root / "data/chains/my_images/anna/size/records.jsonl", ChainRecord)
+    assert [record.description for record in records] == ["20x30", "21x30", "30x30", "31x30", "40x30", "41x30"]
+    assert human_sheet(fresh(project), "my_images", "anna").endswith("0 images to describe, 6 described")
+
+
+def test_descriptions_that_wait_to_be_drawn_are_counted(project: Project) -> None:
+    stages.dataset(project, "my_images")
+    human_sheet(project, "my_images", "anna")
+    fill_in(project, {("0", "1"): "20x30"})
+    said = human_sheet(fresh(project), "my_images", "anna")
+    assert said.endswith("2 images to describe, 1 described; 1 described ones wait to be drawn: run 'dvc repro'")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [("blind", "models.blind in params.yaml is not of provider human"), ("typed", "let it be a folder for a sheet")],
+)
+def test_a_sheet_is_for_people_and_in_a_folder(project: Project, model: str, said: str) -> None:
+    stages.dataset(project, "my_images")
+    with pytest.raises(ConfigError, match=said):
+        human_sheet(project, "my_images", model)

@@ -1,0 +1,139 @@
+"""A metric that is computed, and has a line in its benchmark's table, is shown wherever metrics are."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from driftledger.benchmarks.base import Metric
+from driftledger.benchmarks.genception import runner as genception
+from driftledger.benchmarks.genception.score import score as genception_score
+from driftledger.benchmarks.genception.settings import GenCeptionScoring
+from driftledger.benchmarks.genception.spec import CHAIN, GenCeption
+from driftledger.benchmarks.registry import benchmark, runner
+from driftledger.benchmarks.score import SCORE, Row, Score
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.settings import Bootstrap
+from driftledger.core.files import read_json
+from driftledger.core.paths import Combination
+from driftledger.ledger.audit.audit import as_tree
+from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.targets import resolve_target
+from driftledger.ledger.compare.compare import compare
+from driftledger.ledger.lineage import read_evidence
+from driftledger.ledger.objects.contents import Contents
+from driftledger.reports.leaderboard import write_leaderboard
+from driftledger.tracking.projection import run_content
+from tests.benchmarks.genception import test_score as chains
+from tests.support.fakes import TableEncoder
+from tests.support.ledgers import add_stages, lock_entries, locked, selected, write_scored
+
+DROP = Metric("drop_at_{t}", "drop@{t}", "1 - s(t)", "drift.cosine_similarity", CHAIN, higher_is_better=False, digits=4,
+              headline=True, row="drop")  # fmt: skip
+"""The line."""
+
+MODELS: Mapping[str, int] = {"m": 0, "n": 7}
+"""Model → by how many degrees its images are further from the original."""
+KEYS = {model: {"dataset": "d", "model": model, "generator": "g", "encoder": "e"} for model in MODELS}
+PAIR = [Combination(model, "g", "e") for model in MODELS]
+SELECTED = selected(*(("genception", keys) for keys in KEYS.values()))
+
+
+def with_drop(given: ToScore, scoring: GenCeptionScoring) -> Scored:
+    """The scoring, with one more value per sample, and its means."""
+    score, rows = genception_score(given, scoring)
+    groups = {kind: {name: _dropped(each) for name, each in some.items()} for kind, some in score.groups.items()}
+    more = score.model_copy(update={"metrics": _dropped(score.metrics), "groups": groups})
+    return Scored(more, [_told(row) for row in rows])
+
+
+def _dropped(values: dict[str, float]) -> dict[str, float]:
+    return values | {f"drop_at_{t}": 1 - values[f"similarity_at_{t}"] for t in (1, 2, 3)}
+
+
+def _told(row: Row) -> Row:
+    drops = [None if value is None else 1 - value for value in row.values["similarity"]]
+    return row.model_copy(update={"values": row.values | {"drop": drops}})
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two models' chains, scored with one more metric."""
+    monkeypatch.setattr(GenCeption, "metrics", (*GenCeption.metrics, DROP))
+    monkeypatch.setattr(genception, "score", with_drop)
+    root, spec = tmp_path / "ledger", benchmark("genception")
+    for (model, more), number in zip(MODELS.items(), "12", strict=True):
+        angles = {name: tuple(angle + more for angle in some) for name, some in chains.ANGLES.items()}
+        folder = tmp_path / model
+        with monkeypatch.context() as patched:
+            patched.setattr(chains, "ANGLES", angles)
+            folder.mkdir()
+            chains.write_case(folder, {}, {})
+        given = ToScore(
+            keys=KEYS[model],
+            folders={"dataset": folder / "d", "chain": folder / "c"},
+            scoring=GenCeptionScoring(iterations=3, bootstrap=Bootstrap(resamples=200, confidence=0.95), seed=1),
+            min_coverage=0.5,
+            encoder=TableEncoder(),
+        )
+        score, rows = runner("genception").score(given)
+        write_scored(root, score, rows)
+        data, chain = (locked(stage.at(score.keys), number * 32 + ".dir", nfiles=1) for stage in spec.stages[:2])
+        add_stages(root, lock_entries(root, score, {"dataset": data | {"md5": "d" * 32 + ".dir"}, "chain": chain}))
+    return root
+
+
+def drop(model: str) -> float:
+    """By hand, at t = 3."""
+    return 1 - sum(chains.cosine(angles[2] + MODELS[model]) for angles in chains.ANGLES.values()) / 4
+
+
+def scores(root: Path) -> list[Score]:
+    return [read_json(root / spec.scores.at(keys) / SCORE, Score) for spec, keys in SELECTED.scores]
+
+
+def test_its_score_has_it(ledger: Path) -> None:
+    for score in scores(ledger):
+        assert score.metrics["drop_at_3"] == pytest.approx(drop(score.model), abs=1e-9)
+        assert benchmark("genception").headlines(score)["drop_at_3"] == score.metrics["drop_at_3"]
+    assert drop("m") < drop("n")
+
+
+def test_mlflow_has_it(ledger: Path) -> None:
+    run = run_content(ledger, read_evidence(ledger, SELECTED, PAIR[0]))
+    [logged] = [metric for metric in run.metrics if metric.key == "genception/d/drop_at_3"]
+    assert (logged.dataset, len(logged.of)) == ("d", 3)
+    assert logged.value == pytest.approx(drop("m"), abs=1e-9)
+    assert f"drop@3 = {drop('m'):.4f}" in run.tags["mlflow.note.content"]
+    assert run.artifacts["genception/d/rows.csv"]().decode().splitlines()[0].count("drop ") == 3
+
+
+def test_the_leaderboard_has_it(ledger: Path) -> None:
+    write_leaderboard(ledger / "board", scores(ledger))
+    text = (ledger / "board.md").read_text(encoding="utf-8")
+    table = text[text.index("**drop@3; lower is better**") :]
+    assert f"| **overall mean** | **{drop('m'):.4f}** | {drop('n'):.4f} |" in table
+    with (ledger / "board.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["metric"] == "genception/drop_at_3"]
+    overall = {row["model"]: row for row in rows if row["kind"] == "overall"}
+    assert {model: row["rank"] for model, row in overall.items()} == {"m": "1", "n": "2"}
+    for model, row in overall.items():
+        assert float(row["value"]) == pytest.approx(drop(model), abs=1e-9)
+
+
+def test_runs_are_compared_by_it(ledger: Path) -> None:
+    a, b = (read_evidence(ledger, SELECTED, combination) for combination in PAIR)
+    [pair] = compare(a, b, Contents(ledger)).pairs
+    [compared] = [each for each in pair.metrics if each.metric == "drop_at_3"]
+    assert (compared.common, compared.only_a, compared.only_b) == (4, 0, 0)
+    assert compared.difference == pytest.approx(drop("n") - drop("m"), abs=1e-9)
+
+
+def test_audit_explains_it(ledger: Path) -> None:
+    with Sources(ledger, SELECTED, PAIR) as sources:
+        text = as_tree(resolve_target(sources, "m/g/e:drop_at_3"), sources)
+    assert text.startswith(f"genception/d/drop_at_3 = {scores(ledger)[0].metrics['drop_at_3']!r}, of m · g · e")
+    assert f"computed: {DROP.formula}" in text
+    assert "function: driftledger.metrics.drift.cosine_similarity" in text
+    assert "4 of 4" in text

@@ -1,0 +1,104 @@
+"""What a user asks before a run: what is still to do, and what it may cost."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
+from driftledger.commands import stages
+from driftledger.commands.prepare import plan
+from driftledger.core.errors import StoreError
+from driftledger.core.registry import PROVIDERS
+from driftledger.data.question_sets.files import read_questions
+from driftledger.project.project import Project
+from tests.conftest import REPOSITORY, draw
+
+SETS = ("scenes_mm_sap", "scenes_mm_vet")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Three drawn images, a model and a fake generator."""
+    monkeypatch.setitem(PROVIDERS["generators"], "size", "tests.support.fakes:SizeGenerator")
+    root = tmp_path / "project"
+    for number in range(3):
+        draw(root / "my_images" / f"{number}.png", number, (20 + 10 * number, 30))
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params["run"] |= {"datasets": ["my_images"], "genception": ["my_images"], "trac": [], "fidelity": []}
+    params["run"] |= {"question_sets": [], "mm_sap": [], "mm_vet": [], "mme": []}
+    params["run"] |= {"models": ["blind"], "generators": ["size"]}
+    params["datasets"] = {"my_images": {"provider": "image_folder", "path": str(root / "my_images")}}
+    params["generators"] = {"size": {"provider": "size"}}
+    params["genception"] |= {"iterations": 2, "generate_prompt": "draw {description}"}
+    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    return Project(root)
+
+
+def select(project: Project, **run: Any) -> Project:
+    path = project.root / "params.yaml"
+    params = yaml.safe_load(path.read_text(encoding="utf-8"))
+    params["run"] |= run
+    path.write_text(yaml.safe_dump(params), encoding="utf-8")
+    return Project(project.root)
+
+
+def test_a_plan_needs_the_dataset_and_neither_key_nor_network(project: Project) -> None:
+    project = select(project, models=["regions_coarse", "gpt_4o"], generators=["painter", "dall_e_3"])
+    with pytest.raises(StoreError, match="run 'dvc repro dataset@my_images', which asks no model"):
+        plan(project)
+    stages.dataset(project, "my_images")
+    planned = {name: calls.to_dict() for name, calls in plan(project).items()}
+    assert list(planned) == ["models.regions_coarse", "models.gpt_4o", "generators.painter", "generators.dall_e_3"]
+    assert planned["models.gpt_4o"]["to_make"] == 3 * (1 + 1 + 1)  # t = 1 is one call for both generators
+    assert planned["generators.dall_e_3"]["most_cost"] == pytest.approx(12 * 0.04)
+    assert planned["models.gpt_4o"]["most_cost"] > 0
+    assert planned["models.regions_coarse"]["most_cost"] is None
+    json.dumps(planned)
+
+
+def test_a_plan_counts_answers_and_their_gradings(project: Project) -> None:
+    path = project.root / "params.yaml"
+    params = yaml.safe_load(path.read_text(encoding="utf-8"))
+    params["question_sets"] = {
+        name: {"provider": "scenes", "protocol": name.removeprefix("scenes_"), "count": 13} for name in SETS
+    }
+    path.write_text(yaml.safe_dump(params), encoding="utf-8")
+    selected = {"question_sets": list(SETS), "mm_sap": ["scenes_mm_sap"], "mm_vet": ["scenes_mm_vet"]}
+    project = select(project, models=["gpt_4o", "blind"], judge="gpt_4_1", **selected)
+    stages.dataset(project, "my_images")
+    with pytest.raises(StoreError, match="run 'dvc repro question_set@scenes_mm_sap', which asks no model"):
+        plan(project)
+    for name in SETS:
+        stages.question_set(project, name)
+    sap, vet = (len(read_questions(project.paths.question_set(name))) for name in SETS)
+    before = {name: calls.to_dict() for name, calls in plan(project).items()}
+    chains = 3 * 2
+    most = chains + 5 * sap + vet  # equal orders of the same options are one call
+    assert 0.9 * most < before["models.gpt_4o"]["to_make"] <= most
+    assert before["judge gpt_4_1"]["to_make"] == 2 * (vet + len(CALIBRATION)) * 5
+    assert before["judge gpt_4_1"]["most_cost"] > 0
+    stages.run_stage(project, "mm_sap", "answer", ["scenes_mm_sap", "blind"])
+    after = {name: calls.to_dict() for name, calls in plan(project).items()}
+    stored = after["models.blind"]["stored"]
+    assert before["models.blind"]["to_make"] - after["models.blind"]["to_make"] == stored
+    assert 0.9 * 5 * sap < stored <= 5 * sap
+
+
+def test_a_plan_counts_what_examples_depend_on_at_most(project: Project) -> None:
+    path = project.root / "params.yaml"
+    params = yaml.safe_load(path.read_text(encoding="utf-8"))
+    shown = {"choose": "random", "shots": [1, 2], "by": "gpt_4_1"}
+    params["descriptions"] = {"shown": {"prompt": "What is it?", "demonstrations": shown}}
+    params["datasets"] |= {"digits": {"provider": "digits"}}
+    path.write_text(yaml.safe_dump(params), encoding="utf-8")
+    names = {"datasets": ["digits"], "genception": [], "trac": ["digits"], "descriptions": ["shown"]}
+    project = select(project, models=["gpt_4o", "gpt_4_1"], **names)
+    stages.dataset(project, "digits")
+    samples = len(project.built_samples("digits"))
+    planned = {name: calls.to_dict() for name, calls in plan(project).items()}
+    assert planned["models.gpt_4o"]["to_make"] == samples * (1 + 2)
+    support = sum(sample.split == "support" for sample in project.built_samples("digits"))
+    assert planned["models.gpt_4_1"]["to_make"] == samples * (1 + 2) + 2 * support, "its own, and both models' examples"

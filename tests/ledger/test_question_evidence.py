@@ -1,0 +1,39 @@
+"""What is behind a score on questions, beside GenCeption's."""
+
+from pathlib import Path
+
+import pytest
+
+from driftledger.core.errors import LedgerError
+from driftledger.ledger.audit.audit import as_tree
+from driftledger.ledger.audit.found import RunTarget
+from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.lineage import Evidence, read_evidence
+from tests.support.ledgers import COMBINATION, KEYS, component, selected, varied, write_ledger
+from tests.support.question_ledgers import EXAM, add_questions, question_score
+
+
+def evidence(root: Path) -> Evidence:
+    return read_evidence(root, selected(("genception", KEYS), ("mm_sap", EXAM)), COMBINATION)
+
+
+def test_a_set_that_was_not_answered_is_one_sentence(tmp_path: Path) -> None:
+    write_ledger(tmp_path)
+    with pytest.raises(LedgerError, match=r"no dvc.lock here has a stage 'question_set@exam'; run 'dvc repro' first"):
+        evidence(tmp_path)
+
+
+def test_the_audit_leads_to_the_judge_and_the_answers(tmp_path: Path) -> None:
+    write_ledger(tmp_path)
+    judged = varied(question_score(flags=["moved"]), judge=component("umpire"), grade_prompt="Grade {truth}")
+    add_questions(tmp_path, judged)
+    with Sources(Path("nowhere")) as sources:
+        text = as_tree(RunTarget(evidence(tmp_path), "dvc.lock"), sources)
+    for part in (
+        "mm_sap on exam: self-awareness score = 62.0000, coverage 4/4",
+        f"judge: umpire, fingerprint {component('umpire').fingerprint}",
+        "grade prompt: Grade {truth}",
+        "to know: moved",
+        "answer: data/answers/",
+    ):
+        assert part in text, part

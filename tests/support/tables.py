@@ -1,0 +1,49 @@
+"""The tables of a benchmark, as the leaderboard's Markdown has them."""
+
+from collections.abc import Sequence
+
+from markdown_it import MarkdownIt
+
+from driftledger.benchmarks.base import Table
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.tables import markdown_table
+
+HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
+
+
+def tables_of(scores: Sequence[Score]) -> list[Table]:
+    """The tables of the one block that these scores are."""
+    spec = benchmark(scores[0].benchmark)
+    [block] = spec.blocks(scores)
+    tables = spec.tables(block)
+    assert tables is not None
+    return list(tables)
+
+
+def lines_of(scores: Sequence[Score]) -> list[str]:
+    """Their tables as Markdown."""
+    return [line for table in tables_of(scores) for line in _lines(table)]
+
+
+def _lines(table: Table) -> list[str]:
+    return [*markdown_table(table.title, table.head, table.rows), *table.notes, *([""] if table.notes else [])]
+
+
+def row(lines: Sequence[str], start: str) -> list[str]:
+    """The cells of the first line that starts so."""
+    line = next(line for line in lines if line.startswith(f"| {start} "))
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def assert_inert(lines: Sequence[str]) -> None:
+    """No cell, title or note does anything in Markdown, and no row has lost or won a cell."""
+    text = "\n".join(lines)
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    types = [token.type for token in tokens]
+    assert not set(types) & {"html_block", "fence", "code_block", "heading_open"}
+    inline = {child.type for token in tokens for child in token.children or []}
+    assert inline <= {"text", "text_special", "strong_open", "strong_close"}
+    widths = [line.count(" |") for line in lines if line.startswith("|") and not line.startswith("|---")]
+    assert types.count("td_open") + types.count("th_open") == sum(widths)
+    assert "\x1b" not in text
