@@ -14,6 +14,8 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any, NamedTuple
 
+from filelock import FileLock
+
 from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_result import Context, Cost, Result
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
@@ -44,6 +46,7 @@ CREATE TABLE IF NOT EXISTS spent (
 """
 _VERSION = 2
 _NEW_IN_2 = ("input_tokens INTEGER", "output_tokens INTEGER", "cost REAL")
+_LOCK_SECONDS = 60
 _MOST_KEYS = 500  # SQLite's limit on variables in one statement is 999 in old builds
 
 
@@ -86,15 +89,22 @@ class CallStore:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            # Whoever runs calls gives the store to one thread, which need not be the one that opened it.
-            self._db = sqlite3.connect(folder / "calls.db", timeout=60, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._create()
+            # SQLite does not wait where two processes switch a new database to WAL at once: it says that it is locked.
+            with FileLock(folder / "opening.lock", timeout=_LOCK_SECONDS):
+                self._open()
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
                 f"the call store {folder} cannot be opened ({error}); mend its rights, or delete it: it only saves work"
             ) from None
+
+    def _open(self) -> None:
+        # Whoever runs calls gives the store to one thread, which need not be the one that opened it.
+        self._db = sqlite3.connect(
+            self.folder / "calls.db", timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=FULL")
+        self._create()
 
     def _create(self) -> None:
         [(version,)] = self._db.execute("PRAGMA user_version").fetchall()

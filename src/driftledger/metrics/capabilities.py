@@ -48,7 +48,7 @@ def score(grades: Grades) -> CapabilityScores:
             could be read.
 
     >>> score([[10, 10], [5, 4], [0, None]])  # gradings of 50 and 70
-    Graded(mean=60.0, std=10.0, scored=5, total=6)
+    CapabilityScores(mean=60.0, std=10.0, scored=5, total=6)
     """
     measured = _measure(_tenths(grades))
     if measured.mean is None:

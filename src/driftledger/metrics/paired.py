@@ -57,7 +57,7 @@ def paired_interval(
 
     >>> a, b = np.array([0.25, 0.5, 0.75, 1.0]), np.array([0.5, 0.75, 1.0, 1.25])
     >>> paired_interval(a, b, ["scene"] * 4, resamples=100, confidence=0.9, seed=1)
-    Paired(a=0.625, b=0.875, difference=0.25, interval=Interval(low=0.25, high=0.25), n=4, free=4)
+    Paired(a=0.625, b=0.875, difference=0.25, interval=ConfidenceInterval(low=0.25, high=0.25), n=4, free=4)
     """
     check_same_lengths(a=a, b=b, categories=categories)
     values = [mean_of_category_means(one, categories) for one in (a, b)]
@@ -95,7 +95,7 @@ def paired_clustered_interval(
     >>> images = ["a", "b", "c", "d"]
     >>> found = paired_clustered_interval(right_in_two, right_in_one, images, resamples=2000, confidence=0.9, seed=1)
     >>> found.a, found.b, found.difference, found.interval
-    (0.625, 0.25, -0.375, Interval(low=-0.75, high=0.0))
+    (0.625, 0.25, -0.375, ConfidenceInterval(low=-0.75, high=0.0))
     """
     check_bootstrap(resamples, confidence)
     columns = [check_integers(f"{side} {word}", values) for side, word, values in _named(a, b)]

@@ -65,7 +65,7 @@ def score(
             have two questions, or no answer at all could be read and ``unread_is_wrong`` is not set.
 
     >>> score([True, False, True, True], [True, False, True, False], ["cat.png", "cat.png", "dog.png", "dog.png"])
-    YesNo(accuracy=0.75, accuracy_plus=0.5, score=125.0, scored=4, total=4, scored_images=2)
+    YesNoScores(accuracy=0.75, accuracy_plus=0.5, score=125.0, scored=4, total=4, scored_images=2)
     """
     _check(answers, truth, images)
     measured = _measure(answers, truth, images, range(len(images)), unread_is_wrong)
@@ -104,7 +104,7 @@ def total(categories: Mapping[str, YesNoScores]) -> Total:
     Raises:
         ValueError: there are no categories.
 
-    >>> existence, count = YesNo(1.0, 1.0, 200.0, 60, 60, 30), YesNo(0.75, 0.5, 125.0, 60, 60, 30)
+    >>> existence, count = YesNoScores(1.0, 1.0, 200.0, 60, 60, 30), YesNoScores(0.75, 0.5, 125.0, 60, 60, 30)
     >>> total({"existence": existence, "count": count})
     Total(score=325.0, mean=162.5, best=400, missing=())
     """

@@ -292,7 +292,7 @@ def test_a_difference_under_other_code_says_so(kept: Ledger, monkeypatch: pytest
     wrong = changed(lineage, metrics=lineage.score.metrics | {"gc_at_1": 0.125})
     [finding] = recompute(kept.project, [wrong], kept.contents).findings
     assert "code" not in finding.what
-    monkeypatch.setattr(recomputing, "code_behind", lambda stage: "0" * 64)
+    monkeypatch.setattr(recomputing, "code_behind", lambda spec, stage: "0" * 64)
     [finding] = recompute(kept.project, [wrong], kept.contents).findings
     assert finding.what.startswith("0.125 is stored, the records give 0.")
     assert finding.what.endswith(" (the code of genception here is not the recorded one)")
