@@ -14,8 +14,7 @@ from driftledger.collect.call_store import CallStore
 from driftledger.collect.disk import Disk
 from driftledger.collect.scheduler import run_protocols
 from driftledger.collect.services import Services
-from driftledger.collect.steps import Ask, Draw, Steps
-from driftledger.collect.walk import stored_in, walk
+from driftledger.collect.steps import Ask, Draw, Steps, stored_in, walk
 from driftledger.components.base import Generator, Model
 from driftledger.components.remote import retry as patience
 from driftledger.components.remote.limits import Limits, Prices

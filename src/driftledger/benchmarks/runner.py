@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.scoring import Scored, ToScore
-from driftledger.collect.steps import Call, Steps
+from driftledger.collect.steps import Call, Steps, Uncounted
 from driftledger.components.base import Component, Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.types import Conversation, ImageFile
@@ -20,7 +20,6 @@ from driftledger.core.types import Conversation, ImageFile
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
     from driftledger.collect.feature_store import FeatureStore
-    from driftledger.collect.uncounted import Uncounted
     from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
 

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from driftledger.collect.call_result import Result
 from driftledger.collect.call_store import CallStore, Spent
-from driftledger.collect.steps import Call
-from driftledger.collect.uncounted import NotStoredError
-from driftledger.collect.walk import stored_in, walk
+from driftledger.collect.steps import Call, NotStoredError, stored_in, walk
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.core.types import Conversation, Usage

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from driftledger.collect.call_result import Cost
-from driftledger.collect.call_store import Finished, Spent
+from driftledger.collect.call_store import CallStore, Finished, Spent
 from driftledger.collect.steps import Ask, Call, Draw, result_of
+from driftledger.components.base import Component
 from driftledger.components.remote.client import Answered, ServiceClient
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.core.types import Generated, Outcome, Reply
@@ -16,6 +17,14 @@ from driftledger.core.types import Generated, Outcome, Reply
 
 def is_remote(call: Call) -> bool:
     return isinstance(call.component, RemoteComponent)
+
+
+def say_spent(component: Component, store: CallStore) -> None:
+    """What a service has cost so far, for whoever watches a stage."""
+    if isinstance(component, RemoteComponent):
+        spent = store.spent(component.fingerprint)
+        cost = f", cost {spent.cost:.2f}" if component.prices else ""
+        print(f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True)
 
 
 class Services:

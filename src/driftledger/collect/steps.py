@@ -1,12 +1,14 @@
-"""What a protocol yields, and what it is sent for it."""
+"""What a protocol yields, what it is sent for it, and how far it gets on what is known already."""
 
+from collections.abc import Callable, Sequence
 from collections.abc import Generator as PythonGenerator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_result import Context, Result
-from driftledger.components.base import Generator, Model
+from driftledger.collect.call_store import CallStore
+from driftledger.components.base import Component, Generator, Model
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Conversation, Generated, Reply
 
@@ -47,6 +49,49 @@ class Draw:
 
 Call: TypeAlias = Ask | Draw
 Steps: TypeAlias = PythonGenerator[Call, Result, R]
+
+Uncounted = tuple[Component, Conversation | str, int]
+"""Calls that nobody can put together yet: to whom, a stand-in for what is asked, and how many at most."""
+
+
+class NotStoredError(Exception):
+    """What comes next depends on calls that are still to be made; ``rest`` are those that come next at most."""
+
+    def __init__(self, rest: Sequence[Uncounted] = ()) -> None:
+        super().__init__("some calls are still to be made")
+        self.rest = rest
+
+
+class Walked(NamedTuple, Generic[R]):
+    """``known`` calls need not be made; then ``pending`` has to be, or the protocol is at its end."""
+
+    known: int
+    pending: Call | None
+    returned: R | None
+
+
+def walk(protocol: Steps[R], answer: Callable[[Call], Result | None]) -> Walked[R]:
+    """Drive a protocol as far as ``answer`` has results."""
+    known = 0
+    try:
+        call = next(protocol)
+        while (result := answer(call)) is not None:
+            known += 1
+            call = protocol.send(result)
+    except StopIteration as stop:
+        return Walked(known, None, stop.value)
+    protocol.close()
+    return Walked(known, call, None)
+
+
+def stored_in(store: CallStore) -> Callable[[Call], Result | None]:
+    """The results that ``store`` holds."""
+
+    def answer(call: Call) -> Result | None:
+        digest = call.key.digest
+        return store.get([digest]).get(digest)
+
+    return answer
 
 
 def result_of(made: Reply | Generated) -> tuple[Result, bytes | None]:

@@ -1,7 +1,7 @@
 """What a user asks before a run: what is still to do. No service is called."""
 
 from driftledger.collect.plan import Plan, PlannedCalls
-from driftledger.collect.uncounted import NotStoredError
+from driftledger.collect.steps import NotStoredError
 from driftledger.commands.collect import Work, selected_work
 from driftledger.project.project import Project
 

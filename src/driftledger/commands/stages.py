@@ -77,7 +77,7 @@ def _collect(project: Project, spec: Benchmark, stage: Stage, keys: Mapping[str,
 
 def ask(collecting: "Collecting[T]", store: "CallStore") -> T:
     """Ask everything that is not stored yet, show how far it is, and say what it has cost."""
-    from driftledger.collect.spending import say_spent
+    from driftledger.collect.services import say_spent
 
     if not collecting.calls:
         return collecting.run(_none_made)

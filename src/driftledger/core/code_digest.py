@@ -72,19 +72,14 @@ def module_digests(target: str) -> dict[str, str]:
     >>> sorted(module_digests("driftledger.core.yaml_text"))
     ['driftledger', 'driftledger.core', 'driftledger.core.yaml_text']
     """
-    return {name: digest for name, _, digest in _closure(target.partition(":")[0])}
-
-
-def code_files(target: str) -> tuple[Path, ...]:
-    """The files behind :func:`module_digests`; errors as in :func:`code_digest`."""
-    return tuple(file for _, file, _ in _closure(target.partition(":")[0]))
+    return dict(_closure(target.partition(":")[0]))
 
 
 @cache
-def _closure(module: str) -> tuple[tuple[str, Path, str], ...]:
-    """Name, file and digest of everything in it, in the order of the names."""
+def _closure(module: str) -> tuple[tuple[str, str], ...]:
+    """Name and digest of everything in it, in the order of the names."""
     module, homes = _start(module)
-    found: dict[str, tuple[Path, str]] = {}
+    found: dict[str, str] = {}
     waiting, seen = list(_with_packages(module)), set[str]()
     while waiting:
         name = waiting.pop()
@@ -95,12 +90,12 @@ def _closure(module: str) -> tuple[tuple[str, Path, str], ...]:
         if file is None:
             continue
         source = _read(file, name)
-        found[name] = file, source.digest
+        found[name] = source.digest
         waiting += [each for imported in source.imports for each in _with_packages(imported)]
         for data in _data_files(file, source.strings):
             root = file.parents[name.count(".") + (file.name == "__init__.py")]
-            found[data.relative_to(root).as_posix()] = data, sha256_file(data)
-    return tuple((name, *found[name]) for name in sorted(found))
+            found[data.relative_to(root).as_posix()] = sha256_file(data)
+    return tuple(sorted(found.items()))
 
 
 def _with_packages(name: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ import pytest
 from driftledger.benchmarks._chains.collect import CollectChains
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.plan import Plan
-from driftledger.collect.uncounted import NotStoredError
+from driftledger.collect.steps import NotStoredError
 from driftledger.commands.stages import ask
 from driftledger.components.remote.limits import Limits, Prices
 from driftledger.core.canonical import sha256_file

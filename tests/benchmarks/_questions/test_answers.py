@@ -14,8 +14,7 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark, runner
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.plan import Plan
-from driftledger.collect.steps import Ask
-from driftledger.collect.uncounted import NotStoredError
+from driftledger.collect.steps import Ask, NotStoredError
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome

@@ -15,7 +15,7 @@ from driftledger.benchmarks.registry import benchmark, runner
 from driftledger.benchmarks.score import Score
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.plan import Plan
-from driftledger.collect.uncounted import NotStoredError
+from driftledger.collect.steps import NotStoredError
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl, write_jsonl
 from driftledger.core.types import Outcome

@@ -12,7 +12,7 @@ from driftledger.benchmarks.trac.records import DescriptionRecord
 from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.plan import Plan
-from driftledger.collect.uncounted import NotStoredError
+from driftledger.collect.steps import NotStoredError
 from driftledger.commands.stages import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json, read_jsonl

@@ -19,8 +19,8 @@ from driftledger.core.files import read_jsonl
 from driftledger.core.registry import provider_class
 from driftledger.core.strict import explain
 from driftledger.data.datasets.build import build
-from driftledger.data.datasets.choices import between, roll
 from driftledger.data.records import SampleEntry
+from driftledger.demo.choices import between, roll
 from driftledger.demo.datasets.beetles import Beetles
 from driftledger.demo.datasets.beetles.anatomy import Part, sprite
 from driftledger.demo.datasets.beetles.drawing import draw

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from driftledger.benchmarks.genception.runner import chain_protocol
 from driftledger.collect.call_result import Result
 from driftledger.collect.call_store import CallStore
-from driftledger.collect.steps import Ask, Call, Draw
-from driftledger.collect.walk import stored_in, walk
+from driftledger.collect.steps import Ask, Call, Draw, stored_in, walk
 from driftledger.components.models.human import Human
 from driftledger.components.models.human_folder import Pending, write_sheet
 from driftledger.components.models.human_sheet import SHEET

@@ -15,8 +15,7 @@ from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call_result import Context, Result
-from driftledger.collect.steps import Ask, Steps
-from driftledger.collect.uncounted import NotStoredError, Uncounted
+from driftledger.collect.steps import Ask, NotStoredError, Steps, Uncounted
 from driftledger.components.base import Component, Model
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file

@@ -13,8 +13,7 @@ from driftledger.benchmarks.trac.examples import Examples, rank_examples
 from driftledger.benchmarks.trac.records import DescriptionRecord
 from driftledger.benchmarks.trac.settings import TracProtocol
 from driftledger.collect.call_result import Context, Result
-from driftledger.collect.steps import Ask, Steps
-from driftledger.collect.uncounted import NotStoredError, Uncounted
+from driftledger.collect.steps import Ask, NotStoredError, Steps, Uncounted
 from driftledger.components.base import Component, Model
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import DataError

@@ -4,7 +4,7 @@ import numpy as np
 from PIL import Image
 
 from driftledger.core.images import png_bytes
-from driftledger.core.raster_shapes import figure
+from driftledger.demo.raster_shapes import figure
 from driftledger.demo.scenes.boards import Board
 from driftledger.demo.scenes.emblems import Canvas, draw_flag, draw_sign, draw_symbol, outlined, paint
 from driftledger.demo.scenes.knowledge import COLOURS, GROUNDS, Flag, Sign

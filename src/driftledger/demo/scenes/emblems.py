@@ -6,7 +6,7 @@ Only what :mod:`~.knowledge` holds is drawn, so a model that knows these tables 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.core.raster_shapes import SUB, figure, polygon
+from driftledger.demo.raster_shapes import SUB, figure, polygon
 from driftledger.demo.scenes.knowledge import COLOURS, GROUNDS, Flag, Sign, Symbol
 from driftledger.demo.scenes.lettering import SYMBOLS, Bitmap, enlarged, line_bitmap
 from driftledger.demo.vocabulary import RGB

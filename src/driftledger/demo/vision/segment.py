@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.core.raster_shapes import figure
+from driftledger.demo.raster_shapes import figure
 from driftledger.demo.scenes.knowledge import COLOURS, GROUNDS, PLACES, SHAPES, SIZES
 from driftledger.demo.vocabulary import RGB
 

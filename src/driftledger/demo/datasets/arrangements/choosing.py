@@ -6,7 +6,7 @@ from typing import get_args
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.types import Split
-from driftledger.data.datasets.choices import roll
+from driftledger.demo.choices import roll
 from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
 
 

@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.core.raster_shapes import Mask, figure
 from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, SIZES, Arrangement, Thing
+from driftledger.demo.raster_shapes import Mask, figure
 
 SIDE = 64
 """Width and height of an image in pixels."""

@@ -6,9 +6,9 @@ It knows the grammar and nothing of what was asked for: every cell is compared w
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.core.raster_shapes import Mask
 from driftledger.demo.datasets.arrangements.drawing import SIDE, silhouette
 from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger.demo.raster_shapes import Mask
 from driftledger.demo.vocabulary import RGB
 
 Values = NDArray[np.float64]

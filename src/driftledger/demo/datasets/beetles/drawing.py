@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from driftledger.core.types import Split
-from driftledger.data.datasets.choices import Key, between, roll
+from driftledger.demo.choices import Key, between, roll
 from driftledger.demo.datasets.beetles.anatomy import SPRITE, Part, sprite
 from driftledger.demo.datasets.beetles.grounds import RGB, SIDE, ground
 from driftledger.demo.datasets.beetles.species import COLOURS, Species

@@ -6,7 +6,7 @@ from hashlib import shake_256
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.data.datasets.choices import Key, between, roll
+from driftledger.demo.choices import Key, between, roll
 
 SIDE = 128
 """Pixels per side of an image; textures repeat after as many."""
