@@ -1,6 +1,6 @@
 """One description per sample."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,6 @@ from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunS
 from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, Steps
 from driftledger.components.base import Component, Model
-from driftledger.components.card import ComponentCard
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Conversation, Outcome, Sample, Subject
 from driftledger.data.records import DatasetCard
@@ -20,22 +19,17 @@ from tests.words.records import WordsRecord
 class CollectWords(Collecting[list[WordsRecord]]):
     """A tell stage."""
 
-    keys: Mapping[str, str]
     dataset: DatasetCard
     samples: Sequence[Sample]
     model: Model
     prompt: str
 
     @property
-    def title(self) -> str:  # type: ignore[override]
-        return " · ".join(self.keys.values())
-
-    @property
-    def components(self) -> Sequence[Component]:  # type: ignore[override]
+    def components(self) -> Sequence[Component]:
         return (self.model,)
 
     @property
-    def calls(self) -> int:  # type: ignore[override]
+    def calls(self) -> int:
         return len(self.samples)
 
     def run(self, run: RunSteps) -> list[WordsRecord]:
@@ -54,11 +48,4 @@ class CollectWords(Collecting[list[WordsRecord]]):
 
     def write(self, folder: Path, collected: list[WordsRecord]) -> CollectedCard:
         write_jsonl(folder / RECORDS, collected)
-        return CollectedCard(
-            benchmark="words",
-            stage="tell",
-            keys=dict(self.keys),
-            data_digest=self.dataset.digest,
-            components={"model": ComponentCard.of(self.keys["model"], self.model)},
-            protocol={"prompt": self.prompt},
-        )
+        return self.card(self.dataset.digest, {"model": (self.keys["model"], self.model)}, {"prompt": self.prompt})

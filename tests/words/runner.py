@@ -30,7 +30,7 @@ class WordsRunner(Runner):
         settings = cast(WordsSettings, project.settings.section("words"))
         dataset = keys["dataset"]
         samples, card = project.built_samples(dataset), project.dataset_card(dataset)
-        return CollectWords(keys, card, samples, project.model(keys["model"]), settings.prompt)
+        return CollectWords("words", stage, keys, card, samples, project.model(keys["model"]), settings.prompt)
 
     def score(self, given: ToScore) -> Scored:
         return score(given)
@@ -41,7 +41,7 @@ class WordsRunner(Runner):
 
         def calls(model: Model) -> Iterator[RecordedCall]:
             card, samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
-            asked = CollectWords(about.keys, card, samples, model, about.protocol["prompt"])
+            asked = CollectWords("words", "tell", about.keys, card, samples, model, about.protocol["prompt"])
             by_id = {sample.id: sample for sample in samples}
             for record in read_jsonl(folder / RECORDS, WordsRecord):
                 if record.text:

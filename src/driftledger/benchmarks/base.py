@@ -209,7 +209,7 @@ class Table(NamedTuple):
     """Lines below it, of inert Markdown: how much was scored, what is absent and why."""
 
 
-class Block(NamedTuple):
+class SideBySide(NamedTuple):
     """Scores that are told side by side: of one benchmark, on the same data, through the same components but models."""
 
     title: str
@@ -338,13 +338,13 @@ class Benchmark(ABC):
         """
         return iter(())
 
-    def blocks(self, scores: Sequence[Score]) -> Iterator[Block]:
+    def blocks(self, scores: Sequence[Score]) -> Iterator[SideBySide]:
         """The scores that are told side by side, in the order of the selection: all keys but the model are equal."""
         groups: dict[tuple[str, ...], list[Score]] = {}
         for score in scores:
             groups.setdefault(tuple(score.keys[key] for key in self.scores.keys if key != "model"), []).append(score)
         for names, some in groups.items():
-            yield Block(f"{self.name} on {' · '.join(names)}", some)
+            yield SideBySide(f"{self.name} on {' · '.join(names)}", some)
 
     def ranked(self, score: Score, key: str) -> float | None:
         """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
@@ -354,7 +354,7 @@ class Benchmark(ABC):
         """One of :attr:`pictures`, as a PNG; without scores a picture that says so, since DVC wants a file."""
         raise NotImplementedError(f"{self.name} draws no {name}")
 
-    def tables(self, block: Block) -> Iterator[Table] | None:
+    def tables(self, block: SideBySide) -> Iterator[Table] | None:
         """Its tables of a block; None for the default: a row per model, a column per metric of the table.
 
         Flags are told below them by whoever asks.

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -55,17 +55,31 @@ class FailedCalls(NamedTuple):
     """What they are: ``chains``."""
 
 
+@dataclass(frozen=True)
 class Collecting(ABC, Generic[T]):
     """What one collect stage asks, and how it writes what came of it. ``T`` is what came of it, in memory."""
 
-    title: str
-    """For whoever watches: ``photos · blind · painter``."""
-    components: Sequence[Component]
-    """Those that are asked."""
-    calls: int
-    """How many at most; 0 for a stage that only reads."""
-    draws: bool = False
+    benchmark: str
+    stage: str
+    keys: Mapping[str, str]
+
+    draws: ClassVar[bool] = False
     """Whether what comes of it is looked at by image encoders."""
+
+    @property
+    def title(self) -> str:
+        """For whoever watches: ``photos · blind · painter``."""
+        return " · ".join(self.keys.values())
+
+    @property
+    def components(self) -> Sequence[Component]:
+        """Those that are asked."""
+        return ()
+
+    @property
+    def calls(self) -> int:
+        """How many at most; 0 for a stage that only reads."""
+        return 0
 
     @abstractmethod
     def run(self, run: RunSteps) -> T:
@@ -78,6 +92,29 @@ class Collecting(ABC, Generic[T]):
     @abstractmethod
     def write(self, folder: Path, collected: T) -> CollectedCard:
         """Write ``records.jsonl``, and what belongs to it, into ``folder``; the driver adds the card."""
+
+    def card(
+        self,
+        data_digest: str,
+        components: Mapping[str, tuple[str, Component] | None],
+        protocol: Mapping[str, Any],
+        records: Mapping[str, str] | None = None,
+    ) -> CollectedCard:
+        """The card that stands beside the records.
+
+        Args:
+            components: role → catalogue name and component; None where there is none.
+            records: as :attr:`CollectedCard.records`.
+        """
+        return CollectedCard(
+            benchmark=self.benchmark,
+            stage=self.stage,
+            keys=dict(self.keys),
+            data_digest=data_digest,
+            components={role: ComponentCard.of(*named) for role, named in components.items() if named is not None},
+            protocol=dict(protocol),
+            records=dict(records or {}),
+        )
 
     def uncounted(self) -> "Sequence[Uncounted]":
         """What would be asked at most, where calls are only counted and an earlier stage is not complete."""

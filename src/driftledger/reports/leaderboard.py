@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import Benchmark, Block, Table
+from driftledger.benchmarks.base import Benchmark, SideBySide, Table
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.benchmarks.tables import best_first, cell, flag_lines, grouped, interval, markdown_table, ranks_of
@@ -45,7 +45,7 @@ def write_leaderboard(target: Path, scores: Sequence[Score]) -> None:
     write_text(target.with_suffix(".md"), "\n".join(lines))
 
 
-def _block_lines(spec: Benchmark, block: Block) -> Iterator[str]:
+def _block_lines(spec: Benchmark, block: SideBySide) -> Iterator[str]:
     yield from (f"## {block.title}", "")
     tables = spec.tables(block)
     for table in default_tables(spec, block) if tables is None else tables:
@@ -57,7 +57,7 @@ def _block_lines(spec: Benchmark, block: Block) -> Iterator[str]:
     yield from flag_lines(block.scores)
 
 
-def default_tables(spec: Benchmark, block: Block) -> Iterator[Table]:
+def default_tables(spec: Benchmark, block: SideBySide) -> Iterator[Table]:
     """A row per model, best first; a column per metric of the table that some model has, with its interval."""
     first = spec.headline(block.scores[0])[0]
     by_model = {score.model: score for score in block.scores}
@@ -111,7 +111,7 @@ def _absent(spec: Benchmark, scores: Sequence[Score]) -> Iterator[str]:
         yield ""
 
 
-def _rows(spec: Benchmark, block: Block) -> Iterator[tuple[object, ...]]:
+def _rows(spec: Benchmark, block: SideBySide) -> Iterator[tuple[object, ...]]:
     """Rows of the CSV: every number of a score and of its groups with its rank, and every curve's."""
     ranks = _ranks(spec, block.scores)
     for score in block.scores:

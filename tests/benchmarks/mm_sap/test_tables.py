@@ -1,6 +1,6 @@
 """The tables of the leaderboard, by the heads under which people read them."""
 
-from driftledger.benchmarks.base import Block
+from driftledger.benchmarks.base import SideBySide
 from driftledger.benchmarks.registry import benchmark
 from tests.support.question_ledgers import question_score
 
@@ -23,7 +23,7 @@ BLIND = question_score(model="blind", metrics={"score": 20.0, "free_refusals": 0
 
 
 def tables(*scores: object) -> dict[str, list[list[str]]]:
-    found = benchmark("mm_sap").tables(Block("exam", scores))  # type: ignore[arg-type]
+    found = benchmark("mm_sap").tables(SideBySide("exam", scores))  # type: ignore[arg-type]
     assert found is not None
     return {table.title.partition(",")[0]: [list(table.head), *map(list, table.rows)] for table in found}
 

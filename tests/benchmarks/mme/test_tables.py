@@ -1,6 +1,6 @@
 """The table of the leaderboard."""
 
-from driftledger.benchmarks.base import Block
+from driftledger.benchmarks.base import SideBySide
 from driftledger.benchmarks.registry import benchmark
 from tests.support.question_ledgers import question_score
 
@@ -11,7 +11,7 @@ def test_a_row_per_model_the_best_first() -> None:
         question_score("mme", model="blind", metrics=metrics | {"score": 100.0}),
         question_score("mme", metrics=metrics),
     ]
-    [table] = benchmark("mme").tables(Block("exam", scores)) or ()
+    [table] = benchmark("mme").tables(SideBySide("exam", scores)) or ()
     assert list(table.head) == ["", "score", "accuracy", "accuracy_plus", "refused", "rank"]
     assert [list(row) for row in table.rows] == [
         ["seer", "130.00", "71.00", "52.00", "3.00", "1"],

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from driftledger.benchmarks._chains.drawn import Drawn, shown_images
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, generation_prompt
@@ -15,7 +15,6 @@ from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.collect.steps import Ask, Draw, Steps
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.components.card import ComponentCard
 from driftledger.core.files import write_jsonl
 from driftledger.core.seeds import derive_seed
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
@@ -95,23 +94,20 @@ def _iteration(sample: str, t: int, parent: ImageFile, seed: int, described: Res
 class CollectChains(Collecting[Chains]):
     """A chain stage: every sample's chain, with one model and one generator."""
 
-    benchmark: str
-    stage: str
-    keys: Mapping[str, str]
     protocol: ChainProtocol
     samples: Sequence[Sample]
-    draws = True
+    draws: ClassVar[bool] = True
 
     @property
-    def title(self) -> str:  # type: ignore[override]  # read-only here
-        return " · ".join(self.keys.values())
+    def components(self) -> Sequence[Component]:
+        return tuple(self._components.values())
 
     @property
-    def components(self) -> Sequence[Component]:  # type: ignore[override]
-        return self.protocol.model, self.protocol.generator
+    def _components(self) -> Mapping[str, Component]:
+        return {"model": self.protocol.model, "generator": self.protocol.generator}
 
     @property
-    def calls(self) -> int:  # type: ignore[override]
+    def calls(self) -> int:
         return len(self.samples) * self.protocol.asked.iterations * CALLS_PER_ITERATION
 
     def run(self, run: RunSteps) -> Chains:
@@ -140,18 +136,8 @@ class CollectChains(Collecting[Chains]):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(image.path, target)
         write_jsonl(folder / RECORDS, (record for record, _ in iterations))
-        protocol = self.protocol
-        return CollectedCard(
-            benchmark=self.benchmark,
-            stage=self.stage,
-            keys=dict(self.keys),
-            data_digest=protocol.dataset.digest,
-            components={
-                "model": ComponentCard.of(self.keys["model"], protocol.model),
-                "generator": ComponentCard.of(self.keys["generator"], protocol.generator),
-            },
-            protocol=protocol.asked.model_dump(mode="json"),
-        )
+        asked = {role: (self.keys[role], component) for role, component in self._components.items()}
+        return self.card(self.protocol.dataset.digest, asked, self.protocol.asked.model_dump(mode="json"))
 
     def show(self, collected: Chains, encoder: Encoder, features: FeatureStore) -> None:
         drawn: Drawn = {(r.sample, r.t): image for chain in collected for r, image in chain if image is not None}

@@ -12,7 +12,6 @@ from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunS
 from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, Steps
 from driftledger.components.base import Component, Model
-from driftledger.components.card import ComponentCard
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome, Subject
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard
@@ -70,9 +69,6 @@ def rendered(prompt: str, question: str, options: Sequence[str]) -> str:
 class CollectAnswers(Collecting[list[AnswerRecord]]):
     """An answer stage: all questions of a set, to one model."""
 
-    benchmark: str
-    stage: str
-    keys: Mapping[str, str]
     protocol: AnswerProtocol
     questions: Sequence[QuestionEntry]
     variants: int
@@ -81,15 +77,11 @@ class CollectAnswers(Collecting[list[AnswerRecord]]):
     """The part of the benchmark's protocol that says how."""
 
     @property
-    def title(self) -> str:  # type: ignore[override]  # read-only here
-        return " · ".join(self.keys.values())
-
-    @property
-    def components(self) -> Sequence[Component]:  # type: ignore[override]
+    def components(self) -> Sequence[Component]:
         return (self.protocol.model,)
 
     @property
-    def calls(self) -> int:  # type: ignore[override]
+    def calls(self) -> int:
         return len(self.questions) * self.variants
 
     def run(self, run: RunSteps) -> list[AnswerRecord]:
@@ -109,11 +101,4 @@ class CollectAnswers(Collecting[list[AnswerRecord]]):
     def write(self, folder: Path, collected: list[AnswerRecord]) -> CollectedCard:
         """Write ``records.jsonl``."""
         write_jsonl(folder / RECORDS, collected)
-        return CollectedCard(
-            benchmark=self.benchmark,
-            stage=self.stage,
-            keys=dict(self.keys),
-            data_digest=self.protocol.card.digest,
-            components={"model": ComponentCard.of(self.keys["model"], self.protocol.model)},
-            protocol=dict(self.asked),
-        )
+        return self.card(self.protocol.card.digest, {"model": (self.keys["model"], self.protocol.model)}, self.asked)

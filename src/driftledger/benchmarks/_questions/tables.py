@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from driftledger.benchmarks.base import Block, Table
+from driftledger.benchmarks.base import SideBySide, Table
 from driftledger.benchmarks.score import STD, Score
 from driftledger.benchmarks.tables import NOTHING, best_first, cell, ranks_of
 
 
-def ordered(block: Block, headline: str) -> list[Score]:
+def ordered(block: SideBySide, headline: str) -> list[Score]:
     """The scores of a block, the best first."""
     by_model = {score.model: score for score in block.scores}
     return [

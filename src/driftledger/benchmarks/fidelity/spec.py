@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, check_chains
-from driftledger.benchmarks.base import DATASET, SCORES, Artifacts, Benchmark, Block, Input, Metric, Rule, Stage, Table
+from driftledger.benchmarks.base import (
+    DATASET,
+    SCORES,
+    Artifacts,
+    Benchmark,
+    Input,
+    Metric,
+    Rule,
+    SideBySide,
+    Stage,
+    Table,
+)
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings, check_asks_plainly
 from driftledger.benchmarks.records import CollectedCard, Linked
 
@@ -126,7 +137,7 @@ class Fidelity(Benchmark):
     ) -> Iterator[Linked]:
         return check_chains(records, card, parents)
 
-    def tables(self, block: Block) -> Iterator[Table]:
+    def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks.fidelity.tables import tables
 
         return tables(self, block.scores)

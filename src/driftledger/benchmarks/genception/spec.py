@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, check_chains
-from driftledger.benchmarks.base import DATASET, SCORES, Artifacts, Benchmark, Block, Input, Metric, Rule, Stage, Table
+from driftledger.benchmarks.base import (
+    DATASET,
+    SCORES,
+    Artifacts,
+    Benchmark,
+    Input,
+    Metric,
+    Rule,
+    SideBySide,
+    Stage,
+    Table,
+)
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Score
@@ -108,7 +119,7 @@ class GenCeption(Benchmark):
     ) -> Iterator[Linked]:
         return check_chains(records, card, parents)
 
-    def tables(self, block: Block) -> Iterator[Table]:
+    def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks.genception.tables import tables
 
         return tables(self, block.scores)

@@ -16,7 +16,7 @@ from driftledger.benchmarks._questions.spec import (
     grade_stage,
     score_stage,
 )
-from driftledger.benchmarks.base import Block, Metric, Rule, Stage, Table
+from driftledger.benchmarks.base import Metric, Rule, SideBySide, Stage, Table
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
 from driftledger.benchmarks.mm_sap.settings import MMSAPProtocol, MMSAPScoring, MMSAPSettings
@@ -161,7 +161,7 @@ class MMSAP(QuestionBenchmark):
     ) -> Iterator[Linked]:
         return check_orders([each for each in records if isinstance(each, AnswerRecord)], card)
 
-    def tables(self, block: Block) -> Iterator[Table]:
+    def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks.mm_sap.tables import tables
 
         return tables(block)

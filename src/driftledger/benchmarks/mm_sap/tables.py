@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from driftledger.benchmarks._questions.tables import ordered, ranked_table
-from driftledger.benchmarks.base import Block, Table
+from driftledger.benchmarks.base import SideBySide, Table
 from driftledger.benchmarks.score import Score
 
 _SCORES = {
@@ -24,7 +24,7 @@ _ANSWERS = {
 }
 
 
-def tables(block: Block) -> Iterator[Table]:
+def tables(block: SideBySide) -> Iterator[Table]:
     """A row per model, the best first."""
     scores = ordered(block, "score")
     yield ranked_table("self-awareness score, as in the paper's Table 1", scores, "score", _SCORES)

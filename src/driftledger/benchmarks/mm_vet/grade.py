@@ -17,7 +17,6 @@ from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunS
 from driftledger.collect.call_result import Context, Result
 from driftledger.collect.steps import Ask, NotStoredError, Steps, Uncounted
 from driftledger.components.base import Component, Model
-from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Conversation, Outcome, Turn
@@ -119,9 +118,6 @@ class Judged(NamedTuple):
 class CollectGrades(Collecting[Judged]):
     """A grade stage: every answer, and every calibration answer, as often as the settings say."""
 
-    benchmark: str
-    stage: str
-    keys: Mapping[str, str]
     judging: Judging
     judge_name: str
     """In the catalogue."""
@@ -129,15 +125,15 @@ class CollectGrades(Collecting[Judged]):
     given: GivenAnswers
 
     @property
-    def title(self) -> str:  # type: ignore[override]  # read-only here
+    def title(self) -> str:
         return " · ".join([*self.keys.values(), self.judge_name])
 
     @property
-    def components(self) -> Sequence[Component]:  # type: ignore[override]
+    def components(self) -> Sequence[Component]:
         return (self.judging.judge,)
 
     @property
-    def calls(self) -> int:  # type: ignore[override]
+    def calls(self) -> int:
         return (len(self.questions) + len(CALIBRATION)) * self.judging.gradings
 
     def run(self, run: RunSteps) -> Judged:
@@ -186,14 +182,11 @@ class CollectGrades(Collecting[Judged]):
         """Write ``records.jsonl``, and ``calibration.jsonl`` beside it."""
         write_jsonl(folder / RECORDS, collected.grades)
         write_jsonl(folder / CALIBRATION_FILE, collected.calibration)
-        return CollectedCard(
-            benchmark=self.benchmark,
-            stage=self.stage,
-            keys=dict(self.keys),
-            data_digest=self.given.data_digest,
-            components={"judge": ComponentCard.of(self.judge_name, self.judging.judge)},
-            protocol={"grade_prompt": self.judging.prompt, "gradings": self.judging.gradings, "parser": PARSER},
-            records={"answer": sha256_file(self.given.file)},
+        return self.card(
+            self.given.data_digest,
+            {"judge": (self.judge_name, self.judging.judge)},
+            {"grade_prompt": self.judging.prompt, "gradings": self.judging.gradings, "parser": PARSER},
+            {"answer": sha256_file(self.given.file)},
         )
 
 

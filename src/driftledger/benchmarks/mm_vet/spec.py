@@ -14,7 +14,7 @@ from driftledger.benchmarks._questions.spec import (
     grade_stage,
     score_stage,
 )
-from driftledger.benchmarks.base import Block, Metric, Rule, Stage, Table
+from driftledger.benchmarks.base import Metric, Rule, SideBySide, Stage, Table
 from driftledger.benchmarks.mm_vet.questions import MMVetQuestions
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
 from driftledger.benchmarks.mm_vet.settings import MMVetProtocol, MMVetScoring, MMVetSettings
@@ -68,7 +68,7 @@ class MMVet(QuestionBenchmark):
     )
     tracked_groups: ClassVar[tuple[str, ...]] = ("capability",)
 
-    def tables(self, block: Block) -> Iterator[Table]:
+    def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks.mm_vet.tables import tables
 
         return tables(block)

@@ -14,7 +14,7 @@ from driftledger.benchmarks._questions.spec import (
     grade_stage,
     score_stage,
 )
-from driftledger.benchmarks.base import Block, Metric, Rule, Stage, Table
+from driftledger.benchmarks.base import Metric, Rule, SideBySide, Stage, Table
 from driftledger.benchmarks.mme.questions import MMEQuestions
 from driftledger.benchmarks.mme.records import YesNoRecord
 from driftledger.benchmarks.mme.settings import MMEProtocol, MMEScoring, MMESettings
@@ -86,7 +86,7 @@ class MME(QuestionBenchmark):
         Rule("parser", "another parser reads other answers from the same replies"),
     )
 
-    def tables(self, block: Block) -> Iterator[Table]:
+    def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks.mme.tables import tables
 
         return tables(block)

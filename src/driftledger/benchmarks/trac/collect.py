@@ -1,6 +1,6 @@
 """Collecting: every image of a labelled dataset, described under every condition of one way to ask."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from driftledger.benchmarks.trac.settings import TracProtocol
 from driftledger.collect.call_result import Context, Result
 from driftledger.collect.steps import Ask, NotStoredError, Steps, Uncounted
 from driftledger.components.base import Component, Model
-from driftledger.components.card import ComponentCard
 from driftledger.core.errors import DataError
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Conversation, Outcome, Sample, Subject, Turn
@@ -87,22 +86,15 @@ class CollectDescriptions(Collecting[list[DescriptionRecord]]):
     example is always a support sample, and never the same picture as what is asked about.
     """
 
-    benchmark: str
-    stage: str
-    keys: Mapping[str, str]
     protocol: DescribeProtocol
     samples: Sequence[Sample]
 
     @property
-    def title(self) -> str:  # type: ignore[override]  # read-only here
-        return " · ".join(self.keys.values())
-
-    @property
-    def components(self) -> Sequence[Component]:  # type: ignore[override]
+    def components(self) -> Sequence[Component]:
         return self.protocol.model, *([self._by] if self._by else [])
 
     @property
-    def calls(self) -> int:  # type: ignore[override]
+    def calls(self) -> int:
         return len(self.samples) * len(self.protocol.settings.lengths) + sum(count for *_, count in self._rest())
 
     @property
@@ -184,19 +176,12 @@ class CollectDescriptions(Collecting[list[DescriptionRecord]]):
         """Write ``records.jsonl``."""
         write_jsonl(folder / RECORDS, collected)
         protocol, examples = self.protocol, self.protocol.examples
-        cards = {"model": ComponentCard.of(self.keys["model"], protocol.model)}
-        if examples is not None and examples.encoder is not None:
-            cards["example_encoder"] = ComponentCard.of(*examples.encoder)
-        if examples is not None and examples.by is not None:
-            cards["example_model"] = ComponentCard.of(*examples.by)
-        return CollectedCard(
-            benchmark=self.benchmark,
-            stage=self.stage,
-            keys=dict(self.keys),
-            data_digest=protocol.dataset.digest,
-            components=cards,
-            protocol=protocol.asked.model_dump(mode="json"),
-        )
+        components = {
+            "model": (self.keys["model"], protocol.model),
+            "example_encoder": examples.encoder if examples else None,
+            "example_model": examples.by if examples else None,
+        }
+        return self.card(protocol.dataset.digest, components, protocol.asked.model_dump(mode="json"))
 
 
 def check_splits(dataset: DatasetCard) -> None:

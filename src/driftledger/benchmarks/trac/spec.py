@@ -8,7 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from driftledger.benchmarks.base import DATASET, SCORES, Artifacts, Benchmark, Block, Input, Metric, Rule, Stage, Table
+from driftledger.benchmarks.base import (
+    DATASET,
+    SCORES,
+    Artifacts,
+    Benchmark,
+    Input,
+    Metric,
+    Rule,
+    SideBySide,
+    Stage,
+    Table,
+)
 from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.trac.records import DescriptionRecord, check_examples
@@ -183,7 +194,7 @@ class Trac(Benchmark):
     ) -> Iterator[Linked]:
         return check_examples(records, parents)
 
-    def tables(self, block: Block) -> Iterator[Table]:
+    def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks.trac.tables import tables
 
         return tables(block.scores)
