@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from driftledger.benchmarks._chains.spec import SEEN
 from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.genception import runner as genception
 from driftledger.benchmarks.genception.score import score as genception_score
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
-from driftledger.benchmarks.genception.spec import CHAIN, GenCeption
+from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.registry import benchmark, runner
 from driftledger.benchmarks.score import SCORE, Row, Score
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -29,7 +30,7 @@ from tests.benchmarks.genception import test_score as chains
 from tests.support.fakes import TableEncoder
 from tests.support.ledgers import add_stages, lock_entries, locked, selected, write_scored
 
-DROP = Metric("drop_at_{t}", "drop@{t}", "1 - s(t)", "drift.cosine_similarity", CHAIN, higher_is_better=False, digits=4,
+DROP = Metric("drop_at_{t}", "drop@{t}", "1 - s(t)", "drift.cosine_similarity", SEEN, higher_is_better=False, digits=4,
               headline=True, row="drop")  # fmt: skip
 """The line."""
 
@@ -40,9 +41,9 @@ PAIR = [Combination(model, "g", "e") for model in MODELS]
 SELECTED = selected(*(("genception", keys) for keys in KEYS.values()))
 
 
-def with_drop(given: ToScore, scoring: GenCeptionScoring) -> Scored:
+def with_drop(given: ToScore) -> Scored:
     """The scoring, with one more value per sample, and its means."""
-    score, rows = genception_score(given, scoring)
+    score, rows = genception_score(given)
     groups = {kind: {name: _dropped(each) for name, each in some.items()} for kind, some in score.groups.items()}
     more = score.model_copy(update={"metrics": _dropped(score.metrics), "groups": groups})
     return Scored(more, [_told(row) for row in rows])

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import Row, Score, base_key
-from driftledger.benchmarks.settings import Section
+from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.data.question_sets.rules import QuestionRules
 
 if TYPE_CHECKING:
@@ -187,6 +187,14 @@ QUESTION_SET = Stage(
 SCORES = "reports/scores"
 
 
+def score_stage(name: str, keys: tuple[str, ...], *settings: str) -> Stage:
+    """The stage that scores, by the module ``score`` in the benchmark's folder; it depends on these settings of its
+    section beside those that all have."""
+    path = "/".join([SCORES, name, *(f"{{{key}}}" for key in keys)])
+    code = f"driftledger.benchmarks.{name}.score"
+    return Stage(name, keys, path, code, settings=("min_coverage", "bootstrap", *settings))
+
+
 class Rule(NamedTuple):
     """A fact in which two scores must agree to be ranked."""
 
@@ -240,7 +248,7 @@ class Benchmark(ABC):
     """Its section of ``params.yaml``."""
     protocol: ClassVar[type[BaseModel]]
     """What ``inputs.protocol`` holds."""
-    scoring: ClassVar[type[BaseModel]]
+    scoring: ClassVar[type[Scoring]]
     """What ``inputs.settings`` holds: all that the scoring depends on, but coverage, which may only refuse."""
     runner: ClassVar[str]
     """``module:Class`` of its :class:`Runner`."""
@@ -279,7 +287,7 @@ class Benchmark(ABC):
             ValueError: what is wrong with it, and what to do.
         """
 
-    def scoring_of(self, settings: "Settings") -> BaseModel:
+    def scoring_of(self, settings: "Settings") -> Scoring:
         """The settings of scoring, out of ``params.yaml``: those of its section of the same names, and the seed."""
         section = settings.section(self.name)
         given = {name: getattr(section, name) for name in self.scoring.model_fields if name != "seed"}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
-from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.collect.steps import Call, Steps, Uncounted
 from driftledger.components.base import Component, Encoder
 from driftledger.components.card import ComponentCard
@@ -19,6 +18,7 @@ from driftledger.core.types import Conversation, ImageFile
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
+    from driftledger.benchmarks.scoring import Scored, ToScore
     from driftledger.collect.feature_store import FeatureStore
     from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
@@ -179,7 +179,7 @@ class Runner(ABC):
         """
 
     @abstractmethod
-    def score(self, given: ToScore) -> Scored:
+    def score(self, given: "ToScore") -> "Scored":
         """Compute a score from records.
 
         Raises:

@@ -1,17 +1,30 @@
-"""What the scoring half of a benchmark is given and gives. It knows nothing of how records are collected."""
+"""What the scoring half of a benchmark is given and gives, and what all of them do alike.
 
-from collections.abc import Mapping
+It knows nothing of how records are collected.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from pydantic import BaseModel
-
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.score import HIGH, LOW, Inputs, Row, Score
+from driftledger.benchmarks.settings import Scoring
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import CoverageError, first_few
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.types import Float64
+from driftledger.data.records import DatasetCard, read_samples
+from driftledger.metrics.bootstrap import bootstrap_interval
 
 if TYPE_CHECKING:
     from driftledger.collect.feature_store import FeatureStore
     from driftledger.components.base import Encoder
+
+R = TypeVar("R", bound=CollectedRecord)
 
 
 @dataclass(frozen=True)
@@ -21,7 +34,7 @@ class ToScore:
     keys: Mapping[str, str]
     folders: Mapping[str, Path]
     """Stage → the folder that it wrote, the data's and every collect stage's."""
-    scoring: BaseModel
+    scoring: Scoring
     """Of the benchmark's own ``scoring`` model."""
     min_coverage: float
     """Below which a :class:`~driftledger.core.errors.CoverageError` is raised; 0 where a score is only made again."""
@@ -37,3 +50,71 @@ class Scored(NamedTuple):
 
     score: Score
     rows: list[Row]
+
+
+class FromDataset(Generic[R]):
+    """The records of one collect stage over a dataset, whose score is seen through an encoder."""
+
+    def __init__(self, given: ToScore, stage: str, record: type[R], role: str) -> None:
+        if given.encoder is None:
+            raise ValueError(f"the records of {stage} are scored through an encoder")
+        dataset, self.folder = given.folders["dataset"], given.folders[stage]
+        self.encoder, self.encoder_name = given.encoder, given.keys[role]
+        self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
+        self.card = read_json(self.folder / CARD, CollectedCard)
+        self.records: list[R] = read_jsonl(self.folder / RECORDS, record)
+        self._given, self._stage, self._role = given, stage, role
+
+    def origin(self, benchmark: str) -> dict[str, Any]:
+        """The fields of a score that say what it is of, and what went in."""
+        return {
+            "benchmark": benchmark,
+            "keys": dict(self._given.keys),
+            "components": self.card.components | {self._role: ComponentCard.of(self.encoder_name, self.encoder)},
+            "inputs": Inputs(
+                data_digest=self.dataset.digest,
+                records={self._stage: sha256_file(self.folder / RECORDS)},
+                protocol=self.card.protocol,
+                settings=self._given.scoring.model_dump(mode="json"),
+            ),
+        }
+
+
+def check_coverage(scored: int, total: int, what: str, benchmark: str, least: float, lost: Sequence[str]) -> None:
+    """Refuse to score too little.
+
+    Args:
+        what: for people, what became of those that are scored: ``answers could be read``.
+        lost: the others, a phrase each.
+
+    Raises:
+        CoverageError: nothing is left to score, or less than the share ``least``.
+    """
+    if not scored or scored / total < least:
+        raise CoverageError(
+            f"only {scored} of {total} {what}, and {benchmark}.min_coverage in params.yaml asks for {least:.0%} "
+            f"({first_few(lost)}); lower it to score without these"
+        )
+
+
+def interval(key: str, values: Float64, groups: Sequence[str], scoring: Scoring) -> dict[str, float]:
+    """The ends of the interval of a mean over groups, by the keys that a score keeps them under."""
+    low, high = bootstrap_interval(
+        values,
+        groups,
+        resamples=scoring.bootstrap.resamples,
+        confidence=scoring.bootstrap.confidence,
+        seed=scoring.seed,
+    )
+    return {key + LOW: low, key + HIGH: high}
+
+
+def outcomes(records: Iterable[CollectedRecord]) -> dict[str, int]:
+    """Outcome → how many records it ended."""
+    return dict(sorted(Counter(str(record.outcome) for record in records).items()))
+
+
+def noted(notes: Iterable[Sequence[str]]) -> Iterator[str]:
+    """What was unusual about how the calls were made, given the notes of each record."""
+    for note, count in sorted(Counter(note for some in notes for note in some).items()):
+        yield f"{note} ({count} calls)"

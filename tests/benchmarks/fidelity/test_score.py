@@ -71,7 +71,7 @@ def scored(
         encoder=encoder,
         beside={"ratings": sheet} if ratings else {},
     )
-    found, rows = score(given, SCORING)
+    found, rows = score(given)
     return found, {row.unit: row for row in rows}
 
 

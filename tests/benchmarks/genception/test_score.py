@@ -82,7 +82,7 @@ def scored(
         min_coverage=min_coverage,
         encoder=encoder or TableEncoder(),
     )
-    return score(given, scoring)
+    return score(given)
 
 
 def gc(name: str, t: int) -> float:

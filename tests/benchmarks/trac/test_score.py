@@ -8,10 +8,9 @@ import pytest
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.settings import Bootstrap
-from driftledger.benchmarks.trac.records import DescriptionRecord
+from driftledger.benchmarks.settings import Bootstrap, Scoring
+from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.score import score
-from driftledger.benchmarks.trac.settings import TracProtocol, TracScoring
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
@@ -23,7 +22,7 @@ from driftledger.demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 
-SCORING = TracScoring(bootstrap=Bootstrap(resamples=200, confidence=0.9), seed=1)
+SCORING = Scoring(bootstrap=Bootstrap(resamples=200, confidence=0.9), seed=1)
 
 SUPPORT = {
     "r1": ("robin", "a red breast and a brown back"),
@@ -85,7 +84,7 @@ def scored(folder: Path, min_coverage: float = 0.5, encoder: Encoder | None = No
         min_coverage=min_coverage,
         encoder=encoder or TfIdf(),
     )
-    found, rows = score(given, SCORING)
+    found, rows = score(given)
     return found, {row.unit: row for row in rows}
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from driftledger.benchmarks._chains.drawn import Drawn, shown_images
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, generation_prompt
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, Drawn, generation_prompt, shown_images
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call_result import Context, Result

@@ -1,9 +1,9 @@
 """What a reader of a score must know about the calls behind it."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.scoring import noted
 from driftledger.collect.served import changed_versions, count_versions, version
 
 
@@ -26,7 +26,7 @@ def served_versions(records: Sequence[ChainRecord]) -> dict[str, dict[str, int]]
 
 def flags(records: Sequence[ChainRecord]) -> list[str]:
     """One sentence each for versions that changed midway, descriptions cut off, and calls made in smaller batches."""
-    return [*changed_versions(served_versions(records)), *_cut(records), *_noted(records)]
+    return [*changed_versions(served_versions(records)), *_cut(records), *noted(record.notes for record in records)]
 
 
 def _cut(records: Sequence[ChainRecord]) -> Iterator[str]:
@@ -39,8 +39,3 @@ def _cut(records: Sequence[ChainRecord]) -> Iterator[str]:
             f"the generator's text encoder cut off {len(cut)} of {len(readings)} descriptions: "
             f"{unread} of {tokens} tokens were not read"
         )
-
-
-def _noted(records: Sequence[ChainRecord]) -> Iterator[str]:
-    for note, count in sorted(Counter(note for record in records for note in record.notes).items()):
-        yield f"{note} ({count} calls)"

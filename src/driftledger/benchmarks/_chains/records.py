@@ -1,13 +1,21 @@
-"""The records of chains: every iteration of every sample, and what was asked of all of them."""
+"""The records of chains: every iteration of every sample, what was asked of all of them, and what they drew."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
+from pathlib import Path
+from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.core.seeds import derive_seed
-from driftledger.core.types import PromptUsage
+from driftledger.core.types import ImageFile, PromptUsage, Sample
+
+FRECHET_DIGITS = 6
+"""Singular values differ in their last bits between processors; stored distances must not."""
+
+Drawn: TypeAlias = Mapping[tuple[str, int], ImageFile]
+"""(Sample, t) → the image that iteration t drew."""
 
 
 class ChainRequest(BaseModel):
@@ -76,3 +84,27 @@ def check_chains(records: Sequence[ChainRecord], card: CollectedCard, parents: M
             if record.seed != derive_seed(seed, dataset, sample, record.t):
                 yield Linked(record.place, "its seed is not the one that follows from run.seed")
             parent = record.image_sha256
+
+
+def drawn_images(folder: Path, records: Sequence[ChainRecord]) -> Drawn:
+    """What the chains in ``folder`` drew."""
+    return {
+        (record.sample, record.t): ImageFile(folder / record.image, record.image_sha256 or "")
+        for record in records
+        if record.image is not None
+    }
+
+
+def shown_images(samples: Sequence[Sample], drawn: Drawn, iterations: int) -> list[list[ImageFile]]:
+    """What an encoder looks at: the originals, then what each iteration drew."""
+    drawings = [
+        [drawn[samples[index].id, t] for index in places]
+        for t, places in enumerate(places_reached(samples, drawn, iterations), 1)
+    ]
+    return [[sample.image for sample in samples], *drawings]
+
+
+def places_reached(samples: Sequence[Sample], drawn: Drawn, iterations: int) -> list[list[int]]:
+    """For t = 1 … T, as far as any chain got, the places of the samples whose chain got there."""
+    all_t = ([i for i, sample in enumerate(samples) if (sample.id, t) in drawn] for t in range(1, iterations + 1))
+    return list(takewhile(len, all_t))

@@ -1,45 +1,39 @@
 """Runs fidelity: one redrawing per image, and their scores."""
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
 
-from driftledger.benchmarks._chains.callers import chain_callers
-from driftledger.benchmarks._chains.collect import ChainProtocol
+from driftledger.benchmarks._chains.collect import CollectChains
+from driftledger.benchmarks._chains.records import ChainRequest
+from driftledger.benchmarks._chains.runner import ChainRunner
 from driftledger.benchmarks.fidelity.collect import CollectRedraws, asked_once
 from driftledger.benchmarks.fidelity.encode import to_redraw
 from driftledger.benchmarks.fidelity.score import score
-from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
-from driftledger.benchmarks.runner import Caller, Runner
+from driftledger.benchmarks.fidelity.settings import FidelitySettings
 from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.core.types import Sample
 
 if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
 
 
-class FidelityRunner(Runner):
+class FidelityRunner(ChainRunner):
     """Asks for a description of every image of the test set and has it drawn again, and compares all three."""
 
-    def collecting(
-        self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
-    ) -> CollectRedraws:
-        """What the stage asks; errors as in :meth:`Runner.collecting`.
+    collects: ClassVar[type[CollectChains]] = CollectRedraws
+
+    def asked(self, project: "Project", dataset: str) -> ChainRequest:
+        """Errors as in :func:`~driftledger.benchmarks.fidelity.collect.asked_once`.
 
         Raises:
-            ConfigError: there is no such description, or its prompt wants a general category and there is none.
+            ConfigError: there is no such description.
         """
-        samples = project.built_samples(keys["dataset"])
         settings = cast(FidelitySettings, project.settings.section(self.spec.name))
-        card, way = project.dataset_card(keys["dataset"]), project.settings.description(settings.description)
-        seed = project.settings.run.seed
-        asked = asked_once(card, (settings.description, way), settings.generate_prompt, seed)
-        model, generator = project.model(keys["model"]), project.generator(keys["generator"])
-        protocol = ChainProtocol(card, model, generator, asked)
-        return CollectRedraws(self.spec.name, stage, keys, protocol, to_redraw(samples))
+        way = settings.description, project.settings.description(settings.description)
+        return asked_once(project.dataset_card(dataset), way, settings.generate_prompt, project.settings.run.seed)
+
+    def samples(self, project: "Project", dataset: str) -> Sequence[Sample]:
+        return to_redraw(project.built_samples(dataset))
 
     def score(self, given: ToScore) -> Scored:
-        return score(given, cast(FidelityScoring, given.scoring))
-
-    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
-        return chain_callers("redraw", lineage.collected["redraw"].path, where("dataset"), where("redraw"))
+        return score(given)

@@ -1,29 +1,22 @@
 """The scoring half: image against description, and image against redrawing, seen through one encoder."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.drawn import FRECHET_DIGITS, drawn_images
 from driftledger.benchmarks._chains.flags import flags, served_versions
-from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRecord, drawn_images
 from driftledger.benchmarks.fidelity.encode import Described, Encoded, Redrawing, encode_reconstructions, to_redraw
 from driftledger.benchmarks.fidelity.ratings import Rated, mean_ratings, read_ratings
 from driftledger.benchmarks.fidelity.settings import FidelityScoring
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.score import Inputs, Row, Score
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.components.base import Encoder
-from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_file
-from driftledger.core.errors import CoverageError, first_few
-from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Sample
-from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
+from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.agreement import agreement
-from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
@@ -35,22 +28,23 @@ Values = dict[str, dict[str, float]]
 """Metric → sample → value."""
 
 
-def score(given: ToScore, scoring: FidelityScoring) -> Scored:
+def score(given: ToScore) -> Scored:
     """Score a folder of redrawings; where a sheet of ratings is given, with what people think of the descriptions.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the samples were redrawn.
         ConfigError: the sheet cannot be read.
     """
-    dataset, folder, encoder = given.folders["dataset"], given.folders["redraw"], given.encoder
-    if encoder is None:
-        raise ValueError("redrawings are seen through an encoder")
-    card = read_json(dataset / "dataset.json", DatasetCard)
-    about = read_json(folder / CARD, CollectedCard)
-    records = read_jsonl(folder / RECORDS, ChainRecord)
-    redrawn = _redrawings(read_samples(dataset), records, folder)
+    data, scoring = FromDataset(given, "redraw", ChainRecord, "encoder"), cast(FidelityScoring, given.scoring)
+    encoder, name, records = data.encoder, data.encoder_name, data.records
+    redrawn = _redrawings(data.samples, records, data.folder)
     reached = [each for each in redrawn if each.image is not None]
-    _check_coverage(redrawn, reached, given.min_coverage)
+    lost = [
+        f"{each.sample.id}: {each.record.outcome if each.record else 'no record'}"
+        for each in redrawn
+        if each.image is None
+    ]
+    check_coverage(len(reached), len(redrawn), "images were redrawn", "fidelity", given.min_coverage, lost)
     encoded = encode_reconstructions(redrawn, encoder, given.features)
     values, distance = _between_images(reached, encoder, encoded)
     values["ssim"] = _structure(reached, scoring.ssim_side)
@@ -60,14 +54,11 @@ def score(given: ToScore, scoring: FidelityScoring) -> Scored:
     rated = _rated(given, redrawn)
     if rated.means:
         values["human"] = rated.means
-    name = given.keys["encoder"]
     scored = Score(
-        benchmark="fidelity",
-        keys=dict(given.keys),
-        components={**about.components, "encoder": ComponentCard.of(name, encoder)},
+        **data.origin("fidelity"),
         metrics=_overall(values, scoring) | distance,
         groups={"category": _by_category(values, redrawn), "agreement": _agreement(values)},
-        outcomes=dict(sorted(Counter(str(record.outcome) for record in records).items())),
+        outcomes=outcomes(records),
         scored=len(reached),
         total=len(redrawn),
         coverage=len(reached) / len(redrawn),
@@ -75,12 +66,6 @@ def score(given: ToScore, scoring: FidelityScoring) -> Scored:
         served=served_versions(records),
         flags=[*flags(records), *_cut(encoded.described), *_stale(rated)],
         details={"ratings": {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}},
-        inputs=Inputs(
-            data_digest=card.digest,
-            records={"redraw": sha256_file(folder / RECORDS)},
-            protocol=about.protocol,
-            settings=scoring.model_dump(mode="json"),
-        ),
     )
     return Scored(scored, list(_rows(redrawn, values)))
 
@@ -94,17 +79,6 @@ def _rated(given: ToScore, redrawn: Sequence[Redrawing]) -> Rated:
 def _redrawings(samples: Sequence[Sample], records: Sequence[ChainRecord], folder: Path) -> list[Redrawing]:
     by_sample, drawn = {record.sample: record for record in records}, drawn_images(folder, records)
     return [Redrawing(sample, by_sample.get(sample.id), drawn.get((sample.id, 1))) for sample in to_redraw(samples)]
-
-
-def _check_coverage(redrawn: Sequence[Redrawing], reached: Sequence[Redrawing], min_coverage: float) -> None:
-    if reached and len(reached) / len(redrawn) >= min_coverage:
-        return
-    missing = [each for each in redrawn if each.image is None]
-    listed = first_few([f"{each.sample.id}: {each.record.outcome if each.record else 'no record'}" for each in missing])
-    raise CoverageError(
-        f"only {len(reached)} of {len(redrawn)} images were redrawn, and fidelity.min_coverage in params.yaml asks for "
-        f"{min_coverage:.0%} ({listed}); lower it to score without these"
-    )
 
 
 def _between_images(
@@ -136,15 +110,9 @@ def _overall(values: Values, scoring: FidelityScoring) -> dict[str, float]:
     """Means over samples, with their intervals."""
     overall: dict[str, float] = {}
     for metric, of_sample in values.items():
-        several = np.array(list(of_sample.values()))
-        low, high = bootstrap_interval(
-            several,
-            [ONE_CATEGORY] * len(several),
-            resamples=scoring.bootstrap.resamples,
-            confidence=scoring.bootstrap.confidence,
-            seed=scoring.seed,
-        )
-        overall |= {metric: exact_mean(several.tolist()), f"{metric}_low": low, f"{metric}_high": high}
+        several = list(of_sample.values())
+        ends = interval(metric, np.array(several), [ONE_CATEGORY] * len(several), scoring)
+        overall |= {metric: exact_mean(several)} | ends
     return overall
 
 

@@ -1,14 +1,10 @@
 """The section ``fidelity`` of ``params.yaml``, and what of it a score keeps."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
 from driftledger.benchmarks.settings import DescriptionName, Scoring, Section, has_once
-
-if TYPE_CHECKING:
-    from driftledger.project.settings import Settings
 
 
 class FidelitySettings(Section):
@@ -26,20 +22,6 @@ class FidelitySettings(Section):
     @classmethod
     def _has_place(cls, prompt: str) -> str:
         return has_once(prompt, "generate_prompt", "{description}")
-
-
-def check_asks_plainly(settings: "Settings", name: str) -> None:
-    """Refuse a way to ask that is no single description per image.
-
-    Raises:
-        ValueError: it has in-context examples or several lengths.
-    """
-    asked = settings.description(name)
-    if asked.demonstrations or len(asked.lengths) > 1:
-        raise ValueError(
-            f"fidelity.description: {name!r} has demonstrations or several lengths, and fidelity is about one "
-            "description per image; name another"
-        )
 
 
 class FidelityScoring(Scoring):

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from driftledger.benchmarks.genception.runner import chain_protocol
+from driftledger.benchmarks._chains.collect import ChainProtocol
+from driftledger.benchmarks.genception.runner import chain_request
 from driftledger.collect.call_result import Result
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.steps import Ask, Call, Draw, stored_in, walk
@@ -31,7 +32,7 @@ def human_sheet(project: "Project", dataset: str, model: str, generator: str | N
         )
     drawing = project.settings.generator(generator or project.settings.run.generators[0])
     samples = project.built_samples(dataset)
-    protocol = chain_protocol(project, dataset, person, drawing)
+    protocol = ChainProtocol(project.dataset_card(dataset), person, drawing, chain_request(project))
     with project.store() as store:
         ends = [walk(protocol.run(sample), _told_by(person, store)).pending for sample in samples]
     pending = [_waiting(end) for end in ends if isinstance(end, Ask)]

@@ -1,93 +1,95 @@
 """The scoring half: how similar each chain stays to its first image, seen through one encoder."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.drawn import drawn_images
 from driftledger.benchmarks._chains.flags import flags, served_versions
-from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks.genception.features import measure
+from driftledger.benchmarks._chains.records import (
+    FRECHET_DIGITS,
+    ChainRecord,
+    Drawn,
+    drawn_images,
+    places_reached,
+    shown_images,
+)
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
-from driftledger.benchmarks.genception.summary import Summary, means_of
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.score import Inputs, Point, Row, Score
-from driftledger.benchmarks.scoring import Scored, ToScore
-from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_file
-from driftledger.core.errors import CoverageError, first_few
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.benchmarks.score import Point, Row, Score
+from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, interval, outcomes
+from driftledger.collect.encoding import encode_images
+from driftledger.collect.feature_store import FeatureStore
+from driftledger.components.base import Encoder
 from driftledger.core.types import Float64, Sample
-from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
-from driftledger.metrics.bootstrap import bootstrap_interval
-from driftledger.metrics.drift import gc_at
+from driftledger.data.records import ONE_CATEGORY
+from driftledger.metrics.drift import cosine_similarity, gc_at
+from driftledger.metrics.exact import exact_mean, round_significant
+from driftledger.metrics.frechet import frechet_distance
 
 
-def score(given: ToScore, scoring: GenCeptionScoring) -> Scored:
+class Drift(NamedTuple):
+    """What an encoder sees of N chains."""
+
+    similarities: Float64
+    """N×T cosine similarities, NaN where a chain did not get that far."""
+    frechet: dict[str, list[float]]
+    """Category → the Fréchet distance between the originals and iteration t, for t = 1 … T as far as it exists."""
+
+
+class Summary(NamedTuple):
+    """Means by metric name: over all categories, per category, and per group of categories.
+
+    A mean that nothing stands behind is not in the mapping. A group's mean is there only if each of its categories
+    has one: a mean over fewer categories would be a mean of something else.
+    """
+
+    overall: dict[str, float]
+    by_category: dict[str, dict[str, float]]
+    by_group: dict[str, dict[str, float]]
+
+
+def score(given: ToScore) -> Scored:
     """Score a folder of chains.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
     """
-    dataset, chain, encoder = given.folders["dataset"], given.folders["chain"], given.encoder
-    if encoder is None:
-        raise ValueError("chains are seen through an encoder")
-    card = read_json(dataset / "dataset.json", DatasetCard)
-    about = read_json(chain / CARD, CollectedCard)
-    samples = read_samples(dataset)
-    records = read_jsonl(chain / RECORDS, ChainRecord)
+    data, scoring = FromDataset(given, "chain", ChainRecord, "encoder"), cast(GenCeptionScoring, given.scoring)
+    samples, groups, frechet_name = data.samples, data.dataset.groups, data.encoder.frechet_name
     categories = [sample.category or ONE_CATEGORY for sample in samples]
-    last = {record.sample: record for record in records}
+    last = {record.sample: record for record in data.records}
     iterations = scoring.iterations
-    _check_coverage(samples, last, iterations, given.min_coverage)
+    short = [sample.id for sample in samples if not _complete(last.get(sample.id), iterations)]
+    lost = [f"{name}: {_why(last.get(name))}" for name in short]
+    what = f"chains reached t={iterations}"
+    check_coverage(len(samples) - len(short), len(samples), what, "genception", given.min_coverage, lost)
 
-    drift = measure(samples, categories, drawn_images(chain, records), encoder, iterations, given.features)
+    drawn = drawn_images(data.folder, data.records)
+    drift = measure(samples, categories, drawn, data.encoder, iterations, given.features)
     per_sample = _per_sample(drift.similarities)
-    summary = means_of(per_sample, categories, card.groups)
-    frechet = _frechet_summary(drift.frechet, encoder.frechet_name, card.groups)
-    metrics = summary.overall | frechet.overall | _intervals(per_sample, categories, scoring)
+    summary = means_of(per_sample, categories, groups)
+    frechet = _frechet_summary(drift.frechet, frechet_name, groups)
     reached = int(np.isfinite(per_sample[f"gc_at_{iterations}"]).sum())
+    metrics = summary.overall | frechet.overall | _intervals(per_sample, categories, scoring)
+    by_category = {name: row | frechet.by_category[name] for name, row in summary.by_category.items()}
     scored = Score(
-        benchmark="genception",
-        keys=dict(given.keys),
-        components={**about.components, "encoder": ComponentCard.of(given.keys["encoder"], encoder)},
+        **data.origin("genception"),
         metrics=metrics,
         groups={
-            "category": _merge(summary.by_category, frechet.by_category),
-            "group": _merge(summary.by_group, frechet.by_group),
+            "category": by_category,
+            "group": {name: row | frechet.by_group[name] for name, row in summary.by_group.items()},
         },
-        curves=_curves(metrics, encoder.frechet_name, iterations),
-        outcomes=dict(sorted(_ended(samples, last, iterations).items())),
+        curves=_curves(metrics, frechet_name, iterations),
+        outcomes=outcomes(last[name] for name in short if name in last),
         scored=reached,
         total=len(samples),
         coverage=reached / len(samples),
-        absent=_absent(summary, frechet, iterations, encoder.frechet_name),
-        served=served_versions(records),
-        flags=flags(records),
-        details={"groups": card.groups},
-        inputs=Inputs(
-            data_digest=card.digest,
-            records={"chain": sha256_file(chain / RECORDS)},
-            protocol=about.protocol,
-            settings=scoring.model_dump(mode="json"),
-        ),
+        absent=_absent(by_category, iterations, frechet_name),
+        served=served_versions(data.records),
+        flags=flags(data.records),
+        details={"groups": groups},
     )
     return Scored(scored, list(_rows(samples, categories, last, drift.similarities, per_sample)))
-
-
-def _check_coverage(
-    samples: Sequence[Sample], last: Mapping[str, ChainRecord], iterations: int, min_coverage: float
-) -> None:
-    short = [sample.id for sample in samples if not _complete(last.get(sample.id), iterations)]
-    coverage = 1 - len(short) / len(samples)
-    if coverage < min_coverage or len(short) == len(samples):
-        listed = first_few([f"{name}: {_why(last.get(name))}" for name in short])
-        raise CoverageError(
-            f"only {len(samples) - len(short)} of {len(samples)} chains reached t={iterations}, and "
-            f"genception.min_coverage in params.yaml asks for {min_coverage:.0%} ({listed}); "
-            "lower it to score without these"
-        )
 
 
 def _complete(record: ChainRecord | None, iterations: int) -> bool:
@@ -100,10 +102,27 @@ def _why(record: ChainRecord | None) -> str:
     return f"{record.outcome} at t={record.t}" + (f", {record.error}" if record.error else "")
 
 
-def _ended(samples: Sequence[Sample], last: Mapping[str, ChainRecord], iterations: int) -> Counter[str]:
-    """Outcome → how many chains it ended before T."""
-    ends = (last.get(sample.id) for sample in samples)
-    return Counter(str(end.outcome) for end in ends if end is not None and not _complete(end, iterations))
+def measure(
+    samples: Sequence[Sample],
+    categories: Sequence[str],
+    drawn: Drawn,
+    encoder: Encoder,
+    iterations: int,
+    features: FeatureStore | None = None,
+) -> Drift:
+    """Encode every original and every drawn image once, with one batch of them decoded at a time."""
+    images = shown_images(samples, drawn, iterations)
+    originals, *drawings = (encode_images(encoder, some, features) for some in images)
+    similarities = np.full((len(samples), iterations), np.nan)
+    frechet: dict[str, list[float]] = {category: [] for category in sorted(set(categories))}
+    for t, (reached, drawing) in enumerate(zip(places_reached(samples, drawn, iterations), drawings, strict=True), 1):
+        similarities[reached, t - 1] = cosine_similarity(originals[reached], drawing)
+        for category, distances in frechet.items():
+            rows = [row for row, index in enumerate(reached) if categories[index] == category]
+            if len(rows) >= 2 and len(distances) == t - 1:
+                before = originals[[reached[row] for row in rows]]
+                distances.append(round_significant(frechet_distance(before, drawing[rows]), FRECHET_DIGITS))
+    return Drift(similarities, frechet)
 
 
 def _per_sample(similarities: Float64) -> dict[str, Float64]:
@@ -113,6 +132,38 @@ def _per_sample(similarities: Float64) -> dict[str, Float64]:
     values |= {f"gc_at_{t}": gc_at(similarities, t) for t in range(1, iterations + 1)}
     values["similarity_mean"] = np.cumsum(similarities, axis=1)[:, -1] / iterations
     return values
+
+
+def means_of(values: Mapping[str, Float64], categories: Sequence[str], groups: Mapping[str, Sequence[str]]) -> Summary:
+    """Average each metric over the samples of a category, then over categories, unweighted.
+
+    Args:
+        values: metric name → one value per sample, shape (n,); NaN is left out.
+        categories: each sample's category, length n.
+        groups: group name → its categories.
+    """
+    names = sorted(set(categories))
+    members = {name: np.array([category == name for category in categories]) for name in names}
+    by_category: dict[str, dict[str, float]] = {name: {} for name in names}
+    for metric, column in values.items():
+        for name in names:
+            there = column[members[name] & np.isfinite(column)]
+            if there.size:
+                by_category[name][metric] = exact_mean(there)
+    by_group = {
+        group: _means(list(values), [by_category[name] for name in chosen], complete=True)
+        for group, chosen in groups.items()
+    }
+    return Summary(_means(list(values), list(by_category.values()), complete=False), by_category, by_group)
+
+
+def _means(metrics: list[str], rows: list[dict[str, float]], *, complete: bool) -> dict[str, float]:
+    means: dict[str, float] = {}
+    for metric in metrics:
+        there = [row[metric] for row in rows if metric in row]
+        if there and (len(there) == len(rows) or not complete):
+            means[metric] = exact_mean(there)
+    return means
 
 
 def _frechet_summary(
@@ -134,17 +185,10 @@ def _intervals(
     per_sample: Mapping[str, Float64], categories: Sequence[str], scoring: GenCeptionScoring
 ) -> dict[str, float]:
     found: dict[str, float] = {}
-    for t in range(1, scoring.iterations + 1):
-        values = per_sample[f"gc_at_{t}"]
-        there = np.isfinite(values)
-        low, high = bootstrap_interval(
-            values[there],
-            [category for category, is_there in zip(categories, there, strict=True) if is_there],
-            resamples=scoring.bootstrap.resamples,
-            confidence=scoring.bootstrap.confidence,
-            seed=scoring.seed,
-        )
-        found |= {f"gc_at_{t}_low": low, f"gc_at_{t}_high": high}
+    for key in (f"gc_at_{t}" for t in range(1, scoring.iterations + 1)):
+        there = np.isfinite(per_sample[key])
+        members = [category for category, is_there in zip(categories, there, strict=True) if is_there]
+        found |= interval(key, per_sample[key][there], members, scoring)
     return found
 
 
@@ -167,25 +211,18 @@ def _curves(metrics: Mapping[str, float], frechet_name: str, iterations: int) ->
     }
 
 
-def _absent(summary: Summary, frechet: Summary, iterations: int, frechet_name: str) -> dict[str, str]:
+def _absent(by_category: Mapping[str, Mapping[str, float]], iterations: int, frechet_name: str) -> dict[str, str]:
     """Which values at T have nothing behind them, and why."""
     reasons = {
         f"gc_at_{iterations}": "no chain reached T",
         f"{frechet_name}_at_{iterations}": "fewer than two chains did",
     }
-    rows = {name: row | frechet.by_category[name] for name, row in summary.by_category.items()}
     return {
         f"{category}: {metric}": reason
-        for category, row in rows.items()
+        for category, row in by_category.items()
         for metric, reason in reasons.items()
         if metric not in row
     }
-
-
-def _merge(
-    first: Mapping[str, dict[str, float]], second: Mapping[str, dict[str, float]]
-) -> dict[str, dict[str, float]]:
-    return {name: row | second.get(name, {}) for name, row in first.items()}
 
 
 def _rows(

@@ -10,8 +10,7 @@ from driftledger.benchmarks.costs import describe_key
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.tables import groups_csv, number
-from driftledger.benchmarks.trac.records import DescriptionRecord, condition_name
-from driftledger.benchmarks.trac.settings import TracProtocol
+from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
 from driftledger.core.escaping import csv_text, for_csv
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import SampleEntry

@@ -10,8 +10,7 @@ from driftledger.benchmarks.descriptions import Description, filled
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.benchmarks.trac.examples import Examples, rank_examples
-from driftledger.benchmarks.trac.records import DescriptionRecord
-from driftledger.benchmarks.trac.settings import TracProtocol
+from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.collect.call_result import Context, Result
 from driftledger.collect.steps import Ask, NotStoredError, Steps, Uncounted
 from driftledger.components.base import Component, Model

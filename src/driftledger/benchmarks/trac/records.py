@@ -1,11 +1,27 @@
-"""The records of TRAC: every description of a labelled dataset."""
+"""The records of TRAC: every description of a labelled dataset, and how they were asked for."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CollectedRecord, Linked
 from driftledger.core.types import Split
+
+
+class TracProtocol(BaseModel):
+    """How descriptions were asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: str
+    """As it was sent, with the dataset's general category in its place."""
+    max_tokens: list[int | None]
+    """Every length; the first is the headline's."""
+    choose: str | None
+    """How in-context examples were chosen; None where there were none."""
+    shots: list[int]
+    """Numbers of examples, beside none."""
+    seed: int
 
 
 class DescriptionRecord(CollectedRecord):

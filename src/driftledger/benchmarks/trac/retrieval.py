@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.benchmarks.scoring import interval
+from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import DescriptionRecord
-from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.collect.encoding import encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Sample
-from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.naming import Named, leaks
 from driftledger.metrics.retrieval import class_mean, votes
@@ -100,7 +100,7 @@ def _described(records: Sequence[DescriptionRecord], samples: Mapping[str, Sampl
     ]
 
 
-def metrics_of(retrieved: Retrieval, leaked: Mapping[str, str], scoring: TracScoring) -> dict[str, float]:
+def metrics_of(retrieved: Retrieval, leaked: Mapping[str, str], scoring: Scoring) -> dict[str, float]:
     """Percentages, and the mean number of words; a share of nothing is absent.
 
     Args:
@@ -147,15 +147,9 @@ def _hits(retrieved: Retrieval, labels: Sequence[str | None]) -> NDArray[np.bool
     return np.array([label == query.label for label, query in zip(labels, retrieved.queries, strict=True)])
 
 
-def _with_interval(name: str, hits: NDArray[np.bool_], scoring: TracScoring) -> dict[str, float]:
-    low, high = bootstrap_interval(
-        hits.astype(np.float64),
-        ["all"] * len(hits),
-        resamples=scoring.bootstrap.resamples,
-        confidence=scoring.bootstrap.confidence,
-        seed=scoring.seed,
-    )
-    return {name: _percent(hits), f"{name}_low": PERCENT * low, f"{name}_high": PERCENT * high}
+def _with_interval(name: str, hits: NDArray[np.bool_], scoring: Scoring) -> dict[str, float]:
+    ends = interval(name, hits.astype(np.float64), ["all"] * len(hits), scoring)
+    return {name: _percent(hits)} | {key: PERCENT * end for key, end in ends.items()}
 
 
 def _percent(hits: NDArray[np.bool_]) -> float:

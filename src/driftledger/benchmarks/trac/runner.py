@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
@@ -11,9 +11,8 @@ from driftledger.benchmarks.runner import Caller, RecordedCall, Runner
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribeProtocol, Shown, check_splits
 from driftledger.benchmarks.trac.examples import Examples
-from driftledger.benchmarks.trac.records import DescriptionRecord
+from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.score import score
-from driftledger.benchmarks.trac.settings import TracProtocol, TracScoring
 from driftledger.collect.steps import Ask
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, read_jsonl
@@ -45,7 +44,7 @@ class TracRunner(Runner):
         return CollectDescriptions(self.spec.name, stage, keys, protocol, samples)
 
     def score(self, given: ToScore) -> Scored:
-        return score(given, cast(TracScoring, given.scoring))
+        return score(given)
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
         descriptions = _Descriptions(lineage.collected["describe"].path, where("dataset"), where("describe"))

@@ -1,24 +1,19 @@
 """The scoring half: from descriptions to accuracies, seen through one text encoder."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.score import Inputs, Point, Row, Score
-from driftledger.benchmarks.scoring import Scored, ToScore
-from driftledger.benchmarks.trac.records import DescriptionRecord, condition_name
+from driftledger.benchmarks.score import Point, Row, Score
+from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, noted, outcomes
+from driftledger.benchmarks.settings import Scoring
+from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
 from driftledger.benchmarks.trac.retrieval import PERCENT, Retrieval, accuracies, by_class, metrics_of, retrieve
-from driftledger.benchmarks.trac.settings import TracProtocol, TracScoring
 from driftledger.collect.served import changed_versions, count_versions, version
 from driftledger.components.base import Encoder
-from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_file
-from driftledger.core.errors import CoverageError, first_few
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.errors import first_few
 from driftledger.core.types import Sample
-from driftledger.data.records import ONE_CATEGORY, DatasetCard, read_samples
+from driftledger.data.records import ONE_CATEGORY, DatasetCard
 from driftledger.metrics.confusion import confused_pairs
 from driftledger.metrics.naming import class_names
 
@@ -57,49 +52,38 @@ class _Data(NamedTuple):
     """Label → the names by which a description may name the class."""
 
 
-def score(given: ToScore, scoring: TracScoring) -> Scored:
+def score(given: ToScore) -> Scored:
     """Score a folder of descriptions.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
-    dataset, folder, encoder = given.folders["dataset"], given.folders["describe"], given.encoder
-    if encoder is None:
-        raise ValueError("descriptions are read by a text encoder")
-    card = read_json(dataset / "dataset.json", DatasetCard)
+    read = FromDataset(given, "describe", DescriptionRecord, "text_encoder")
+    card, records, scoring = read.dataset, read.records, given.scoring
     names = {label: class_names(label, card.label_names.get(label, ())) for label in card.labels}
-    data = _Data(card, {sample.id: sample for sample in read_samples(dataset)}, names)
-    about = read_json(folder / CARD, CollectedCard)
-    asked = TracProtocol.model_validate(about.protocol)
-    records = read_jsonl(folder / RECORDS, DescriptionRecord)
-    conditions = list(_conditions(data, asked, records, encoder, given.min_coverage, scoring))
+    data = _Data(card, {sample.id: sample for sample in read.samples}, names)
+    asked = TracProtocol.model_validate(read.card.protocol)
+    conditions = list(_conditions(data, asked, records, read.encoder, given.min_coverage, scoring))
     headline = conditions[len(asked.shots)]  # of the first length, with the most examples
     tested = [record for record in headline.records if record.split == "test"]
     served = count_versions({"model": (version(r.served_model, r.system_fingerprint) for r in records)})
+    notes = noted(record.notes for record in records)
     scored = Score(
-        benchmark="trac",
-        keys=dict(given.keys),
-        components={**about.components, "text_encoder": ComponentCard.of(given.keys["text_encoder"], encoder)},
+        **read.origin("trac"),
         metrics=headline.metrics,
         groups={
             "class": by_class(headline.retrieved),
             "condition": {condition.name: condition.numbers for condition in conditions},
         },
         curves=_curves(conditions, headline.retrieved),
-        outcomes=dict(sorted(Counter(str(record.outcome) for record in tested).items())),
+        outcomes=outcomes(tested),
         scored=len(headline.retrieved.queries),
         total=len(tested),
         coverage=len(headline.retrieved.queries) / len(tested),
         absent=_absent(headline.metrics),
         served=served,
-        flags=[*changed_versions(served), *_flags(data, headline), *_noted(records)],
+        flags=[*changed_versions(served), *_flags(data, headline), *notes],
         details={"confused": _confused(headline.retrieved), "headline": headline.name},
-        inputs=Inputs(
-            data_digest=card.digest,
-            records={"describe": sha256_file(folder / RECORDS)},
-            protocol=about.protocol,
-            settings=scoring.model_dump(mode="json"),
-        ),
     )
     return Scored(scored, list(_rows(tested, data.samples, headline.retrieved)))
 
@@ -110,7 +94,7 @@ def _conditions(
     records: Sequence[DescriptionRecord],
     encoder: Encoder,
     min_coverage: float,
-    scoring: TracScoring,
+    scoring: Scoring,
 ) -> Iterator[Condition]:
     """Every condition: by length, and from no examples on."""
     for length, shots in product(asked.max_tokens, [0, *asked.shots]):
@@ -122,15 +106,11 @@ def _conditions(
 
 
 def _check_coverage(condition: Condition, dataset: str, min_coverage: float) -> None:
-    queries, total = condition.retrieved.queries, condition.total
-    if len(queries) / total < min_coverage:
-        scored = {query.sample for query in queries}
-        left = [record for record in condition.records if record.split == "test" and record.sample not in scored]
-        listed = first_few([f"{record.sample}: {record.outcome}" for record in left])
-        raise CoverageError(
-            f"only {len(scored)} of {total} test samples of {dataset} can be scored, and trac.min_coverage in "
-            f"params.yaml asks for {min_coverage:.0%} ({listed}); lower it to score without these"
-        )
+    scored = {query.sample for query in condition.retrieved.queries}
+    left = [record for record in condition.records if record.split == "test" and record.sample not in scored]
+    lost = [f"{record.sample}: {record.outcome}" for record in left]
+    what = f"test samples of {dataset} can be scored"
+    check_coverage(len(scored), condition.total, what, "trac", min_coverage, lost)
 
 
 def _curves(conditions: Sequence[Condition], retrieved: Retrieval) -> dict[str, list[Point]]:
@@ -182,11 +162,6 @@ def _flags(data: _Data, headline: Condition) -> Iterator[str]:
     if retrieved.cut:
         texts = len(retrieved.support) + len(retrieved.queries)
         yield f"the text encoder read only the beginning of {retrieved.cut} of {texts} descriptions"
-
-
-def _noted(records: Sequence[DescriptionRecord]) -> Iterator[str]:
-    for note, count in sorted(Counter(note for record in records for note in record.notes).items()):
-        yield f"{note} ({count} calls)"
 
 
 def _rows(tested: Sequence[DescriptionRecord], samples: Mapping[str, Sample], retrieved: Retrieval) -> Iterator[Row]:

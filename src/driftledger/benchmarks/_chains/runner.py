@@ -1,0 +1,94 @@
+"""Runs a benchmark over chains: how they are collected, and who described and drew, to make their calls again."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, drawn_images, generation_prompt
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.runner import Caller, RecordedCall, Runner
+from driftledger.collect.call_result import Context
+from driftledger.collect.steps import Ask, Draw
+from driftledger.components.base import Generator, Model
+from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.types import Conversation, Sample, Subject
+from driftledger.data.records import read_samples
+
+if TYPE_CHECKING:
+    from driftledger.ledger.lineage import Lineage
+    from driftledger.project.project import Project
+
+
+class ChainRunner(Runner):
+    """Asks for chains of some samples of a dataset."""
+
+    collects: ClassVar[type[CollectChains]] = CollectChains
+
+    @abstractmethod
+    def asked(self, project: "Project", dataset: str) -> ChainRequest:
+        """What is asked of every sample of a dataset that is built."""
+
+    def samples(self, project: "Project", dataset: str) -> Sequence[Sample]:
+        """Those that a chain is asked of."""
+        return project.built_samples(dataset)
+
+    def collecting(
+        self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
+    ) -> CollectChains:
+        """What the stage asks; errors as in :meth:`Runner.collecting` and :meth:`asked`."""
+        dataset = keys["dataset"]
+        samples, card, asked = (
+            self.samples(project, dataset),
+            project.dataset_card(dataset),
+            self.asked(project, dataset),
+        )
+        protocol = ChainProtocol(card, project.model(keys["model"]), project.generator(keys["generator"]), asked)
+        return self.collects(self.spec.name, stage, keys, protocol, samples)
+
+    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
+        [stage] = lineage.collected
+        path = lineage.collected[stage].path
+        chains = _Chains(stage, path, where("dataset"), where(stage))
+        yield Caller("model", chains.card.components["model"], path, chains.described)
+        yield Caller("generator", chains.card.components["generator"], path, chains.drawn)
+
+
+class _Chains:
+    """The calls of a folder of chains."""
+
+    def __init__(self, stage: str, path: str, dataset: Path, folder: Path) -> None:
+        self.card = read_json(folder / CARD, CollectedCard)
+        self._asked = ChainRequest.model_validate(self.card.protocol)
+        self._stage, self._path = stage, path
+        self._records = read_jsonl(folder / RECORDS, ChainRecord)
+        originals = {(sample.id, 0): sample.image for sample in read_samples(dataset)}
+        self._shown = originals | dict(drawn_images(folder, self._records))
+
+    def _context(self, record: ChainRecord) -> Context:
+        return Context(self.card.keys["dataset"], record.sample, record.t)
+
+    def described(self, model: Model) -> Iterator[RecordedCall]:
+        for record in self._records:
+            if record.description:
+                place = f"{self._path}/{RECORDS}: {record.sample}, t={record.t}: description"
+                ask = partial(self._ask, model, record)
+                yield RecordedCall(f"{self._stage}: describe", model, place, ask, record.description)
+
+    def _ask(self, model: Model, record: ChainRecord) -> Ask:
+        shown, subject = self._shown[record.sample, record.t - 1], Subject(record.sample, record.t)
+        asked = Conversation.ask(self._asked.describe_prompt, shown, subject, self._asked.max_tokens)
+        return Ask(model, "describe", asked, self._context(record))
+
+    def drawn(self, generator: Generator) -> Iterator[RecordedCall]:
+        for record in self._records:
+            if record.image is not None:
+                draw = partial(self._draw, generator, record)
+                place = f"{self._path}/{record.image}"
+                yield RecordedCall(f"{self._stage}: draw", generator, place, draw, self._shown[record.sample, record.t])
+
+    def _draw(self, generator: Generator, record: ChainRecord) -> Draw:
+        prompt = generation_prompt(self._asked.generate_prompt, record.description)
+        return Draw(generator, prompt, record.seed, self._context(record))
