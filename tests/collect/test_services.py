@@ -55,7 +55,8 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int, len
         said.append((described.text or "").split(" ")[0])
         prompt = said[-1] if isinstance(generator, FarGenerator) else f"draw {said[-1]}"
         drawn = yield Draw(generator, prompt, number, context)
-        assert drawn.image is not None
+        if drawn.image is None:
+            return [*said, f"{drawn.outcome}: {drawn.error}"]
         image = drawn.image
     return said
 
@@ -148,6 +149,12 @@ def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
     ended = run(model, SizeGenerator(), images, tmp_path / "store")
     assert ended == [["failed: 503: come back later (3 attempts)"]] * 8
     assert run(model, SizeGenerator(), images[:1], tmp_path / "store")[0][0] == "20x30"
+
+
+def test_an_image_that_cannot_be_had_says_why(images: list[ImageFile], tmp_path: Path) -> None:
+    generator = FarGenerator(hiccups=2, limits=Limits(attempts=2))
+    ended = run(EchoModel(), generator, images[:1], tmp_path / "store")
+    assert ended == [["20x30", "failed: 503: no ink (2 attempts)"]]
 
 
 def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images: list[ImageFile], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import yaml
 from driftledger.components.checkpoints import component as module
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.errors import MissingExtraError, OutOfMemoryError
-from driftledger.project.settings import Settings
+from driftledger.project.settings import parse_settings
 from tests.conftest import REPOSITORY
 
 NEEDS = {
@@ -29,7 +29,7 @@ NEEDS = {
 def built(section: str, provider: str, folder: Path) -> CheckpointComponent:
     params: dict[str, Any] = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
     params[section]["mine"] = {"provider": provider, "path": str(folder), "device": "cpu"}
-    component = getattr(Settings.model_validate(params), section.removesuffix("s"))("mine")
+    component = getattr(parse_settings(params, "params.yaml"), section.removesuffix("s"))("mine")
     assert isinstance(component, CheckpointComponent)
     return component
 

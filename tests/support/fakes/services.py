@@ -67,11 +67,12 @@ class FarModel(RemoteModel):
 
 
 class FarGenerator(RemoteGenerator):
-    """Draws an image one pixel wider than the description says."""
+    """Draws an image one pixel wider than the description says, after ``hiccups`` attempts that failed."""
 
     provider: ClassVar[str] = "far_generator"
     version: ClassVar[str] = "1"
     seconds: float = 0.0
+    hiccups: int = 0
 
     @property
     def title(self) -> str:
@@ -85,6 +86,8 @@ class FarGenerator(RemoteGenerator):
         yield self._draw
 
     async def _draw(self, prompt: str, seed: int) -> Generated:
-        async with counted(prompt, self.seconds):
+        async with counted(prompt, self.seconds) as before:
+            if before < self.hiccups:
+                raise TransientError("503: no ink")
             width, height = (int(side) for side in prompt.split("x"))
             return Generated(Image.new("RGB", (width + 1, height)), served_model="pen-1", usage=Usage(images=1))

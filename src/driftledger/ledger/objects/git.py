@@ -212,7 +212,8 @@ def _find(root: Path) -> pygit2.Repository | str:
         found = pygit2.Repository(here)
         return "the Git repository here has no commit" if found.head_is_unborn else found
     except _UNREADABLE as error:
-        return f"the Git repository here cannot be read ({for_line(str(error)):.200})"
+        reason = str(error).removeprefix(f"{here}: ").replace(here, ".")
+        return f"the Git repository here cannot be read ({for_line(reason):.200})"
 
 
 def _main(checkout: pygit2.Repository) -> pygit2.Repository:
