@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 import yaml
 
+from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import OF_VERSION_1
+from driftledger.core.paths import Combination
 from driftledger.ledger.audit.query import parse_query
+from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import resolve_target
 from driftledger.ledger.audit.touched import touched
 from driftledger.ledger.diff.diff import diff
 from tests.support.audited import Audited, audited_in
-from tests.support.ledgers import DATA, locked, write_lock
+from tests.support.ledgers import DATA, SELECTED, locked, write_lock
 
 OLD = "reports/scores/genception/shapes/seer/brush/eye.json"
 IN_HISTORY = f"each of 1 score files in Git's history {OF_VERSION_1}"
@@ -60,6 +63,17 @@ def test_a_run_that_only_version_1_had_is_not_found_and_the_answer_says_why(audi
     audited.commit("gone")
     check()
     assert IN_HISTORY in refused(audited, OLD)
+
+
+def test_a_selected_run_that_version_1_made_says_so_and_another_is_not_made_yet(audited: Audited) -> None:
+    for text in ("seer/brush/eye", "seer · brush · eye", "seer/brush/eye:gc_at_2"):
+        with audited.sources() as sources, pytest.raises(LedgerError) as caught:
+            resolve_target(sources, text)
+        assert str(caught.value) == f"{OLD} {OF_VERSION_1}"
+    other = Combination("seer", "brush", "other_eye")
+    selected = Selected([(spec, {**keys, "encoder": "other_eye"}) for spec, keys in SELECTED.scores])
+    with Sources(audited.root, selected, [other]) as sources, pytest.raises(LedgerError, match="run 'dvc repro' first"):
+        resolve_target(sources, "seer/brush/other_eye")
 
 
 def test_scores_of_both_versions_are_told_apart(audited: Audited) -> None:

@@ -140,3 +140,15 @@ def base_key(key: str) -> str:
     ('gc_at_5', 'gc_at_5')
     """
     return next((key.removesuffix(end) for end in SPREAD if key.endswith(end)), key)
+
+
+def tracked_key(key: str) -> str:
+    """What MLflow calls a metric: interval ends and deviations have their own sections, so that a chart of scores shows
+    scores.
+
+    >>> tracked_key("gc_at_5"), tracked_key("gc_at_5_low"), tracked_key("top1_std")
+    ('gc_at_5', 'interval/gc_at_5_low', 'deviation/top1_std')
+    """
+    if key.endswith((LOW, HIGH)):
+        return f"interval/{key}"
+    return f"deviation/{key}" if key.endswith(STD) else key

@@ -1,7 +1,7 @@
 """What links a combination's scores to bytes, components, versions and code."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -13,7 +13,7 @@ from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import md5_file, sha256_of
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import read_json
+from driftledger.core.files import OF_VERSION_1, read_json
 from driftledger.core.paths import Combination
 from driftledger.ledger.code import CodeVersion, code_version
 from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry, read_lock
@@ -146,7 +146,11 @@ def read_lineage(root: Path, lock: Mapping[str, LockEntry], spec: Benchmark, key
     way = upstream_stages(spec, keys)
     missing = [stage for stage in way if stage not in lock]
     if missing:
-        raise LedgerError(f"no dvc.lock here has a stage {missing[0]!r}; run 'dvc repro' first")
+        paths = (out.path for entry in lock.values() for out in entry.outs)
+        old = next((path for path in paths if is_score_of_version_1(path) and _is_named(path, keys)), None)
+        raise LedgerError(
+            f"{old} {OF_VERSION_1}" if old else f"no dvc.lock here has a stage {missing[0]!r}; run 'dvc repro' first"
+        )
     *folders, score = way.items()
     outs = {stage.partition("@")[0]: lock[stage].out(path) for stage, path in folders}
     stage, folder = score
@@ -172,6 +176,11 @@ def is_score_of_version_1(path: str) -> bool:
     """Whether a score's record of version 0.1, which this version does not read, stands at ``path``: those files were
     called by the last word of their keys."""
     return path.startswith(f"{SCORES}/") and path.endswith(".json") and not path.endswith((f"/{SCORE}", f"/{METRICS}"))
+
+
+def _is_named(path: str, keys: Mapping[str, str]) -> bool:
+    """Whether all of the keys stand in the path of a score of version 0.1."""
+    return set(keys.values()) <= set(PurePosixPath(path).with_suffix("").parts)
 
 
 def folders_behind(path: str, outs: Mapping[str, str]) -> dict[str, str]:

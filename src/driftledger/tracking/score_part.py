@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Artifacts, Metric
-from driftledger.benchmarks.score import HIGH, LOW, STD, Row, base_key
+from driftledger.benchmarks.score import SPREAD, Row, base_key, tracked_key
 from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import read_jsonl
@@ -15,9 +15,6 @@ from driftledger.ledger.lineage import Lineage
 from driftledger.tracking.component_versions import Played, components_of
 from driftledger.tracking.content import LoggedMetric, key_of
 from driftledger.tracking.costs import cost_metrics
-
-INTERVAL, DEVIATION = "interval", "deviation"
-"""Sections of their own, so that a chart of scores shows scores."""
 
 
 class ScorePart(NamedTuple):
@@ -54,13 +51,13 @@ class ScorePart(NamedTuple):
             yield key, score.metrics[key], 0
         yield "coverage", score.coverage, 0
         for key in dict.fromkeys([*last, *others]):
-            for end in (LOW, HIGH, STD):
+            for end in SPREAD:
                 if key + end in score.metrics:
-                    yield _spread_key(key + end), score.metrics[key + end], 0
+                    yield tracked_key(key + end), score.metrics[key + end], 0
 
     def _curves(self) -> Iterator[tuple[str, float, int]]:
         for name, points in self.lineage.score.curves.items():
-            yield from ((_spread_key(name), point.value, point.step) for point in points)
+            yield from ((tracked_key(name), point.value, point.step) for point in points)
 
     def _groups(self) -> Iterator[tuple[str, float, int]]:
         score, spec = self.lineage.score, self.lineage.spec
@@ -118,13 +115,6 @@ def _last(metric: Metric, members: Sequence[str]) -> Sequence[str]:
 
 def _without_t(metric: Metric, key: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, said) for name, said in (metric.match(key) or {}).items() if name != "t")
-
-
-def _spread_key(key: str) -> str:
-    """Ends of intervals and deviations below a section of their own."""
-    if key.endswith((LOW, HIGH)):
-        return f"{INTERVAL}/{key}"
-    return f"{DEVIATION}/{key}" if key.endswith(STD) else key
 
 
 def _plain(value: object) -> str:

@@ -78,6 +78,16 @@ def test_an_interval_names_its_bootstrap() -> None:
     assert formula.startswith("lower end of the percentile bootstrap interval (confidence 0.95, resamples 200) of: Σ")
 
 
+@pytest.mark.parametrize("name", ["gc_at_2_low", "interval/gc_at_2_low", "genception/shapes/interval/gc_at_2_low"])
+def test_an_end_of_an_interval_is_known_by_the_name_that_mlflow_shows(name: str) -> None:
+    found = find_number([lineage(genception_score())], name)
+    assert (found.name, found.value) == ("genception/shapes/gc_at_2_low", 0.65)
+
+
+def test_a_deviation_is_known_by_the_name_that_mlflow_shows() -> None:
+    assert find_number([lineage(question_score())], "mm_sap/exam/deviation/score_std").key == "score_std"
+
+
 def test_a_number_that_no_table_has_has_no_formula() -> None:
     score = genception_score()
     made = lineage(score.model_copy(update={"metrics": score.metrics | {"an_old_metric": 1.0}}))

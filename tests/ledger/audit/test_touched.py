@@ -11,12 +11,13 @@ import pytest
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.ledger.audit.logged import LoggedRun
-from driftledger.ledger.audit.query import as_date, parse_query
+from driftledger.ledger.audit.query import as_date, fits, parse_query
+from driftledger.ledger.audit.summary import summary_of
 from driftledger.ledger.audit.touched import Answer, ScoreUse, touched
 from driftledger.ledger.audit.touched_text import as_json, as_table
 from driftledger.ledger.objects.git import Git
 from tests.support.audited import Audited, audited_in, empty, version
-from tests.support.ledgers import divide_lock
+from tests.support.ledgers import divide_lock, genception_score
 
 HOSTILE = "\x1b[2J\x9b31m\r\n\u202eevil [red]markup[/red] <img src=x> =1+1 \ud800"
 SMALL = version("brush", settings={"longest_side": 64}, identity={"repository": "org/brush", "commit": "c0ffee" * 6})
@@ -165,6 +166,19 @@ def test_branches_and_merges_are_history_too(changed: Told) -> None:
 def test_what_nobody_made_is_one_sentence(changed: Told, asked: dict[str, str], said: str) -> None:
     with pytest.raises(LedgerError, match=said):
         ask(changed.audited, **asked)
+
+
+@pytest.mark.parametrize(("role", "asked"), [("text_encoder", "encoder"), ("example_model", "model")])
+def test_what_a_service_said_it_was_names_a_version_in_every_role(role: str, asked: str) -> None:
+    score = genception_score()
+    score = score.model_copy(
+        update={"components": score.components | {role: version("second")}, "served": {role: {"served-2026-03": 4}}}
+    )
+    facts = summary_of(score)
+    assert facts is not None
+    [wanted] = parse_query(**{asked: "second@served-2026"}).wanted
+    assert fits(wanted, facts, {})
+    assert not fits(wanted._replace(name=score.components[asked].name), facts, {})
 
 
 @pytest.mark.parametrize("asked", [{}, {"model": "@"}, {"generator": "  "}])

@@ -1,11 +1,11 @@
 """The numbers of a run by name: as MLflow calls them, and as their score files do."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Metric
-from driftledger.benchmarks.score import HIGH, LOW, STD
+from driftledger.benchmarks.score import HIGH, LOW, STD, tracked_key
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.escaping import for_line
 from driftledger.ledger.lineage import Lineage
@@ -16,12 +16,15 @@ _NEAREST = 3
 class Number(NamedTuple):
     """One number of a score file."""
 
-    name: str
-    """With its benchmark and data in front, as in MLflow."""
     key: str
     """As the score file has it."""
     value: float
     lineage: Lineage
+
+    @property
+    def name(self) -> str:
+        """With its benchmark and data in front."""
+        return f"{self.lineage.place}/{self.key}"
 
     @property
     def metric(self) -> Metric | None:
@@ -44,49 +47,49 @@ class Number(NamedTuple):
             return f"{which} end of the percentile bootstrap interval ({told}) of: {metric.formula}"
         return metric.formula
 
+    @property
+    def keys(self) -> set[str]:
+        """The score file's and MLflow's."""
+        metric, at, step = self.key.partition("@")
+        return {self.key, self.key if "/" in metric else f"{tracked_key(metric)}{at}{step}"}
+
 
 def numbers_in(lineage: Lineage) -> Iterator[Number]:
     """Every number of a score file; a curve's values stand once, where metrics do not have them."""
-    score, place = lineage.score, lineage.place
-    yield from (Number(f"{place}/{key}", key, value, lineage) for key, value in score.numbers())
+    score, spec = lineage.score, lineage.spec
+    yield from (Number(key, value, lineage) for key, value in score.numbers())
     for name, points in score.curves.items():
         for point in points:
-            if (
-                f"{name}_at_{point.step}" not in score.metrics
-                and lineage.spec.metric(f"{name}_at_{point.step}") is None
-            ):
-                key = f"{name}@{point.step}"
-                yield Number(f"{place}/{key}", key, point.value, lineage)
+            key = f"{name}_at_{point.step}"
+            if key not in score.metrics and spec.metric(key) is None:
+                yield Number(f"{name}@{point.step}", point.value, lineage)
 
 
 def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     """The number of that name, ``<benchmark>/<on>/gc_at_5`` for instance, or ``gc_at_5`` where one score has it.
 
+    It may be MLflow's name, ``interval/gc_at_5_low``; of several scores of a benchmark on the same data MLflow has the
+    first without its further keys.
+
     Raises:
         LedgerError: there is none, or several score files have one.
     """
-    known = {number.name: number for each in lineages for number in numbers_in(each)}
-    short = dict(_short_names(lineages, known))
-    wanted = short.get(name, name)
-    found = [known[wanted]] if wanted in known else [number for number in known.values() if number.key == name]
+    whole: dict[str, Number] = {}
+    by_key: dict[str, list[Number]] = {}
+    for each in lineages:
+        short = f"{each.score.benchmark}/{each.on}"
+        is_first = not any(known.startswith(f"{short}/") for known in whole)
+        for number in numbers_in(each):
+            for key in number.keys:
+                by_key.setdefault(key, []).append(number)
+                whole |= {f"{place}/{key}": number for place in (each.place, *[short] * is_first)}
+    found = [whole[name]] if name in whole else by_key.get(name, [])
+    if not found:
+        begins = name.split("/")[0] in {each.score.benchmark for each in lineages}
+        nearest = get_close_matches(name, whole if begins else by_key, n=_NEAREST, cutoff=0.4)
+        hint = f"nearest: {for_line(', '.join(nearest))}" if nearest else "'driftledger audit RUN' lists them"
+        raise LedgerError(f"there is no metric {name!r:.100}; {hint}")
     if len(found) > 1:
         names = for_line(first_few([number.name for number in found]))
         raise LedgerError(f"{len(found)} score files have a {name!r:.100}; name one: {names}")
-    if not found:
-        whole = name.split("/")[0] in {each.score.benchmark for each in lineages}
-        every = [*known, *short] if whole else dict.fromkeys(number.key for number in known.values())
-        nearest = get_close_matches(name, every, n=_NEAREST, cutoff=0.4)
-        hint = f"nearest: {for_line(', '.join(nearest))}" if nearest else "'driftledger audit RUN' lists them"
-        raise LedgerError(f"there is no metric {name!r:.100}; {hint}")
     return found[0]
-
-
-def _short_names(lineages: Sequence[Lineage], known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """MLflow's short names for the first of several scores of a benchmark on the same data."""
-    seen: set[str] = set()
-    for each in lineages:
-        short, place = f"{each.score.benchmark}/{each.on}", each.place
-        if place != short and short not in seen:
-            seen.add(short)
-            begins = f"{place}/"
-            yield from ((f"{short}/{full.removeprefix(begins)}", full) for full in known if full.startswith(begins))

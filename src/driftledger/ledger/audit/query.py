@@ -84,7 +84,7 @@ def is_wanted(wanted: Wanted, version: Version, facts: ScoreSummary) -> bool:
     if wanted.name not in (None, version.name) or wanted.role != version.role:
         return False
     resolved = [*_strings(version.identity), *_strings(version.settings.get("revision"))]
-    return _is_version(wanted.version, [version.fingerprint, *resolved, *facts.served.get(version.role, [])])
+    return _is_version(wanted.version, [version.fingerprint, *resolved, *facts.served.get(version.part, [])])
 
 
 def _is_version(wanted: str | None, known: list[str]) -> bool:

@@ -20,6 +20,8 @@ class Version(BaseModel):
 
     role: str
     """``model``, ``generator``, ``encoder`` or ``judge``."""
+    part: str
+    """Its role in the score, ``text_encoder`` for instance."""
     name: str
     fingerprint: str
     settings: dict[str, Any]
@@ -41,7 +43,7 @@ class ScoreSummary(BaseModel):
     value: FiniteFloat | None
     versions: list[Version]
     served: dict[str, list[str]]
-    """Role → what services said they were."""
+    """Role in the score → what its service said it was."""
 
     @property
     def path(self) -> str:
@@ -54,7 +56,6 @@ def summary_of(score: Score) -> ScoreSummary | None:
     if score.benchmark not in benchmark_names():
         return None
     headline, value = benchmark(score.benchmark).headline(score)
-    kinds = ((ROLES.get(role, role), card) for role, card in score.components.items())
     return ScoreSummary(
         benchmark=score.benchmark,
         keys=score.keys,
@@ -64,9 +65,14 @@ def summary_of(score: Score) -> ScoreSummary | None:
         value=value,
         versions=[
             Version(
-                role=kind, name=card.name, fingerprint=card.fingerprint, settings=card.settings, identity=card.identity
+                role=ROLES.get(part, part),
+                part=part,
+                name=card.name,
+                fingerprint=card.fingerprint,
+                settings=card.settings,
+                identity=card.identity,
             )
-            for kind, card in kinds
+            for part, card in score.components.items()
         ],
         served={role: sorted(versions) for role, versions in score.served.items()},
     )

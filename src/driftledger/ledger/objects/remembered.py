@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from driftledger.core.canonical import canonical_json
 
-_FORMAT = 2
+_FORMAT = 3
 """Raised whenever what is kept under a key changes its meaning."""
 
 _TABLE = "CREATE TABLE IF NOT EXISTS answers (kind TEXT, key TEXT, value TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID"
