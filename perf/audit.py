@@ -33,8 +33,7 @@ from driftledger.ledger.audit.audit import as_tree
 from driftledger.ledger.audit.query import parse_query
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import resolve_target
-from driftledger.ledger.audit.touched import touched
-from driftledger.ledger.audit.touched_text import as_table
+from driftledger.ledger.audit.touched import as_table, touched
 
 SAMPLES, MODELS, GENERATORS = 10_000, 20, 5
 REPEATS = 5

@@ -16,7 +16,7 @@ from driftledger.core.files import read_jsonl
 from driftledger.core.registry import PROVIDERS
 from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
-from driftledger.ledger.audit.branches import add_component, rendered
+from driftledger.ledger.audit.tree import add_component, rendered
 from driftledger.ledger.compare.compare import compare
 from driftledger.ledger.compare.compare_text import as_table
 from driftledger.ledger.findings import VerifyResult

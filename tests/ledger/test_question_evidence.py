@@ -6,8 +6,8 @@ import pytest
 
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.audit.audit import as_tree
-from driftledger.ledger.audit.found import RunTarget
 from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.targets import RunTarget
 from driftledger.ledger.lineage import Evidence, read_evidence
 from tests.support.ledgers import COMBINATION, KEYS, component, selected, varied, write_ledger
 from tests.support.question_ledgers import EXAM, add_questions, question_score

@@ -19,9 +19,8 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.paths import Combination, Paths
 from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
 from driftledger.ledger.audit.audit import as_tree
-from driftledger.ledger.audit.found import RunTarget
-from driftledger.ledger.audit.logged import LoggedRuns
-from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.sources import LoggedRuns, Sources
+from driftledger.ledger.audit.targets import RunTarget
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.manifests import manifest_md5
 from tests.support.ledgers import (

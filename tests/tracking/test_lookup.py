@@ -8,9 +8,8 @@ import pytest
 
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.audit.audit import as_json, as_tree
-from driftledger.ledger.audit.logged import LoggedRun
 from driftledger.ledger.audit.query import parse_query
-from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.sources import LoggedRun, Sources
 from driftledger.ledger.audit.targets import resolve_target
 from driftledger.ledger.audit.touched import touched
 from driftledger.ledger.code import CodeVersion

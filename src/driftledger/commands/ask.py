@@ -4,12 +4,10 @@ from pathlib import Path
 
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.audit import audit as audits
-from driftledger.ledger.audit import touched_text
-from driftledger.ledger.audit.found import find_run
+from driftledger.ledger.audit import touched as touching
 from driftledger.ledger.audit.query import parse_query
 from driftledger.ledger.audit.sources import Sources
-from driftledger.ledger.audit.targets import resolve_target
-from driftledger.ledger.audit.touched import touched as find_touched
+from driftledger.ledger.audit.targets import find_run, resolve_target
 from driftledger.ledger.compare import compare_text
 from driftledger.ledger.compare.compare import Comparison
 from driftledger.ledger.compare.compare import compare as compare_runs
@@ -51,8 +49,8 @@ def touched(
         model=model, generator=generator, encoder=encoder, judge=judge, dataset=dataset, image=image, since=since
     )
     with sources(project) as known:
-        answer = find_touched(known, query)
-        return touched_text.as_json(answer) if as_json else touched_text.as_table(answer)
+        answer = touching.touched(known, query)
+        return touching.as_json(answer) if as_json else touching.as_table(answer)
 
 
 def compare(project: Project, a: str, b: str, *, anyway: bool) -> Comparison:

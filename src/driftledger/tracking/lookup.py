@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from driftledger.core.errors import LedgerError
 from driftledger.core.paths import Combination
-from driftledger.ledger.audit.found import FINGERPRINT_START
-from driftledger.ledger.audit.logged import LoggedRun
+from driftledger.ledger.audit.sources import FINGERPRINT_START, LoggedRun
 from driftledger.project.settings import Tracking
 from driftledger.tracking import connection
 from driftledger.tracking.content import CURRENT, FINGERPRINT

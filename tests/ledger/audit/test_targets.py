@@ -10,9 +10,8 @@ from PIL import Image
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.ledger.audit.audit import as_json, as_tree
-from driftledger.ledger.audit.found import RunTarget, ScoreTarget
 from driftledger.ledger.audit.images import hash_of
-from driftledger.ledger.audit.targets import ImageTarget, MetricTarget, resolve_target
+from driftledger.ledger.audit.targets import ImageTarget, MetricTarget, RunTarget, ScoreTarget, resolve_target
 from tests.support.audited import Audited, audited_in, empty, version
 from tests.support.ledgers import CHAINS, COMBINATION, DATA
 
@@ -111,9 +110,9 @@ def test_an_original_is_found_by_its_content(audited: Audited, tmp_path: Path, b
     copied = shutil.copy(audited.image("ring"), tmp_path / "holiday.bin")
     found = image_target(audited, {"copy": str(copied), "sha256": str(image.sha256), "md5": str(image.md5)}[by])
     [place] = found.places.found
-    assert (place.use.role, place.use.entry["id"], place.use.md5) == ("sample", "ring", image.md5)
+    assert (place.role, place.entry["id"], place.md5) == ("sample", "ring", image.md5)
     assert place.current
-    assert [score.path for score in place.scores] == ["reports/scores/genception/shapes/seer/brush/eye/score.json"]
+    assert [*place.scores] == ["reports/scores/genception/shapes/seer/brush/eye/score.json"]
 
 
 def test_a_drawn_image_leads_back_to_its_call_its_parent_and_its_scores(audited: Audited) -> None:
@@ -144,7 +143,7 @@ def test_what_was_given_to_a_dataset_is_known_by_what_it_became(audited: Audited
     Image.open(audited.image("disc")).save(given)
     found = image_target(audited, str(given))
     assert found.converted
-    assert [place.use.entry["id"] for place in found.places.found] == ["disc"]
+    assert [place.entry["id"] for place in found.places.found] == ["disc"]
 
 
 def test_an_image_of_nobody_is_one_sentence(audited: Audited, tmp_path: Path) -> None:
@@ -160,9 +159,9 @@ def test_a_replaced_image_of_the_same_name_is_told_from_the_new_one(audited: Aud
     before, now = image_target(audited, str(old)), image_target(audited, str(audited.image("disc")))
     [was], [is_now] = before.places.found, now.places.found
     assert (was.current, is_now.current) == (False, True)
-    assert was.use.file == is_now.use.file == "images/disc.png"
-    assert was.use.folder_md5 != is_now.use.folder_md5
-    assert [score.facts.value for score in (*was.scores, *is_now.scores)] == [0.7, 0.6]
+    assert was.file == is_now.file == "images/disc.png"
+    assert was.folder_md5 != is_now.folder_md5
+    assert [score.value for score in (*was.scores.values(), *is_now.scores.values())] == [0.7, 0.6]
     assert "in a version that dvc.lock no longer has" in told(audited, str(old))
 
 
@@ -170,8 +169,8 @@ def test_without_the_working_files_the_cache_is_asked(audited: Audited, tmp_path
     drawn = shutil.copy(audited.image("disc", 1), tmp_path / "drawn.png")
     shutil.rmtree(audited.root / "data")
     [place] = image_target(audited, str(drawn)).places.found
-    assert place.use.entry["t"] == 1
-    assert place.use.card["protocol"]["seed"] == 7
+    assert place.entry["t"] == 1
+    assert place.card["protocol"]["seed"] == 7
 
 
 def test_where_nobody_can_look_is_said(audited: Audited, tmp_path: Path) -> None:
@@ -192,12 +191,12 @@ def test_a_list_that_is_not_the_locked_one_is_doubted(audited: Audited) -> None:
 def test_without_the_cache_the_working_files_are_enough(audited: Audited) -> None:
     shutil.rmtree(audited.root / ".dvc" / "cache")
     [place] = image_target(audited, str(audited.image("disc", 1))).places.found
-    assert place.use.doubts == []
-    assert place.use.card["protocol"]["seed"] == 7
+    assert place.doubts == []
+    assert place.card["protocol"]["seed"] == 7
     (audited.image("ring", 1)).unlink()
     [place] = image_target(audited, str(audited.image("disc", 1))).places.found
-    assert "which files data/chains/shapes/seer/brush had is known neither" in place.use.doubts[0]
-    assert place.use.card["protocol"]["seed"] == 7
+    assert "which files data/chains/shapes/seer/brush had is known neither" in place.doubts[0]
+    assert place.card["protocol"]["seed"] == 7
 
 
 def test_a_card_that_is_gone_is_a_doubt_and_no_obstacle(audited: Audited) -> None:
@@ -206,7 +205,7 @@ def test_a_card_that_is_gone_is_a_doubt_and_no_obstacle(audited: Audited) -> Non
     card.unlink()
     (audited.root / ".dvc" / "cache" / "files" / "md5" / md5[:2] / md5[2:]).unlink()
     [place] = image_target(audited, str(audited.image("disc"))).places.found
-    assert "data/datasets/shapes/dataset.json" in place.use.doubts[0]
+    assert "data/datasets/shapes/dataset.json" in place.doubts[0]
     assert place.scores
 
 

@@ -1,50 +1,63 @@
 """Evidence as a tree that a person reads, and as JSON: from what was asked back to the bytes and versions behind it."""
 
+from collections.abc import Set
 from typing import Any
 
 from rich.tree import Tree
 
-from driftledger.benchmarks.base import NEEDED_FOR
+from driftledger.benchmarks.base import NEEDED_FOR, Input
+from driftledger.benchmarks.records import RECORDS
 from driftledger.core.canonical import canonical_json
-from driftledger.ledger.audit.branches import add, add_file, inert_json, line, rendered
-from driftledger.ledger.audit.found import RunTarget, ScoreTarget
 from driftledger.ledger.audit.image_audit import image_json, image_tree
-from driftledger.ledger.audit.logged import LoggedRun
-from driftledger.ledger.audit.proof import proof
-from driftledger.ledger.audit.score_tree import EVERYTHING, add_inputs, add_lock, add_score
-from driftledger.ledger.audit.sources import Sources
-from driftledger.ledger.audit.targets import ImageTarget, MetricTarget, Target
-from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.audit.sources import LoggedRun, Sources
+from driftledger.ledger.audit.targets import ImageTarget, Known, MetricTarget, RunTarget, ScoreTarget, Target
+from driftledger.ledger.audit.tree import add, add_all, add_component, add_file, inert_json, line, rendered
+from driftledger.ledger.lineage import Lineage
 
 _RECORDED = {"packages.txt": "packages", "dirty.patch": "dirty patch"}
 """What a run in MLflow carries beside its evidence."""
+
+_EVERYTHING = frozenset(Input)
+
+_PROVES: dict[Known | None, str] = {
+    "dvc.lock": "from Git and DVC: which bytes each stage read and wrote, by MD5, and with which settings; whoever has "
+    "the cache or the remote can fetch these bytes and hash them with 'driftledger verify'",
+    "git": "from Git history: the score file and the dvc.lock that were committed together; the bytes that it speaks "
+    "of can be fetched and hashed as long as the DVC cache or remote keeps them",
+    "mlflow": "from MLflow alone: what the run said of itself when it was tracked, lock entries included; that the "
+    "bytes are still these takes the DVC cache or remote",
+    None: "from Git and DVC: which lists of images have this hash in them",
+}
+"""Where evidence is from, or None for an image, of which only the ledger's files speak → what that alone can prove."""
 
 
 def as_tree(target: Target, sources: Sources) -> str:
     """The whole way from what was asked back to bytes, versions and commit, and what that proves."""
     if isinstance(target, ImageTarget):
-        return "\n".join([rendered(image_tree(target)), *proof(sources, None)])
-    run = target if isinstance(target, RunTarget) else target.run
+        return "\n".join([rendered(image_tree(target)), *_proof(sources, None)])
+    run = _run(target)
     if isinstance(target, RunTarget):
-        tree = _run_tree(run.evidence)
+        tree = Tree(line(f"{run.evidence.name}, fingerprint {run.evidence.fingerprint}"))
+        for lineage in run.evidence.lineages:
+            _add_score(tree, lineage)
     elif isinstance(target, ScoreTarget):
-        tree = Tree(line(f"{target.lineage.score_file.path}, {_of(run, target.in_run)}"))
-        add_score(tree, target.lineage)
+        tree = Tree(line(f"{target.lineage.score_file.path}, {_of(target)}"))
+        _add_score(tree, target.lineage)
     else:
         tree = _number_tree(target)
     _add_code(tree, run)
-    return "\n".join([rendered(tree), *proof(sources, run.known)])
+    return "\n".join([rendered(tree), *_proof(sources, run.known)])
 
 
 def as_json(target: Target, sources: Sources) -> str:
     """The same for programs. Of a run it is its evidence, with ``known_from``, ``recorded`` and ``proof`` beside it."""
     if isinstance(target, ImageTarget):
-        return inert_json(image_json(target) | {"proof": proof(sources, None)})
-    run = target if isinstance(target, RunTarget) else target.run
+        return inert_json(image_json(target) | {"proof": _proof(sources, None)})
+    run = _run(target)
     more: dict[str, Any] = {
         "known_from": run.known,
         "recorded": _recorded(run.logged),
-        "proof": proof(sources, run.known),
+        "proof": _proof(sources, run.known),
     }
     evidence = run.evidence.model_dump(mode="json", by_alias=True)
     if isinstance(target, RunTarget):
@@ -56,17 +69,82 @@ def as_json(target: Target, sources: Sources) -> str:
     return inert_json(_number_json(target) | more)
 
 
-def _run_tree(evidence: Evidence) -> Tree:
-    tree = Tree(line(f"{evidence.name}, fingerprint {evidence.fingerprint}"))
-    for lineage in evidence.lineages:
-        add_score(tree, lineage)
-    return tree
+def _run(target: RunTarget | ScoreTarget | MetricTarget) -> RunTarget:
+    return target if isinstance(target, RunTarget) else target.run
+
+
+def _of(target: ScoreTarget | MetricTarget) -> str:
+    evidence = target.run.evidence
+    said = f"of {evidence.name}, fingerprint {evidence.fingerprint}"
+    return said if target.in_run else "of no run that is selected here"
+
+
+def _add_score(tree: Tree, lineage: Lineage) -> None:
+    """The score with all its numbers, and everything behind it."""
+    score = lineage.score
+    branch = add(tree, "score", f"{score.benchmark} on {lineage.place.partition('/')[2]}: {_headline(lineage)}")
+    for key, value in sorted(score.metrics.items()):
+        branch.add(line(f"{key} = {value!r}"))
+    for flag in score.flags:
+        add(branch, "to know", flag)
+    for key, reason in sorted(score.absent.items()):
+        add(branch, "absent", f"{key}: {reason}")
+    for role, versions in sorted(score.served.items()):
+        add(branch, f"{role} served as", ", ".join(f"{each} ({calls} calls)" for each, calls in versions.items()))
+    add_file(branch, "score file", lineage.score_file)
+    _add_inputs(branch, lineage, _EVERYTHING)
+    _add_lock(branch, lineage)
+
+
+def _headline(lineage: Lineage) -> str:
+    """The first headline with its interval, and how much was scored."""
+    score, spec = lineage.score, lineage.spec
+    coverage = f"coverage {score.scored}/{score.total}"
+    key, value = spec.headline(score)
+    metric = spec.metric(key)
+    if value is None or metric is None:
+        return coverage
+    interval, said = score.interval(key), f"{metric.named(key)} = {value:.4f}"
+    if interval is not None:
+        confidence = (score.inputs.settings.get("bootstrap") or {}).get("confidence", 0.0)
+        said += f" ({confidence:.0%} interval {interval.low:.4f} to {interval.high:.4f})"
+    return f"{said}, {coverage}"
+
+
+def _add_inputs(branch: Tree, lineage: Lineage, needed: Set[Input]) -> None:
+    """What a score was computed from, as far as it is ``needed``."""
+    score = lineage.score
+    for role, card in score.components.items():
+        if NEEDED_FOR[role] & needed:
+            add_component(branch, role.replace("_", " "), card)
+    if needed - {Input.DATA, Input.ENCODER, Input.RATINGS}:
+        add_all(branch, score.inputs.protocol, *score.inputs.protocol)
+        for stage, file in lineage.collected.items():
+            folder = add_file(branch, stage, file)
+            add(folder, RECORDS, f"sha256 {score.inputs.records.get(stage, 'not known')}")
+    if Input.RATINGS in needed:
+        for setting, digest in lineage.beside.items():
+            add(branch, setting, f"sha256 {digest}")
+    if Input.DATA in needed:
+        data = add_file(branch, lineage.spec.data.name.replace("_", " "), lineage.data)
+        add(data, "digest", score.inputs.data_digest)
+
+
+def _add_lock(branch: Tree, lineage: Lineage) -> None:
+    """The entries of ``dvc.lock`` from the data to the score."""
+    lock = add(branch, "dvc.lock", ", ".join(lineage.stages))
+    for name, entry in lineage.stages.items():
+        stage = add(lock, name, entry.cmd if isinstance(entry.cmd, str) else "; ".join(entry.cmd))
+        for dep in entry.deps:
+            add_file(stage, "read", dep)
+        for out in entry.outs:
+            add_file(stage, "wrote", out)
 
 
 def _number_tree(target: MetricTarget) -> Tree:
     number = target.number
     lineage, metric = number.lineage, number.metric
-    tree = Tree(line(f"{number.name} = {number.value!r}, {_of(target.run, target.in_run)}"))
+    tree = Tree(line(f"{number.name} = {number.value!r}, {_of(target)}"))
     if metric is not None:
         computed = add(tree, "computed", number.formula or metric.formula)
         add(computed, "function", metric.function)
@@ -76,60 +154,45 @@ def _number_tree(target: MetricTarget) -> Tree:
         add(computed, "of", f"{lineage.score.scored} of {lineage.score.total}")
     add(tree, "values behind it", lineage.rows_file.path)
     branch = add_file(tree, "score file", lineage.score_file)
-    add_inputs(branch, lineage, metric.needs if metric else EVERYTHING)
-    add_lock(tree, lineage)
+    _add_inputs(branch, lineage, metric.needs if metric else _EVERYTHING)
+    _add_lock(tree, lineage)
     return tree
 
 
 def _number_json(target: MetricTarget) -> dict[str, Any]:
     number = target.number
     lineage, metric = number.lineage, number.metric
-    needs = metric.needs if metric else EVERYTHING
-    cards = {role: card for role, card in lineage.score.components.items() if needs & NEEDED_FOR[role]}
+    needs, computed = _EVERYTHING, None
+    if metric is not None:
+        needs, function, published = metric.needs, metric.function, metric.published
+        computed = {"how": number.formula, "function": function, "published": published, "from": sorted(needs)}
+    evidence = lineage.model_dump(mode="json", by_alias=True)
+    cards = evidence["score"]["components"]
     return {
         "metric": number.name,
         "value": number.value,
-        "computed": None
-        if metric is None
-        else {
-            "how": number.formula,
-            "function": metric.function,
-            "published": metric.published,
-            "from": sorted(needs),
-        },
+        "computed": computed,
         "settings": lineage.score.inputs.settings,
         "values": lineage.rows_file.path,
-        "score_file": lineage.score_file.model_dump(mode="json"),
-        "data": lineage.data.model_dump(mode="json"),
-        "collected": {stage: file.model_dump(mode="json") for stage, file in lineage.collected.items()},
-        "components": {role: card.model_dump(mode="json", by_alias=True) for role, card in cards.items()},
-        "stages": {stage: entry.model_dump(mode="json") for stage, entry in lineage.stages.items()},
+        "components": {role: card for role, card in cards.items() if needs & NEEDED_FOR[role]},
+        **{key: evidence[key] for key in ("score_file", "data", "collected", "stages")},
     }
-
-
-def _of(run: RunTarget, in_run: bool) -> str:
-    evidence = run.evidence
-    return f"of {evidence.name}, fingerprint {evidence.fingerprint}" if in_run else "of no run that is selected here"
 
 
 def _add_code(tree: Tree, run: RunTarget) -> None:
     """The code now, or in the commit that has the score; and what was noted when the run was shown in MLflow."""
+    here = run.evidence.code
     if run.known == "git":
-        add(
-            tree,
-            "code",
-            f"the scores stand in git commit {run.evidence.code.commit}; which code gave them is not in Git",
-        )
+        add(tree, "code", f"the scores stand in git commit {here.commit}; which code gave them is not in Git")
     elif run.known == "dvc.lock":
-        add(tree, "code", _commit(run.evidence.code.commit, run.evidence.code.dirty))
+        add(tree, "code", _commit(here.commit, here.dirty))
     logged = run.logged
     if logged is None:
         add(tree, "packages and dirty patch", "not recorded: they are artifacts of a run in MLflow")
         return
     code = logged.evidence().get("code") or {}
-    branch = add(
-        tree, "code", f"{_commit(code.get('commit'), code.get('dirty'))}, when MLflow run {logged.run_id} was made"
-    )
+    commit = _commit(code.get("commit"), code.get("dirty"))
+    branch = add(tree, "code", f"{commit}, when MLflow run {logged.run_id} was made")
     recorded = _recorded(logged)
     for file, what in _RECORDED.items():
         without = "none" if file == "dirty.patch" and code.get("dirty") is False else "not recorded"
@@ -147,3 +210,15 @@ def _recorded(logged: LoggedRun | None) -> dict[str, str]:
         return {}
     at = f"artifact of run {logged.run_id} in MLflow at {logged.address}"
     return {file: f"{file}, {at}" for file in logged.files() if file in _RECORDED}
+
+
+def _proof(sources: Sources, known: Known | None) -> list[str]:
+    """A sentence on each source: what an audit went by, and what that alone can prove."""
+    lines = [_PROVES[known]]
+    if known != "mlflow" and sources.why_not is not None:
+        lines.append(f"MLflow was not asked: {sources.why_not}")
+    elif known != "mlflow" and not sources.asked:
+        lines.append("MLflow was not asked: it was not needed")
+    if known == "mlflow" and not sources.outs:
+        lines.append("Git and DVC were not asked: there is no dvc.lock here")
+    return lines

@@ -26,12 +26,15 @@ from driftledger.core.yaml_text import load_yaml
 from driftledger.ledger import lineage as evidence_module
 from driftledger.ledger.audit.summary import ScoreSummary, read_summary
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.lineage import Evidence, is_score_of_version_1, read_evidence
+from driftledger.ledger.lineage import Evidence, folders_behind, is_score_of_version_1, read_evidence
 from driftledger.ledger.objects.git import Commit, Git
 from driftledger.ledger.objects.remembered import Remembered
 
-_MOST_KEPT = 1_000
-"""Score files whose facts stand in memory at once."""
+_MOST_SCORES, _MOST_STATES = 1_000, 64
+"""Score files whose facts, and states whose outputs, stand in memory at once."""
+
+_UNREADABLE = (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError)
+"""What a file of any version, or of none, may raise."""
 
 
 class State(NamedTuple):
@@ -67,6 +70,17 @@ class Stored(NamedTuple):
 
     md5: str
     facts: ScoreSummary | None
+    """None where it is no score file."""
+
+
+class LockedScore(NamedTuple):
+    """A score that some ``dvc.lock`` spoke of."""
+
+    path: str
+    md5: str
+    facts: ScoreSummary
+    folders: dict[str, str]
+    """Path → MD5 of the folders that it was made of."""
 
 
 class LedgerHistory:
@@ -75,41 +89,36 @@ class LedgerHistory:
     def __init__(self, git: Git, remembered: Remembered) -> None:
         self._git = git
         self._remembered = remembered
-        self._commits = git.commits()
-        self._stored = lru_cache(maxsize=_MOST_KEPT)(self._read_stored)
-
-    @property
-    def commits(self) -> int:
-        """How many commits were looked at."""
-        return len(self._commits)
-
-    @property
-    def is_shallow(self) -> bool:
-        return self._git.is_shallow
+        self.commits = git.commits()
+        """All that were looked at, parents first."""
+        self.is_shallow = git.is_shallow
+        self.stored = lru_cache(maxsize=_MOST_SCORES)(self._stored)
+        """What a content, as Git calls it, says."""
+        self.outs = lru_cache(maxsize=_MOST_STATES)(self._outs)
+        """Path → MD5 of every output that ``dvc.lock`` had in a state; without those of one that cannot be read."""
 
     @cached_property
     def states(self) -> dict[State, Span]:
         """Every state that the ledger was committed in, oldest first."""
         found: dict[State, Span] = {}
-        for commit, state in self._state_of_each():
-            first = found[state].first if state in found else commit
-            found[state] = Span(first, commit)
+        for commit in self.commits:
+            scores, params, *locks = self._git.ids(commit.id, (SCORES, "params.yaml", *lock_files()))
+            state = State(scores, params, tuple(locks))
+            found[state] = Span(found[state].first if state in found else commit, commit)
         return found
 
     @cached_property
     def scores(self) -> list[Standing]:
         """Every content that a score file ever had."""
         found: dict[tuple[str, str], Standing] = {}
-        place = {commit.id: number for number, commit in enumerate(self._commits)}
-        for state, span in self.states.items():
+        place = {commit: number for number, commit in enumerate(self.commits)}
+        for state, (first, last) in self.states.items():
             for path, blob in self.score_files(state).items():
                 held = found.get((path, blob))
-                first, last, where = span.first, span.last, state
-                if held is not None:
-                    first = min(first, held.span.first, key=lambda commit: place[commit.id])
-                    if place[held.span.last.id] > place[last.id]:
-                        last, where = held.span.last, held.state
-                found[path, blob] = Standing(path, blob, Span(first, last), where)
+                if held is None:
+                    found[path, blob] = Standing(path, blob, Span(first, last), state)
+                elif place[held.span.last] < place[last]:
+                    found[path, blob] = Standing(path, blob, Span(held.span.first, last), state)
         return list(found.values())
 
     @cached_property
@@ -123,13 +132,13 @@ class LedgerHistory:
         }
         return f"each of {len(old)} score files in Git's history {OF_VERSION_1}" if old else ""
 
-    def stored(self, blob: str) -> Stored:
-        """What a content, as Git calls it, says; the facts are None where it is no score file."""
-        return self._stored(blob)
-
-    def outs(self, state: State) -> dict[str, str]:
-        """Path → MD5 of every output that ``dvc.lock`` spoke of; without those of one that cannot be read."""
-        return {path: md5 for lock in state.locks if lock is not None for path, md5 in self._outs_of(lock).items()}
+    def scores_at(self, state: State) -> Iterator[LockedScore]:
+        """The scores that ``dvc.lock`` spoke of."""
+        outs = self.outs(state)
+        for path, blob in self.score_files(state).items():
+            stored = self.stored(blob)
+            if stored.facts is not None and outs.get(path) == stored.md5:
+                yield LockedScore(path, stored.md5, stored.facts, folders_behind(path, outs))
 
     def evidence(self, state: State, selected: Selected, combination: Combination) -> Evidence | None:
         """A run's evidence as it stood; None where this version of the program finds it incomplete, or cannot read it.
@@ -159,18 +168,26 @@ class LedgerHistory:
 
     def fingerprints(self, state: State) -> dict[str, Combination]:
         """Fingerprint → combination of every run that was complete in this state, as far as it can be read."""
-        key = " ".join([_rules(), *map(str, (state.scores, state.params, *state.locks))])
-        kept = self._remembered.get("runs", key)
-        if kept is None:
+
+        def work() -> dict[str, list[str]]:
             selected, combinations = self.selection(state)
             found = [(each, self.evidence(state, selected, each)) for each in combinations]
-            kept = {evidence.fingerprint: list(each) for each, evidence in found if evidence is not None}
-            self._remembered.keep("runs", key, kept)
+            return {evidence.fingerprint: list(each) for each, evidence in found if evidence is not None}
+
+        # another key whenever the code changes by which runs get their fingerprints
+        rules = md5_bytes(Path(evidence_module.__file__).read_bytes())
+        key = " ".join([rules, *map(str, (state.scores, state.params, *state.locks))])
+        kept = self._remembered.recall("runs", key, work)
         return {fingerprint: Combination(*names) for fingerprint, names in kept.items()}
 
     def selection(self, state: State) -> tuple[Selected, list[Combination]]:
-        """What ``params.yaml`` selected; nothing where it cannot be read."""
-        return selection_in(self._git.read(state.params) or b"")
+        """What ``params.yaml`` selected; nothing where this version cannot read it."""
+        try:
+            run: dict[str, Any] = load_yaml(self._git.read(state.params) or b"")["run"]
+            combinations = [Combination(*names) for names in product(run["models"], run["generators"], run["encoders"])]
+            return Selected([(spec, keys) for spec in benchmarks() for keys in _selected(spec, run)]), combinations
+        except _UNREADABLE:
+            return Selected(), []
 
     def score_files(self, state: State) -> Mapping[str, str]:
         """Path → what Git calls the content of every file that may be a score."""
@@ -179,32 +196,20 @@ class LedgerHistory:
         files = self._git.files(state.scores)
         return {f"{SCORES}/{path}": blob for path, blob in files.items() if path.endswith(f"/{SCORE}")}
 
-    def _outs_of(self, lock: str) -> dict[str, str]:
-        kept: dict[str, str] | None = self._remembered.get("lock", lock)
-        if kept is None:
-            kept = outs_of(self._git.read(lock) or b"")
-            self._remembered.keep("lock", lock, kept)
-        return kept
+    def _outs(self, state: State) -> dict[str, str]:
+        def read(lock: str) -> Any:
+            return self._remembered.recall("lock", lock, lambda: outs_of(self._git.read(lock) or b""))
 
-    def _read_stored(self, blob: str) -> Stored:
-        kept = self._remembered.get("score", blob)
-        if kept is None:
+        return {path: md5 for lock in state.locks if lock is not None for path, md5 in read(lock).items()}
+
+    def _stored(self, blob: str) -> Stored:
+        def work() -> dict[str, Any]:
             data = self._git.read(blob) or b""
             facts = read_summary(data)
-            kept = {"md5": md5_bytes(data), "facts": None if facts is None else facts.model_dump(mode="json")}
-            self._remembered.keep("score", blob, kept)
-        return Stored(kept["md5"], None if kept["facts"] is None else ScoreSummary.model_validate(kept["facts"]))
+            return {"md5": md5_bytes(data), "facts": facts and facts.model_dump(mode="json")}
 
-    def _state_of_each(self) -> Iterator[tuple[Commit, State]]:
-        paths = (SCORES, "params.yaml", *lock_files())
-        for commit in self._commits:
-            scores, params, *locks = self._git.ids(commit.id, paths)
-            yield commit, State(scores, params, tuple(locks))
-
-
-def _rules() -> str:
-    """Another string whenever the code changes by which runs get their fingerprints."""
-    return md5_bytes(Path(evidence_module.__file__).read_bytes())
+        kept = self._remembered.recall("score", blob, work)
+        return Stored(kept["md5"], kept["facts"] and ScoreSummary.model_validate(kept["facts"]))
 
 
 def outs_of(lock: bytes) -> dict[str, str]:
@@ -213,18 +218,8 @@ def outs_of(lock: bytes) -> dict[str, str]:
         stages = load_yaml(lock)["stages"].values()
         outs = [out for stage in stages for out in stage.get("outs", ())]
         return {str(out["path"]): str(out["md5"]) for out in outs if "md5" in out}
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError):
+    except _UNREADABLE:
         return {}
-
-
-def selection_in(params: bytes) -> tuple[Selected, list[Combination]]:
-    """What the bytes of a ``params.yaml`` select; nothing where this version cannot read it."""
-    try:
-        run: dict[str, Any] = load_yaml(params)["run"]
-        combinations = [Combination(*names) for names in product(run["models"], run["generators"], run["encoders"])]
-        return Selected([(spec, keys) for spec in benchmarks() for keys in _selected(spec, run)]), combinations
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError):
-        return Selected(), []
 
 
 def _selected(spec: Benchmark, run: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -6,7 +6,7 @@ the hash. That needs no index that could be out of date: a processor looks throu
 
 import json
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -15,9 +15,12 @@ from driftledger.benchmarks.base import DATASET, QUESTION_SET
 from driftledger.benchmarks.records import CARD, RECORDS
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.core.canonical import md5_bytes, sha256_bytes
-from driftledger.core.errors import LedgerError
+from driftledger.core.errors import DriftledgerError, LedgerError
+from driftledger.ledger.audit.history import LockedScore
+from driftledger.ledger.audit.sources import Sources
+from driftledger.ledger.audit.summary import ScoreSummary
 from driftledger.ledger.lock import LockedFile
-from driftledger.ledger.objects.contents import Contents, beneath
+from driftledger.ledger.objects.contents import beneath
 
 
 class ImageHash(NamedTuple):
@@ -27,8 +30,76 @@ class ImageHash(NamedTuple):
     md5: str | None
 
     def __str__(self) -> str:
-        said = {"sha256": self.sha256, "md5": self.md5}
-        return ", ".join(f"{name} {value}" for name, value in said.items() if value)
+        return ", ".join(f"{name} {value}" for name, value in self._asdict().items() if value)
+
+
+def hash_of(data: bytes) -> ImageHash:
+    """Both hashes of a file's bytes."""
+    return ImageHash(sha256_bytes(data), md5_bytes(data))
+
+
+class ImagePlace(NamedTuple):
+    """One place that an image has in the ledger. What ``entry`` and ``card`` hold was written by others."""
+
+    role: Literal["sample", "drawn", "question"]
+    folder: str
+    """Relative to the top folder."""
+    folder_md5: str
+    file: str
+    """Below the folder."""
+    md5: str | None
+    """Of the image, as DVC has it; None where the folder's manifest is not at hand."""
+    entry: dict[str, Any]
+    """Its line of the list, as it stands there, of whatever format."""
+    card: dict[str, Any]
+    """What the folder says that it was made with; empty where that is not at hand."""
+    doubts: list[str]
+    """What does not fit together."""
+    current: bool
+    """Whether ``dvc.lock`` still has the folder as it was."""
+    scores: dict[str, ScoreSummary]
+    """Path → the scores that were made with the folder."""
+
+
+class Places(NamedTuple):
+    """Where an image stands, and where nobody could look for it, and why."""
+
+    found: list[ImagePlace]
+    unknown: list[str]
+
+
+def find_places(sources: Sources, image: ImageHash, *, everywhere: bool = False) -> Places:
+    """Where an image stands now; if it stands nowhere, or ``everywhere`` is asked, also where it ever stood."""
+    places = Places([], [])
+    _look(sources, image, sources.outs, sources.scores, places)
+    history = sources.history
+    if history is None or (places.found and not everywhere):
+        return places
+    seen = set(sources.outs.items())
+    for state in reversed(history.states):
+        outs = {path: md5 for path, md5 in history.outs(state).items() if (path, md5) not in seen}
+        seen |= outs.items()
+        _look(sources, image, outs, history.scores_at(state), places)
+    return places
+
+
+def _look(
+    sources: Sources, image: ImageHash, outs: Mapping[str, str], scores: Iterator[LockedScore], places: Places
+) -> None:
+    """Add what is found in these versions of folders, which ``scores`` may have been made of."""
+    known: list[LockedScore] = []
+    for path, md5 in outs.items():
+        if path.count("/") < 2 or _kind(path) not in _lists():
+            continue
+        try:
+            found = list(_Folder(sources, path, md5).places(image))
+        except DriftledgerError as error:
+            places.unknown.append(str(error))
+            continue
+        if found:
+            known += scores  # once, and only if any are wanted
+        made = {score.path: score.facts for score in known if score.folders.get(path) == md5}
+        places.found.extend(place._replace(scores=made) for place in found)
 
 
 class _List(NamedTuple):
@@ -62,97 +133,79 @@ def _kind(folder: str) -> str:
     return "/".join(folder.split("/")[:2])
 
 
-class ImageUse(NamedTuple):
-    """One place that an image has in the ledger. What ``entry`` and ``card`` hold was written by others."""
+class _Folder:
+    """One version of a folder that lists images."""
 
-    role: Literal["sample", "drawn", "question"]
-    folder: str
-    """Relative to the top folder."""
-    folder_md5: str
-    file: str
-    """Below the folder."""
-    md5: str | None
-    """Of the image, as DVC has it; None where the folder's manifest is not at hand."""
-    entry: dict[str, Any]
-    """Its line of the list, as it stands there, of whatever format."""
-    card: dict[str, Any]
-    """What the folder says that it was made with; empty where that is not at hand."""
-    doubts: list[str]
-    """What does not fit together."""
+    def __init__(self, sources: Sources, path: str, md5: str) -> None:
+        self._contents = sources.contents
+        self._here = sources.root / path
+        self._locked = LockedFile(path=path, md5=md5, size=0)
+        self._listed = _lists()[_kind(path)]
+        self._current = sources.outs.get(path) == md5
 
-
-class Images:
-    """Looks for images in the folders that ``dvc.lock`` has, or once had."""
-
-    def __init__(self, root: Path, outs: dict[str, str], contents: Contents) -> None:
-        self._root = root
-        self._outs = outs
-        self._contents = contents
-
-    @staticmethod
-    def lists_images(folder: str) -> bool:
-        """Whether the output at this path, relative to the top folder, lists images."""
-        return len(folder.split("/")) > 2 and _kind(folder) in _lists()
-
-    def uses(self, image: ImageHash, folder: str, md5: str) -> list[ImageUse]:
-        """The places that an image has in one version of a folder.
+    def places(self, image: ImageHash) -> Iterator[ImagePlace]:
+        """The places that an image has in it.
 
         Raises:
             LedgerError: what the folder held is not at hand.
         """
-        version, listed = LockedFile(path=folder, md5=md5, size=0), _lists()[_kind(folder)]
-        is_here = self._outs.get(folder) == md5 and (self._root / folder / listed.file).is_file()
-        if not is_here and image.md5 is not None and image.md5 not in self._contents.manifest(version).values():
-            return []
-        lines = self._root / folder / listed.file if is_here else self._file(version, listed.file)
-        found = list(_lines_with(lines, self._needles(image, version, listed)))
-        return [
-            self._use(version, listed, entry, lines) for entry in found if self._names(image, entry, version, listed)
-        ]
-
-    def _needles(self, image: ImageHash, version: LockedFile, listed: _List) -> Iterator[bytes]:
+        listed, lines = self._listed, self._here / self._listed.file
+        if not (self._current and lines.is_file()):
+            if image.md5 is not None and image.md5 not in self._manifest.values():
+                return
+            lines = self._file(listed.file)
         if image.sha256 is not None:
-            yield image.sha256.encode()
-            return
-        for name, md5 in self._contents.manifest(version).items():
-            if md5 == image.md5:
-                yield json.dumps(name, ensure_ascii=False).encode()
+            needles = [image.sha256]
+        else:
+            named = (name for name, md5 in self._manifest.items() if md5 == image.md5)
+            needles = [json.dumps(name, ensure_ascii=False) for name in named]
+        for entry in _lines_with(lines, map(str.encode, needles)):
+            # a line that only mentions the image, as its parent for instance, does not list it
+            if image.sha256 is not None:
+                lists = entry.get(listed.sha256) == image.sha256
+            else:
+                lists = self._manifest.get(str(entry.get(listed.image))) == image.md5
+            if lists:
+                yield self._place(entry, lines)
 
-    def _names(self, image: ImageHash, entry: dict[str, Any], version: LockedFile, listed: _List) -> bool:
-        """Whether it is this image that a line lists, and not one that it mentions."""
-        if image.sha256 is not None:
-            return bool(entry.get(listed.sha256) == image.sha256)
-        return self._contents.manifest(version).get(str(entry.get(listed.image))) == image.md5
+    @property
+    def _manifest(self) -> dict[str, str]:
+        return self._contents.manifest(self._locked)
 
-    def _use(self, version: LockedFile, listed: _List, entry: dict[str, Any], lines: Path) -> ImageUse:
-        file, manifest, card, doubts = str(entry.get(listed.image)), dict[str, str](), dict[str, Any](), list[str]()
+    def _place(self, entry: dict[str, Any], lines: Path) -> ImagePlace:
+        listed, manifest, card, doubts = self._listed, dict[str, str](), dict[str, Any](), list[str]()
         try:
-            manifest = self._contents.manifest(version)
+            manifest = self._manifest
             if manifest.get(listed.file) != self._contents.md5_of(lines):
                 doubts.append(f"{listed.file} is not the file that dvc.lock has; 'driftledger verify' tells more")
-            card = _object(self._file(version, listed.card).read_bytes())
+            card = _object(self._file(listed.card).read_bytes())
         except LedgerError as error:
             doubts.append(str(error))
-            here = self._root / version.path / listed.card
-            if self._outs.get(version.path) == version.md5 and here.is_file():
+            here = self._here / listed.card
+            if self._current and here.is_file():
                 card = _object(here.read_bytes())
-        return ImageUse(listed.role, version.path, version.md5, file, manifest.get(file), entry, card, doubts)
+        file = str(entry.get(listed.image))
+        return ImagePlace(
+            role=listed.role,
+            folder=self._locked.path,
+            folder_md5=self._locked.md5,
+            file=file,
+            md5=manifest.get(file),
+            entry=entry,
+            card=card,
+            doubts=doubts,
+            current=self._current,
+            scores={},
+        )
 
-    def _file(self, version: LockedFile, name: str) -> Path:
-        """A file of a folder that is not, or no longer, at its path."""
-        md5 = self._contents.manifest(version).get(name)
-        near = beneath(version.path, name) if self._outs.get(version.path) == version.md5 else None
-        path = None if md5 is None else self._contents.path(md5, near)
+    def _file(self, name: str) -> Path:
+        """A file of the folder, which need not be at its path any more."""
+        locked = self._locked
+        md5, place = self._manifest.get(name), beneath(locked.path, name)
+        path = None if md5 is None else self._contents.path(md5, place if self._current else None)
         if path is None:
-            raise LedgerError(
-                f"{beneath(version.path, name)} (folder md5 {version.md5}) is not at hand; run 'dvc fetch'"
-            )
+            raise LedgerError(f"{place} (folder md5 {locked.md5}) is not at hand; run 'dvc fetch'")
         return path
-
-
-def hash_of(data: bytes) -> ImageHash:
-    """Both hashes of a file's bytes."""
-    return ImageHash(sha256_bytes(data), md5_bytes(data))
 
 
 def _lines_with(file: Path, needles: Iterable[bytes]) -> Iterator[dict[str, Any]]:

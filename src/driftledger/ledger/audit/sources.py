@@ -4,20 +4,19 @@ None of them has to be there. A fresh clone has no MLflow, a machine that sees o
 history; an audit says which of them it went by, and what that proves.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.paths import Combination, Paths
-from driftledger.ledger.audit.history import LedgerHistory, outs_of
-from driftledger.ledger.audit.images import Images
-from driftledger.ledger.audit.logged import LoggedRuns
-from driftledger.ledger.lineage import Evidence, read_all_evidence, read_evidence
+from driftledger.ledger.audit.history import LedgerHistory, LockedScore, outs_of
+from driftledger.ledger.audit.summary import read_summary
+from driftledger.ledger.lineage import Evidence, folders_behind, is_score, read_all_evidence, read_evidence
 from driftledger.ledger.lock import locks_here
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Git
@@ -25,17 +24,45 @@ from driftledger.ledger.objects.remembered import Remembered
 
 T = TypeVar("T")
 
-NOT_NAMED = "no MLflow store was named"
+FINGERPRINT_START = re.compile(r"[0-9a-f]{8,64}")
 
 
-class Sources:
+class LoggedRun(NamedTuple):
+    """A finished run in MLflow, as plain values."""
+
+    run_id: str
+    name: str
+    fingerprint: str
+    current: bool
+    started: str
+    """ISO 8601, in UTC."""
+    generator: str | None
+    """The generator's catalogue name, of runs that have one."""
+    address: str
+    """Where MLflow is, without credentials."""
+    evidence: Callable[[], Mapping[str, Any]]
+    """Downloads ``evidence.json`` as it is, of whatever version of this program; empty where there is none."""
+    files: Callable[[], list[str]]
+    """Lists the run's artifacts, ``packages.txt`` and ``dirty.patch`` among them."""
+
+
+class LoggedRuns(Protocol):
+    """The runs of one experiment. Every method raises LedgerError where MLflow cannot be asked."""
+
+    def find(self, run: str) -> LoggedRun | None:
+        """By id, name, ``model/generator/encoder`` or the start of a fingerprint; of several the current or newest."""
+
+    def every(self) -> Iterator[LoggedRun]:
+        """All of them, newest first."""
+
+
+class Sources(ExitStack):
     """A context, which ends what it has opened.
 
     Args:
         selected: what the runs of ``params.yaml`` are evaluated on.
         combinations: the runs of ``params.yaml``.
         mlflow: None where it is not to be asked.
-        why_not: why not.
     """
 
     def __init__(
@@ -45,34 +72,33 @@ class Sources:
         combinations: Sequence[Combination] = (),
         *,
         mlflow: LoggedRuns | None = None,
-        why_not: str = NOT_NAMED,
     ) -> None:
+        super().__init__()
         self.root = root
         self.selected = selected or Selected()
         self.combinations = combinations
-        self.why_not: str | None = why_not if mlflow is None else None
+        self.why_not = "no MLflow store was named" if mlflow is None else None
         """Why MLflow says nothing; None where it was asked, or was not needed."""
         self.asked = False
         """Whether MLflow answered."""
         self._mlflow = mlflow
-        self._open = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._open.close()
 
     @cached_property
     def outs(self) -> dict[str, str]:
         """Path → MD5 of every output that ``dvc.lock`` has now; empty where there is none."""
         return {path: md5 for lock in locks_here(self.root).values() for path, md5 in outs_of(lock).items()}
 
+    @property
+    def scores(self) -> Iterator[LockedScore]:
+        """The scores that ``dvc.lock`` has now, committed or not."""
+        for path, md5 in self.outs.items():
+            file = self.root / path
+            if is_score(path) and file.is_file() and (facts := read_summary(file.read_bytes())):
+                yield LockedScore(path, md5, facts, folders_behind(path, self.outs))
+
     @cached_property
     def remembered(self) -> Remembered:
-        return self._open.enter_context(Remembered(Paths(self.root).state / "audit.db"))
+        return self.enter_context(Remembered(Paths(self.root).state / "audit.db"))
 
     @cached_property
     def history(self) -> LedgerHistory | None:
@@ -80,13 +106,14 @@ class Sources:
         git = Git.around(self.root)
         return None if git is None else LedgerHistory(git, self.remembered)
 
+    @property
+    def unread(self) -> str:
+        """What is to be known of scores in Git's history that this version does not read; empty if there are none."""
+        return "" if self.history is None else self.history.unread
+
     @cached_property
     def contents(self) -> Contents:
         return Contents(self.root)
-
-    @cached_property
-    def images(self) -> Images:
-        return Images(self.root, self.outs, self.contents)
 
     @cached_property
     def current(self) -> list[Evidence]:

@@ -7,9 +7,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from driftledger.benchmarks.base import ROLES
-from driftledger.benchmarks.registry import benchmark, benchmark_names
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, Score
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import parse_json
 
 
@@ -51,10 +51,12 @@ class ScoreSummary(BaseModel):
         return f"{benchmark(self.benchmark).scores.at(self.keys)}/{SCORE}"
 
 
-def summary_of(score: Score) -> ScoreSummary | None:
-    """A score in short; None for one of a benchmark that there is not here."""
-    if score.benchmark not in benchmark_names():
-        return None
+def summary_of(score: Score) -> ScoreSummary:
+    """A score in short.
+
+    Raises:
+        ConfigError: it is of a benchmark that there is not here.
+    """
     headline, value = benchmark(score.benchmark).headline(score)
     return ScoreSummary(
         benchmark=score.benchmark,
@@ -64,14 +66,7 @@ def summary_of(score: Score) -> ScoreSummary | None:
         headline=headline,
         value=value,
         versions=[
-            Version(
-                role=ROLES.get(part, part),
-                part=part,
-                name=card.name,
-                fingerprint=card.fingerprint,
-                settings=card.settings,
-                identity=card.identity,
-            )
+            Version.model_validate({"role": ROLES.get(part, part), "part": part} | dict(card))
             for part, card in score.components.items()
         ],
         served={role: sorted(versions) for role, versions in score.served.items()},
@@ -83,7 +78,7 @@ def read_summary(data: bytes | Mapping[str, Any]) -> ScoreSummary | None:
     try:
         score = parse_json(data, Score, "score") if isinstance(data, bytes) else Score.model_validate(data)
         return summary_of(score)
-    except (StoreError, ValueError, KeyError):
+    except (StoreError, ConfigError, ValueError, KeyError):
         return None
 
 

@@ -1,23 +1,27 @@
 """Which scores did a version touch: in the working tree, in Git history and in MLflow, each score once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
+from rich.table import Table
 
+from driftledger.benchmarks.base import SCORES
+from driftledger.benchmarks.score import SCORE
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.audit.asked import ScoreFilter
-from driftledger.ledger.audit.found import selection_of
-from driftledger.ledger.audit.history import Span, State
-from driftledger.ledger.audit.logged import LoggedRun, LoggedRuns
-from driftledger.ledger.audit.query import AuditQuery
-from driftledger.ledger.audit.sources import Sources
+from driftledger.core.escaping import for_line
+from driftledger.ledger.audit.history import State
+from driftledger.ledger.audit.query import AuditQuery, ScoreFilter
+from driftledger.ledger.audit.sources import LoggedRun, LoggedRuns, Sources
 from driftledger.ledger.audit.summary import ScoreSummary, read_summary
-from driftledger.ledger.lineage import folders_behind, is_score
+from driftledger.ledger.audit.targets import selection_of
+from driftledger.ledger.audit.tree import inert_json, line, rendered
+from driftledger.ledger.lineage import folders_behind
 from driftledger.ledger.objects.git import why_unread
 
-KnownFrom = Literal["git", "mlflow", "here"]
-"""A commit, a run in MLflow, or the working tree."""
+_COLUMNS = ("score", "metric", "value", "made with", "runs", "came with", "stood until", "known from")
+_SHORT = 8
 
 
 class ScoreUse(BaseModel):
@@ -36,7 +40,8 @@ class ScoreUse(BaseModel):
     """ISO 8601, in UTC; where Git does not know the score, when it was shown in MLflow first."""
     last_commit: str | None = None
     last_date: str | None = None
-    known_from: list[KnownFrom]
+    known_from: list[Literal["git", "mlflow", "here"]]
+    """A commit, a run in MLflow, or the working tree."""
     current: bool
     """Whether ``dvc.lock`` has it now."""
 
@@ -55,14 +60,14 @@ def touched(sources: Sources, query: AuditQuery) -> Answer:
         LedgerError: no score was ever made with such a version, or the image or revision is not known.
     """
     asked = ScoreFilter(sources, query)
+    logged = sources.ask_mlflow(lambda mlflow: list(_from_mlflow(sources, asked, mlflow))) or []
     rows: dict[tuple[str, str], ScoreUse] = {}
-    for row in (*_from_git(sources, asked), *_from_here(sources, asked), *_from_mlflow(sources, asked)):
+    for row in (*_from_git(sources, asked), *_from_here(sources, asked), *logged):
         held = rows.get((row.path, row.md5))
         rows[row.path, row.md5] = row if held is None else _merged(held, row)
-    found = [row for row in rows.values() if asked.came_since(row.first_commit, row.first_date)]
     if not rows:
-        unread = "" if sources.history is None or not sources.history.unread else f"; {sources.history.unread}"
-        raise LedgerError(asked.nothing() + unread)
+        raise LedgerError(asked.nothing() + (f"; {sources.unread}" if sources.unread else ""))
+    found = [row for row in rows.values() if asked.came_since(row.first_commit, row.first_date)]
     ordered = sorted(found, key=lambda row: (row.first_date or "9", row.path, row.md5))
     return Answer(ordered, [*asked.said, *_said(sources)])
 
@@ -71,64 +76,21 @@ def _from_git(sources: Sources, asked: ScoreFilter) -> Iterator[ScoreUse]:
     history = sources.history
     if history is None:
         return
-    for standing in history.scores:
-        stored = history.stored(standing.blob)
-        if stored.facts is None:
-            continue
-        path, state = standing.path, standing.state
-        if asked.is_for(stored.facts, lambda path=path, state=state: folders_behind(path, history.outs(state))):  # type: ignore[misc]
-            current = sources.outs.get(path) == stored.md5
-            runs = _runs_then(sources, state, path)
-            yield _row(path, stored.md5, stored.facts, "git", runs, current=current, span=standing.span)
-
-
-def _from_here(sources: Sources, asked: ScoreFilter) -> Iterator[ScoreUse]:
-    """What ``dvc.lock`` has now, committed or not."""
-    runs: dict[str, list[str]] = {}
-    for run in sources.current:
-        for lineage in run.lineages:
-            runs.setdefault(lineage.score_file.path, []).append(run.fingerprint)
-    for path, md5 in sources.outs.items():
-        file = sources.root / path
-        facts = read_summary(file.read_bytes()) if is_score(path) and file.is_file() else None
-        if facts and asked.is_for(facts, lambda path=path: folders_behind(path, sources.outs)):  # type: ignore[misc]
-            yield _row(path, md5, facts, "here", runs.get(path, []), current=True)
-
-
-def _from_mlflow(sources: Sources, asked: ScoreFilter) -> list[ScoreUse]:
-    return sources.ask_mlflow(lambda mlflow: list(_logged(sources, mlflow, asked))) or []
-
-
-def _logged(sources: Sources, mlflow: LoggedRuns, asked: ScoreFilter) -> Iterator[ScoreUse]:
-    for run in mlflow.every():
-        if not asked.may_be_in(run):
-            continue
-        for path, md5, facts, folders in _scores_in(sources, run):
-            if asked.is_for(facts, lambda folders=folders: folders):  # type: ignore[misc]
-                current = run.current and (not sources.outs or sources.outs.get(path) == md5)
-                row = _row(path, md5, facts, "mlflow", [run.fingerprint], current=current)
-                yield row.model_copy(update={"first_date": run.started, "last_date": run.started})
-
-
-def _scores_in(sources: Sources, run: LoggedRun) -> Iterator[tuple[str, str, ScoreSummary, dict[str, str]]]:
-    """The scores in a run's evidence, which does not change once the run is finished, and the folders behind each."""
-    key = f"{run.run_id} {run.fingerprint}"
-    kept: list[list[Any]] | None = sources.remembered.get("logged", key)
-    if kept is None:
-        kept = list(_told_by(run.evidence()))
-        sources.remembered.keep("logged", key, kept)
-    for path, md5, facts, folders in kept:
-        yield path, md5, ScoreSummary.model_validate(facts), folders
-
-
-def _told_by(evidence: Mapping[str, Any]) -> Iterator[list[Any]]:
-    for lineage in evidence.get("lineages") or ():
-        facts, file = read_summary(lineage.get("score") or {}), lineage.get("score_file") or {}
-        if facts is None or not {"path", "md5"} <= file.keys():
-            continue
-        folders = [lineage.get("data") or {}, *(lineage.get("collected") or {}).values()]
-        md5s = {str(each["path"]): str(each["md5"]) for each in folders if {"path", "md5"} <= each.keys()}
-        yield [str(file["path"]), str(file["md5"]), facts.model_dump(mode="json"), md5s]
+    for path, blob, (first, last), state in history.scores:
+        md5, facts = history.stored(blob)
+        if facts is not None and asked.is_for(facts, folders_behind(path, history.outs(state))):
+            yield ScoreUse(
+                path=path,
+                md5=md5,
+                facts=facts,
+                runs=_runs_then(sources, state, path),
+                first_commit=first.id,
+                first_date=first.date,
+                last_commit=last.id,
+                last_date=last.date,
+                known_from=["git"],
+                current=sources.outs.get(path) == md5,
+            )
 
 
 def _runs_then(sources: Sources, state: State, path: str) -> list[str]:
@@ -145,21 +107,45 @@ def _runs_then(sources: Sources, state: State, path: str) -> list[str]:
     ]
 
 
-def _row(
-    path: str,
-    md5: str,
-    facts: ScoreSummary,
-    known: KnownFrom,
-    runs: list[str],
-    *,
-    current: bool,
-    span: Span | None = None,
-) -> ScoreUse:
-    dates: dict[str, str] = {}
-    if span is not None:
-        first, last = span
-        dates = {"first_commit": first.id, "first_date": first.date, "last_commit": last.id, "last_date": last.date}
-    return ScoreUse(path=path, md5=md5, facts=facts, runs=runs, known_from=[known], current=current, **dates)
+def _from_here(sources: Sources, asked: ScoreFilter) -> Iterator[ScoreUse]:
+    runs: dict[str, list[str]] = {}
+    for run in sources.current:
+        for lineage in run.lineages:
+            runs.setdefault(lineage.score_file.path, []).append(run.fingerprint)
+    for path, md5, facts, folders in sources.scores:
+        if asked.is_for(facts, folders):
+            shown_by = runs.get(path, [])
+            yield ScoreUse(path=path, md5=md5, facts=facts, runs=shown_by, known_from=["here"], current=True)
+
+
+def _from_mlflow(sources: Sources, asked: ScoreFilter, mlflow: LoggedRuns) -> Iterator[ScoreUse]:
+    for run in filter(asked.may_be_in, mlflow.every()):
+        key = f"{run.run_id} {run.fingerprint}"  # the evidence of a finished run does not change
+        for path, md5, said, folders in sources.remembered.recall("logged", key, partial(_told_by, run)):
+            facts = ScoreSummary.model_validate(said)
+            if asked.is_for(facts, folders):
+                yield ScoreUse(
+                    path=path,
+                    md5=md5,
+                    facts=facts,
+                    runs=[run.fingerprint],
+                    first_date=run.started,
+                    last_date=run.started,
+                    known_from=["mlflow"],
+                    current=run.current and (not sources.outs or sources.outs.get(path) == md5),
+                )
+
+
+def _told_by(run: LoggedRun) -> list[list[Any]]:
+    """Path, MD5 and facts of the scores in a run's evidence, and the folders behind each; ready for JSON."""
+    found: list[list[Any]] = []
+    for lineage in run.evidence().get("lineages") or ():
+        facts, file = read_summary(lineage.get("score") or {}), lineage.get("score_file") or {}
+        if facts is not None and {"path", "md5"} <= file.keys():
+            folders = [lineage.get("data") or {}, *(lineage.get("collected") or {}).values()]
+            md5s = {str(each["path"]): str(each["md5"]) for each in folders if {"path", "md5"} <= each.keys()}
+            found.append([str(file["path"]), str(file["md5"]), facts.model_dump(mode="json"), md5s])
+    return found
 
 
 def _merged(one: ScoreUse, two: ScoreUse) -> ScoreUse:
@@ -180,9 +166,45 @@ def _said(sources: Sources) -> Iterator[str]:
         yield f"Git was not asked: {why_unread(sources.root)}"
     else:
         cut = "; the clone is shallow, and older commits are not in it" if history.is_shallow else ""
-        yield f"from Git: {history.commits} commits were looked at{cut}"
+        yield f"from Git: {len(history.commits)} commits were looked at{cut}"
         if history.unread:
             yield history.unread
     if not sources.outs:
         yield "there is no dvc.lock here: which scores are current is what MLflow says"
     yield "from MLflow: every finished run" if sources.why_not is None else f"MLflow was not asked: {sources.why_not}"
+
+
+def as_table(answer: Answer) -> str:
+    """One line per score, the oldest first, and on what the answer stands."""
+    table = Table(*_COLUMNS, box=None, pad_edge=False)
+    table.columns[2].justify = "right"
+    for row in answer.rows:
+        table.add_row(*map(line, _cells(row)))
+    several = "" if len(answer.rows) == 1 else "s"
+    return "\n".join([rendered(table), f"{len(answer.rows)} score{several}", *map(for_line, answer.said)])
+
+
+def as_json(answer: Answer) -> str:
+    """Everything that is known of each score."""
+    scores = [row.model_dump(mode="json", exclude={"facts"}) | row.facts.model_dump(mode="json") for row in answer.rows]
+    return inert_json({"scores": scores, "said": answer.said})
+
+
+def _cells(row: ScoreUse) -> tuple[str, ...]:
+    facts = row.facts
+    more = f" and {len(row.runs) - 1} more" if len(row.runs) > 1 else ""
+    return (
+        row.path.removeprefix(f"{SCORES}/").removesuffix(f"/{SCORE}"),
+        f"{facts.benchmark} {facts.headline}",
+        "–" if facts.value is None else f"{facts.value:.4f}",
+        ", ".join(f"{each.name}@{each.fingerprint[:_SHORT]}" for each in facts.versions),
+        row.runs[0][:_SHORT] + more if row.runs else "–",
+        _when(row.first_commit, row.first_date),
+        "now" if row.current else _when(row.last_commit, row.last_date),
+        ", ".join(row.known_from),
+    )
+
+
+def _when(commit: str | None, date: str | None) -> str:
+    said = [commit[:_SHORT] if commit else "", date[:10] if date else ""]
+    return " ".join(each for each in said if each) or "–"

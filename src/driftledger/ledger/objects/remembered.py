@@ -6,6 +6,7 @@ same and take longer.
 
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -50,6 +51,14 @@ class Remembered:
             self._database.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (kind, key, canonical_json(value))
             )
+
+    def recall(self, kind: str, key: str, work: Callable[[], Any]) -> Any:
+        """What was kept, or else what ``work`` gives, which is kept from now on; it is JSON-ready, and not None."""
+        found = self.get(kind, key)
+        if found is None:
+            found = work()
+            self.keep(kind, key, found)
+        return found
 
     def _opened(self) -> sqlite3.Connection:
         for attempt in range(2):

@@ -1,4 +1,4 @@
-"""The branches of an audit's tree. What they say was in part written by others: every line of it is inert."""
+"""Branches of an audit's tree, and its JSON. What they say was in part written by others: every line of it is inert."""
 
 import io
 import re
