@@ -1,7 +1,7 @@
 """A metric that is computed, and has a line in its benchmark's table, is shown wherever metrics are."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,7 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.tracking.projection import run_content
 from tests.benchmarks.genception import test_score as chains
+from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.fakes import TableEncoder
 from tests.support.ledgers import add_stages, lock_entries, locked, selected, write_scored
 
@@ -138,3 +139,32 @@ def test_audit_explains_it(ledger: Path) -> None:
     assert f"computed: {DROP.formula}" in text
     assert "function: driftledger.metrics.drift.cosine_similarity" in text
     assert "4 of 4" in text
+
+
+FURTHER = Metric("further", "further", "more", "exact.exact_mean", SEEN, "cm", higher_is_better=False, headline=True)
+"""A line in the table of a benchmark whose leaderboard looks like a paper's."""
+
+
+@pytest.mark.parametrize("plain", [trac_score, fidelity_score], ids=["trac", "fidelity"])
+def test_tables_like_a_papers_have_it_too(
+    plain: Callable[..., Score], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seer, blind = plain(), plain()
+    write_leaderboard(tmp_path / "before", [seer])
+    kind = type(benchmark(seer.benchmark))
+    monkeypatch.setattr(kind, "metrics", (*kind.metrics, FURTHER))
+    write_leaderboard(tmp_path / "same", [seer])
+    assert (tmp_path / "same.md").read_text("utf-8") == (tmp_path / "before.md").read_text("utf-8")
+
+    more = {"further": 2.5, "further_low": 2.0, "further_high": 3.0}
+    seer = seer.model_copy(update={"metrics": seer.metrics | more})
+    blind = blind.model_copy(
+        update={"keys": blind.keys | {"model": "blind"}, "metrics": blind.metrics | {"further": 7.0}}
+    )
+    write_leaderboard(tmp_path / "board", [seer, blind])
+    lines = (tmp_path / "board.md").read_text("utf-8").splitlines()
+    [head] = [number for number, line in enumerate(lines) if line.endswith(" further (cm) (lower is better) |")]
+    assert {line.split(" | ")[0]: line.split(" | ")[-1] for line in lines[head + 2 : head + 4]} == {
+        "| seer": "**2.50** (2.0–3.0) |",
+        "| blind": "7.00 |",
+    }

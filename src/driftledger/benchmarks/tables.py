@@ -1,11 +1,14 @@
 """What the tables of all benchmarks share: who is best, how a value is written, what a reader must know."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from driftledger.benchmarks.score import Score, interval_of
+from driftledger.benchmarks.score import Score, base_key, interval_of
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.metrics.ranks import competition_ranks
+
+if TYPE_CHECKING:
+    from driftledger.benchmarks.base import Benchmark, Metric
 
 NOTHING = "–"
 """Stands where there is no value."""
@@ -74,6 +77,29 @@ def interval(metrics: dict[str, float], key: str, digits: int = 1) -> str:
     return "" if ends is None else "–".join(f"{end:.{digits}f}" for end in ends)
 
 
+def title_of(key: str, metric: "Metric") -> str:
+    """The head of a metric's column."""
+    unit = f" ({metric.unit})" if metric.unit else ""
+    return metric.named(key) + unit + (" (lower is better)" if metric.higher_is_better is False else "")
+
+
+def column(scores: Sequence[Score], key: str, metric: "Metric") -> list[str]:
+    """The values of a metric with their intervals, the best in bold."""
+    values = [score.metrics.get(key) for score in scores]
+    best = metric.higher_is_better
+    ranks = (None,) * len(values) if best is None else ranks_of(values, best)
+    return [
+        cell(value, rank, metric.digits, interval(score.metrics, key))
+        for score, value, rank in zip(scores, values, ranks, strict=True)
+    ]
+
+
+def metrics_in(spec: "Benchmark", scores: Iterable[Score]) -> dict[str, "Metric"]:
+    """The metrics of the benchmark's table that some score has, by their keys in scores."""
+    there = sorted({base_key(key) for score in scores for key in score.metrics})
+    return {key: metric for key in there if (metric := spec.metric(key)) is not None}
+
+
 def markdown_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """A titled table and an empty line; the first column is of names, the others of numbers; cells are inert."""
     yield f"**{title}**"
@@ -90,11 +116,6 @@ def flag_lines(scores: Iterable[Score]) -> list[str]:
     said = dict.fromkeys((score.model, flag) for score in scores for flag in score.flags)
     lines = [f"- {model}: {for_markdown(flag)}" for model, flag in said]
     return ["To know about these numbers:", "", *lines, ""] if lines else []
-
-
-def limit(max_tokens: int | None) -> str:
-    """How long a description may be, for people."""
-    return "the model's own limit" if max_tokens is None else str(max_tokens)
 
 
 def number(value: float | None) -> str:

@@ -1,59 +1,38 @@
 """Models side by side, as in the paper's Tables 1 and 2: how true descriptions are, and what is drawn of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from driftledger.benchmarks.base import Benchmark, Metric, Table
-from driftledger.benchmarks.score import Score, base_key
-from driftledger.benchmarks.tables import best_first, cell, interval, ranks_of
+from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.tables import best_first, cell, column, metrics_in, title_of
 
 _FIRST = ("clip_s", "clip_s_i", "image_similarity", "ssim")
 """The first of these that a model has decides where it stands."""
 
 _COLUMNS = ("clip_s", "ssim", "fid", "frechet_{name}", "clip_s_i", "image_similarity", "human")
-"""Rows of the table of metrics, in the order of the paper's columns."""
+"""Rows of the table of metrics, in the order of the paper's columns; further ones come after them."""
 
 
 def tables(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     """A row per model, and how each metric goes with what people say."""
-    keys = _metrics(spec, scores)
+    there = metrics_in(spec, scores)
+    order = (*_COLUMNS, *(metric.key for metric in spec.metrics if metric.key not in _COLUMNS))
+    keys = sorted(there, key=lambda key: order.index(there[key].key))
     decides = next((key for key in _FIRST if key in keys), "")
     by_model = {score.model: score for score in scores}
     ordered = [by_model[name] for name in best_first({score.model: score.metrics.get(decides) for score in scores})]
-    yield _values(spec, ordered, keys)
-    yield from _agreement(spec, ordered, keys)
+    yield _values(ordered, {_COLUMNS[0]: spec.metrics[1]} | {key: there[key] for key in keys})
+    yield from _agreement(ordered, {key: there[key] for key in keys})
 
 
-def _metrics(spec: Benchmark, scores: Sequence[Score]) -> dict[str, Metric]:
-    """The metrics that some model has, by their keys in scores, in the order of the columns."""
-    there = sorted({base_key(key) for score in scores for key in score.metrics})
-    rows = {key: metric for key in there if (metric := spec.metric(key)) is not None}
-    return {key: metric for column in _COLUMNS for key, metric in rows.items() if metric.key == column}
-
-
-def _values(spec: Benchmark, scores: Sequence[Score], keys: dict[str, Metric]) -> Table:
-    columns = keys if "clip_s" in keys else {"clip_s": spec.metrics[1], **keys}
-    ranks = {
-        key: ranks_of([score.metrics.get(key) for score in scores], metric.higher_is_better is not False)
-        for key, metric in columns.items()
-    }
-
-    def row(place: int, score: Score) -> Iterator[str]:
-        yield score.model
-        for key, metric in columns.items():
-            more = interval(score.metrics, key)
-            yield cell(score.metrics.get(key), ranks[key][place], metric.digits, more)
-
+def _values(scores: Sequence[Score], metrics: Mapping[str, Metric]) -> Table:
+    columns = (column(scores, key, metric) for key, metric in metrics.items())
     return Table(
         "as in the paper's Tables 1 and 2; in brackets the interval",
-        ["", *(_title(key, metric) for key, metric in columns.items())],
-        [list(row(place, score)) for place, score in enumerate(scores)],
+        ["", *(title_of(key, metric) for key, metric in metrics.items())],
+        list(zip((score.model for score in scores), *columns, strict=True)),
         _rated(scores),
     )
-
-
-def _title(key: str, metric: Metric) -> str:
-    unit = f" ({metric.unit})" if metric.unit else ""
-    return metric.named(key) + unit + (" (lower is better)" if metric.higher_is_better is False else "")
 
 
 def _rated(scores: Sequence[Score]) -> list[str]:
@@ -66,7 +45,7 @@ def _rated(scores: Sequence[Score]) -> list[str]:
     return [f"Human ratings and raters: {listed}."] if (listed := ", ".join(counts)) else []
 
 
-def _agreement(spec: Benchmark, scores: Sequence[Score], keys: dict[str, Metric]) -> Iterator[Table]:
+def _agreement(scores: Sequence[Score], metrics: Mapping[str, Metric]) -> Iterator[Table]:
     """How each metric goes with what people say, over samples."""
     columns = ("spearman", "kendall", "pearson")
     rows = [
@@ -75,7 +54,7 @@ def _agreement(spec: Benchmark, scores: Sequence[Score], keys: dict[str, Metric]
             *(cell(values.get(name), digits=3) for name in columns),
             f"{values['n']:.0f}",
         ]
-        for key, metric in keys.items()
+        for key, metric in metrics.items()
         for score in scores
         if (values := score.groups["agreement"].get(key)) is not None
     ]

@@ -157,7 +157,7 @@ class Trac(Benchmark):
         return check_examples(records, parents)
 
     def tables(self, block: SideBySide) -> Iterator[Table]:
-        return tables(block.scores)
+        return tables(self, block.scores)
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         return artifacts(lineage, root)

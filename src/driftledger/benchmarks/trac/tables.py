@@ -2,9 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from driftledger.benchmarks.base import Table
+from driftledger.benchmarks.base import Benchmark, Table
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import NOTHING, best_first, cell, interval, ranks_of, telling_ranks
+from driftledger.benchmarks.tables import (
+    NOTHING,
+    best_first,
+    cell,
+    column,
+    interval,
+    metrics_in,
+    ranks_of,
+    telling_ranks,
+    title_of,
+)
 from driftledger.benchmarks.trac.records import condition_name, length_name
 from driftledger.core.escaping import for_markdown
 
@@ -14,40 +24,54 @@ MOST = 5
 _ABBREVIATIONS = {"random": "RS", "similar_image": "SIIR", "similar_text": "STTR"}
 
 
-def tables(scores: Sequence[Score]) -> Iterator[Table]:
+_PARTS = {
+    "top1_naming": "top-1 naming it",
+    "top1_not_naming": "not naming it",
+    "top1_without_leaks": "without images that the support set has too",
+}
+"""Of the test descriptions, as a column's head says it."""
+
+_TOLD = {"top1", "class_mean", "vote_best", "vote_best_k", "chance", "leak_rate", "other_rate", "words", *_PARTS}
+"""Metrics with a column of their own; further ones come after the first table's."""
+
+
+def tables(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     """What is told apart, by naming the class or not, under which conditions, and what is not."""
     by_model = {score.model: score for score in scores}
     ordered = [by_model[name] for name in best_first({score.model: score.metrics["top1"] for score in scores})]
-    yield _distinctiveness(ordered)
+    yield _distinctiveness(spec, ordered)
     yield _naming(ordered)
     yield from _conditions(ordered)
     yield from _confusions(ordered[0])
 
 
-def _distinctiveness(scores: Sequence[Score]) -> Table:
+def _distinctiveness(spec: Benchmark, scores: Sequence[Score]) -> Table:
     """The paper's three ways to classify."""
-    ranked = {
-        metric: ranks_of([score.metrics.get(metric) for score in scores])
-        for metric in ("top1", "class_mean", "vote_best")
-    }
+    ranks = ranks_of([score.metrics.get("top1") for score in scores])
+    class_mean, vote_best = (
+        ranks_of([score.metrics.get(key) for score in scores]) for key in ("class_mean", "vote_best")
+    )
+    further = {key: metric for key, metric in metrics_in(spec, scores).items() if key not in _TOLD}
+    more = [column(scores, key, metric) for key, metric in further.items()]
 
     def row(place: int, score: Score) -> list[str]:
-        rank, metrics = {metric: ranks[place] for metric, ranks in ranked.items()}, score.metrics
-        best = metrics.get("vote_best_k")
+        metrics, best = score.metrics, score.metrics.get("vote_best_k")
         return [
             score.model,
-            cell(metrics.get("top1"), rank["top1"], more=interval(metrics, "top1")),
-            cell(rank["top1"], digits=0),
-            cell(metrics.get("class_mean"), rank["class_mean"]),
-            cell(metrics.get("vote_best"), rank["vote_best"], more="" if best is None else f"{best:.0f}"),
+            cell(metrics.get("top1"), ranks[place], more=interval(metrics, "top1")),
+            cell(ranks[place], digits=0),
+            cell(metrics.get("class_mean"), class_mean[place]),
+            cell(metrics.get("vote_best"), vote_best[place], more="" if best is None else f"{best:.0f}"),
             cell(metrics.get("chance")),
+            *(cells[place] for cells in more),
         ]
 
     headline = scores[0].details["headline"]
     several = len(scores[0].groups["condition"]) > 1
+    heads = ["", "top-1 (interval)", "rank", "class mean", "best vote (its k)", "chance"]
     return Table(
         "whose class the nearest descriptions are of, in %, as in the paper's Figure 3 and Table 5",
-        ["", "top-1 (interval)", "rank", "class mean", "best vote (its k)", "chance"],
+        [*heads, *(title_of(key, metric) for key, metric in further.items())],
         [row(place, score) for place, score in enumerate(scores)],
         [f"Unless a row says otherwise, the values are of {headline}."] if several else [],
     )
@@ -55,12 +79,7 @@ def _distinctiveness(scores: Sequence[Score]) -> Table:
 
 def _naming(scores: Sequence[Score]) -> Table:
     """Whether descriptions are told apart by what they show, or by the name of the class in them."""
-    parts = {
-        "top1_naming": "top-1 naming it",
-        "top1_not_naming": "not naming it",
-        "top1_without_leaks": "without images that the support set has too",
-    }
-    there = [part for part in parts if any(part in score.metrics for score in scores)]
+    there = [part for part in _PARTS if any(part in score.metrics for score in scores)]
     rows = [
         [
             score.model,
@@ -71,7 +90,7 @@ def _naming(scores: Sequence[Score]) -> Table:
         for score in scores
     ]
     title = "how many descriptions name a class, in %, and top-1 among those that name their own and those that do not"
-    return Table(title, ["", "name their class", "name another", "words", *(parts[part] for part in there)], rows)
+    return Table(title, ["", "name their class", "name another", "words", *(_PARTS[part] for part in there)], rows)
 
 
 def _conditions(scores: Sequence[Score]) -> Iterator[Table]:
