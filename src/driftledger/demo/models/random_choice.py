@@ -6,10 +6,9 @@ The dice are a hash of what is asked and of which image is shown, so that no run
 from collections.abc import Sequence
 from typing import ClassVar
 
-from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_of
-from driftledger.core.types import Conversation, Reply
-from driftledger.demo.models.words import at_most
+from driftledger.core.types import Conversation
+from driftledger.demo.models.words import WordCounter
 from driftledger.demo.vision.parse_question import LETTERS, asked, said
 
 SENTENCE = "This is an image."
@@ -17,25 +16,21 @@ GUESSES = ("red", "blue", "green", "two", "three", "a circle", "a square", "on t
 """What it says to an open question, with equal chances."""
 
 
-class RandomChoice(Model):
+class RandomChoice(WordCounter):
     """Any option, yes or no, or any of :data:`GUESSES`, with equal chances; it describes nothing."""
 
     provider: ClassVar[str] = "random_choice"
     version: ClassVar[str] = "2"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [at_most(_guess(conversation), conversation.max_tokens) for conversation in conversations]
-
-
-def _guess(conversation: Conversation) -> str:
-    question = asked(conversation)
-    if question is None:
-        return SENTENCE
-    faces: Sequence[str] = GUESSES
-    if question.kind == "choice":
-        faces = LETTERS[: len(question.options)]
-    elif question.kind == "yes_no":
-        faces = ("Yes", "No")
-    shown = conversation.last_image
-    die = int(sha256_of(["random_choice", said(conversation), shown.sha256 if shown else ""]), 16)
-    return faces[die % len(faces)]
+    def say(self, conversation: Conversation) -> str:
+        question = asked(conversation)
+        if question is None:
+            return SENTENCE
+        faces: Sequence[str] = GUESSES
+        if question.kind == "choice":
+            faces = LETTERS[: len(question.options)]
+        elif question.kind == "yes_no":
+            faces = ("Yes", "No")
+        shown = conversation.last_image
+        die = int(sha256_of(["random_choice", said(conversation), shown.sha256 if shown else ""]), 16)
+        return faces[die % len(faces)]

@@ -1,11 +1,25 @@
 """The length limit of the embedded models, which have no tokens of their own: they count words."""
 
 import re
+from abc import abstractmethod
+from collections.abc import Sequence
 from itertools import islice
 
-from driftledger.core.types import Outcome, Reply
+from driftledger.components.base import Model
+from driftledger.core.types import Conversation, Outcome, Reply
 
 _WORD = re.compile(r"\S+")
+
+
+class WordCounter(Model):
+    """A model that says one thing about each conversation, as long as it may be."""
+
+    @abstractmethod
+    def say(self, conversation: Conversation) -> str:
+        """What it would say at any length."""
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return [at_most(self.say(conversation), conversation.max_tokens) for conversation in conversations]
 
 
 def at_most(text: str, max_tokens: int | None) -> Reply:

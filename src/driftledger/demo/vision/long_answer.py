@@ -1,15 +1,13 @@
 """Questions about what is written: notices, price lists, sums, departures."""
 
+from collections.abc import Callable
+
 from driftledger.demo.vision.scene_query import Sight, kind
 from driftledger.demo.vision.short_answer import Rule
 
 
 def _written(sight: Sight) -> str | None:
     return " ".join(sight.lines) or None
-
-
-def _lowest(sight: Sight) -> str | None:
-    return sight.lines[-1] if sight.lines else None
 
 
 def _described(sight: Sight) -> str | None:
@@ -27,10 +25,6 @@ def _price(sight: Sight, item: str) -> str | None:
     return f"${price}" if price is not None else None
 
 
-def _costing(sight: Sight, price: str) -> str | None:
-    return next((item for item, cost in sight.prices.items() if cost == int(price)), None)
-
-
 def _together(sight: Sight, one: str, other: str) -> str | None:
     prices = sight.prices
     return str(prices[one.lower()] + prices[other.lower()]) if {one.lower(), other.lower()} <= prices.keys() else None
@@ -39,11 +33,6 @@ def _together(sight: Sight, one: str, other: str) -> str | None:
 def _change(sight: Sight, item: str) -> str | None:
     price = sight.prices.get(item.lower())
     return str(20 - 2 * price) if price is not None else None
-
-
-def _cheapest(sight: Sight) -> str | None:
-    prices = sight.prices
-    return min(prices, key=lambda item: prices[item]) if prices else None
 
 
 def _first(sight: Sight) -> str | None:
@@ -67,63 +56,45 @@ def _offer(sight: Sight, item: str) -> str | None:
     return price and f"Our {item} is worth every cent: only {price}!"
 
 
-def _result(sight: Sight) -> str | None:
-    return str(sum(sight.addends)) if sight.addends else None
-
-
 def _result_and(sight: Sight, sign: int, phrase: str) -> str | None:
     found = sight.find(phrase)
     return str(sum(sight.addends) + sign * len(found)) if sight.addends and found is not None else None
 
 
-def _addends(sight: Sight) -> str | None:
-    return "{} and {}".format(*sight.addends) if sight.addends else None
-
-
-def _right_addend(sight: Sight) -> str | None:
-    return str(sight.addends[1]) if sight.addends else None
-
-
-def _city(sight: Sight) -> str | None:
-    return sight.departure[0] if sight.departure else None
-
-
-def _time(sight: Sight) -> str | None:
-    return sight.departure[1] if sight.departure else None
-
-
-def _track(sight: Sight) -> str | None:
-    return f"track {sight.departure[2]}" if sight.departure else None
+def _of_departure(text: str) -> Callable[[Sight], str | None]:
+    """``text`` with city, time and track in its places."""
+    return lambda sight: text.format(*sight.departure) if sight.departure else None
 
 
 def _arrival(sight: Sight, minutes: str) -> str | None:
-    time = _time(sight)
-    if time is None:
+    if sight.departure is None:
         return None
-    hour, minute = map(int, time.split(":"))
+    hour, minute = map(int, sight.departure[1].split(":"))
     later, rest = divmod(60 * hour + minute + int(minutes), 60)
     return f"{later}:{rest:02d}"
 
 
-def _announced(sight: Sight) -> str | None:
-    return "The train to {} leaves at {} from track {}.".format(*sight.departure) if sight.departure else None
-
-
-RULES: tuple[Rule, ...] = (
+RULES: tuple[Rule[str], ...] = (
     (r"What is written on the board\?", _written),
-    (r"What is written on the lowest line of the board\?", _lowest),
+    (r"What is written on the lowest line of the board\?", lambda sight: sight.lines[-1] if sight.lines else None),
     (r"Describe the image in one sentence: what is written on the board, .+\?", _described),
     (r"What do the two digits on the board add up to\?", _digits),
-    (r"Which of these costs \$(\d{1,9}) on the board\?", _costing),
+    (
+        r"Which of these costs \$(\d{1,9}) on the board\?",
+        lambda sight, price: next((item for item, cost in sight.prices.items() if cost == int(price)), None),
+    ),
     (r"How much is the (\w+) on the board\?", _price),
     (r"How many dollars do one (\w+) and one (\w+) cost together\?", _together),
     (r"Somebody buys two portions of (\w+) and pays with \$20\. How many dollars are given back\?", _change),
-    (r"Which item on the board is the cheapest\?", _cheapest),
+    (
+        r"Which item on the board is the cheapest\?",
+        lambda sight: min(sight.prices, key=sight.prices.__getitem__, default=None),
+    ),
     (r"What does the board's first line offer\?", _first),
     (r"How many dollars do the items on the first and on the last line of the board cost together\?", _outer),
     (r"Each (\w+) in the image stands for a guest who orders one (\w+)\. How many dollars .+\?", _guests),
     (r"Write a sentence that advertises the (\w+) and tells its price\.", _offer),
-    (r"What is the result of the sum on the board\?", _result),
+    (r"What is the result of the sum on the board\?", lambda sight: str(sum(sight.addends)) if sight.addends else None),
     (
         r"Take the result of the sum and add the number of (\w+) in the image\. What do you get\?",
         lambda sight, phrase: _result_and(sight, 1, phrase),
@@ -132,12 +103,18 @@ RULES: tuple[Rule, ...] = (
         r"Take the result of the sum and subtract the number of (\w+) (?:above|below) the board\. What do you get\?",
         lambda sight, phrase: _result_and(sight, -1, phrase),
     ),
-    (r"Which two numbers are to be added on the board\?", _addends),
-    (r"Which number is to the right of the plus sign on the board\?", _right_addend),
-    (r"When does the train leave, according to the board\?|At what time does the train leave\?", _time),
-    (r"Which track does the train leave from\?", _track),
-    (r"Where does the train go to\?", _city),
+    (
+        r"Which two numbers are to be added on the board\?",
+        lambda sight: "{} and {}".format(*sight.addends) if sight.addends else None,
+    ),
+    (
+        r"Which number is to the right of the plus sign on the board\?",
+        lambda sight: str(sight.addends[1]) if sight.addends else None,
+    ),
+    (r"When does the train leave, according to the board\?|At what time does the train leave\?", _of_departure("{1}")),
+    (r"Which track does the train leave from\?", _of_departure("track {2}")),
+    (r"Where does the train go to\?", _of_departure("{0}")),
     (r"The journey takes (\d{1,4}) minutes\. At what time does the train arrive\?", _arrival),
-    (r"Write the announcement for this train: .+\.", _announced),
+    (r"Write the announcement for this train: .+\.", _of_departure("The train to {} leaves at {} from track {}.")),
 )
 """Tried from the first to the last."""

@@ -6,12 +6,15 @@ questions match, so that a question about what no picture shows matches none.
 
 import re
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from driftledger.demo.scenes.knowledge import Flag, Sign, Symbol
 from driftledger.demo.vision.scene_query import Sight, kind, number
 from driftledger.demo.vision.segment import ColourRegion
 
-Rule = tuple[str, Callable[..., str | None]]
+A = TypeVar("A", str, bool)
+E = TypeVar("E", Flag, Sign, Symbol)
+Rule = tuple[str, Callable[..., A | None]]
 
 _CORNERS = {"triangle": 3, "square": 4, "diamond": 4}
 _OUTERMOST: dict[str, Callable[[ColourRegion], int]] = {
@@ -23,7 +26,7 @@ _OUTERMOST: dict[str, Callable[[ColourRegion], int]] = {
 _STEPS = {"to the right of": (1, 0), "to the left of": (-1, 0), "below": (0, 1), "above": (0, -1)}
 
 
-def first_answer(rules: Sequence[Rule], sight: Sight, question: str) -> str | None:
+def first_answer(rules: Sequence[Rule[A]], sight: Sight, question: str) -> A | None:
     """What the first rule whose form fits the whole of ``question`` answers."""
     for form, rule in rules:
         match = re.fullmatch(form, question, re.IGNORECASE)
@@ -32,19 +35,19 @@ def first_answer(rules: Sequence[Rule], sight: Sight, question: str) -> str | No
     return None
 
 
-def _shape(sight: Sight, phrase: str) -> str | None:
-    thing = sight.only(phrase)
-    return thing.shape if thing else None
+def _of_one(tell: Callable[[ColourRegion], str | None]) -> Callable[[Sight, str], str | None]:
+    """What ``tell`` says of the one thing that a phrase means."""
+
+    def rule(sight: Sight, phrase: str) -> str | None:
+        thing = sight.only(phrase)
+        return tell(thing) if thing else None
+
+    return rule
 
 
-def _colour(sight: Sight, phrase: str) -> str | None:
-    thing = sight.only(phrase)
-    return thing.colour if thing else None
-
-
-def _place(sight: Sight, phrase: str) -> str | None:
-    thing = sight.only(phrase)
-    return thing.place if thing else None
+def of_emblem(emblem: type[E], tell: Callable[[E], str]) -> Callable[[Sight], str | None]:
+    """What ``tell`` says of the emblem, where it is of that kind."""
+    return lambda sight: tell(sight.emblem) if isinstance(sight.emblem, emblem) else None
 
 
 def _count(sight: Sight, phrase: str) -> str | None:
@@ -62,18 +65,6 @@ def _corners(sight: Sight, phrase: str) -> str | None:
     if not found or not sight.knows or found[0].shape not in _CORNERS:
         return None
     return str(_CORNERS[found[0].shape] * len(found))
-
-
-def _corner(sight: Sight) -> str | None:
-    return sight.corner
-
-
-def _pattern(sight: Sight) -> str:
-    return sight.look.pattern
-
-
-def _ground(sight: Sight) -> str:
-    return sight.look.grounds[0]
 
 
 def _half(sight: Sight, half: str) -> str | None:
@@ -113,33 +104,13 @@ def _layout(sight: Sight, phrases: str) -> str | None:
     return " ".join(said) or None
 
 
-def _country(sight: Sight) -> str | None:
-    return sight.emblem.country if isinstance(sight.emblem, Flag) else None
-
-
 def _country_and_corner(sight: Sight) -> str | None:
-    country = _country(sight)
-    return country and f"It is the flag of {country}, at the {sight.corner}."
-
-
-def _flag(sight: Sight) -> str | None:
     flag = sight.emblem
-    if not isinstance(flag, Flag):
-        return None
+    return f"It is the flag of {flag.country}, at the {sight.corner}." if isinstance(flag, Flag) else None
+
+
+def _flag(flag: Flag) -> str:
     return f"The flag of {flag.country} is {' and '.join(dict.fromkeys(flag.colours))}."
-
-
-def _sign(sight: Sight) -> str | None:
-    return sight.emblem.meaning if isinstance(sight.emblem, Sign) else None
-
-
-def _symbol(sight: Sight) -> str | None:
-    return sight.emblem.name if isinstance(sight.emblem, Symbol) else None
-
-
-def _symbol_explained(sight: Sight) -> str | None:
-    name = _symbol(sight)
-    return name and f"It is {name}."
 
 
 def _speed(sight: Sight) -> str | None:
@@ -152,31 +123,37 @@ def _distance(sight: Sight, hours: str) -> str | None:
     return f"{time * int(speed)} kilometres" if speed and time else None
 
 
-RULES: tuple[Rule, ...] = (
-    (r"What shape is the (.+)\?", _shape),
-    (r"What colou?r is the background\?", _ground),
+RULES: tuple[Rule[str], ...] = (
+    (r"What shape is the (.+)\?", _of_one(lambda thing: thing.shape)),
+    (r"What colou?r is the background\?", lambda sight: sight.look.grounds[0]),
     (r"What colou?r is the (upper|lower) half of the background\?", _half),
-    (r"What colou?r is the (.+)\?", _colour),
+    (r"What colou?r is the (.+)\?", _of_one(lambda thing: thing.colour)),
     (r"Which two colou?rs do the stripes of the background have\?", _stripes),
-    (r"What does the background of the image look like\?", _pattern),
+    (r"What does the background of the image look like\?", lambda sight: sight.look.pattern),
     (r"How many more (\w+) than (\w+) are there in the image\?", _difference),
     (r"How many (.+) are there in the image\?", _count),
     (r"How many corners do all (\w+) in the image have together\?", _corners),
-    (r"In which corner of the image is the (?:flag|road sign|board|sheet of paper)\?", _corner),
-    (r"Where in the image is the (.+)\?", _place),
+    (r"In which corner of the image is the (?:flag|road sign|board|sheet of paper)\?", lambda sight: sight.corner),
+    (r"Where in the image is the (.+)\?", _of_one(lambda thing: thing.place)),
     (r"Which objects are there in the image\? Name each with its colou?r\.", _all),
     (rf"Which object is ({'|'.join(_OUTERMOST)}) in the image\? Name its colou?r and shape\.", _outermost),
     (rf"What is directly ({'|'.join(_STEPS)}) the (.+)\?", _neighbour),
     (r"Write a caption of one sentence .+\.", _caption),
     (r"Describe in full sentences where in the image the (.+) are\.", _layout),
-    (r"Which country does this flag belong to\?|Which country's flag is in the image\?", _country),
+    (
+        r"Which country does this flag belong to\?|Which country's flag is in the image\?",
+        of_emblem(Flag, lambda flag: flag.country),
+    ),
     (r"Which country's flag is in the image, and in which corner is it\?", _country_and_corner),
-    (r"Describe the flag in a sentence .+\.", _flag),
-    (r"What does the road sign tell drivers\?|Explain .+ what the road sign means\.", _sign),
-    (r"What is this mathematical symbol called\?", _symbol),
+    (r"Describe the flag in a sentence .+\.", of_emblem(Flag, _flag)),
+    (
+        r"What does the road sign tell drivers\?|Explain .+ what the road sign means\.",
+        of_emblem(Sign, lambda sign: sign.meaning),
+    ),
+    (r"What is this mathematical symbol called\?", of_emblem(Symbol, lambda symbol: symbol.name)),
     (
         r"(?:What does the|Explain .+ what the) mathematical symbol (?:in the image stand for\?|means\.)",
-        _symbol_explained,
+        of_emblem(Symbol, lambda symbol: f"It is {symbol.name}."),
     ),
     (r"Which number is on the road sign\?|What is written on the road sign\?", lambda sight: " ".join(sight.lines)),
     (r"How many kilometres does a car go in (\w+) hours at the highest speed .+\?", _distance),

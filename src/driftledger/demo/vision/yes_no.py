@@ -1,10 +1,10 @@
 """Questions that are answered by yes or no."""
 
-import re
 from collections.abc import Callable
 
 from driftledger.demo.scenes.knowledge import Flag, Sign, Symbol
 from driftledger.demo.vision.scene_query import Sight, number
+from driftledger.demo.vision.short_answer import E, Rule, first_answer, of_emblem
 
 _ORDER: dict[str, Callable[[int, int, int, int], bool]] = {  # column and row of the one, column and row of the other
     "above": lambda x, y, u, v: y < v,
@@ -16,11 +16,7 @@ _ORDER: dict[str, Callable[[int, int, int, int], bool]] = {  # column and row of
 
 def yes_or_no(sight: Sight, question: str) -> bool | None:
     """Whether what ``question`` asks is so; None where the picture does not tell."""
-    for form, rule in _RULES:
-        match = re.fullmatch(form, question, re.IGNORECASE)
-        if match:
-            return rule(sight, *match.groups())
-    return None
+    return first_answer(_RULES, sight, question)
 
 
 def _exactly(sight: Sight, words: str, phrase: str) -> bool | None:
@@ -43,10 +39,6 @@ def _coloured(sight: Sight, phrase: str, colour: str) -> bool | None:
     return None if thing is None else thing.colour == colour.lower()
 
 
-def _numbered(sight: Sight, value: str) -> bool | None:
-    return value in sight.lines if sight.lines else None
-
-
 def _costs(sight: Sight, item: str, price: str) -> bool | None:
     found = sight.prices.get(item.lower())
     return None if found is None else found == number(price)
@@ -57,43 +49,40 @@ def _cost(sight: Sight, one: str, other: str, price: str) -> bool | None:
     return None if None in found else sum(cost for cost in found if cost) == number(price)
 
 
-def _goes(sight: Sight, city: str) -> bool | None:
-    return sight.departure[0].lower() == city.lower() if sight.departure else None
+def _of_lines(holds: Callable[[tuple[str, ...], str], bool]) -> Callable[[Sight, str], bool | None]:
+    return lambda sight, said: holds(sight.lines, said) if sight.lines else None
 
 
-def _says(sight: Sight, said: str) -> bool | None:
-    return " ".join(sight.lines).lower() == said.lower() if sight.lines else None
+def _is_called(emblem: type[E], name: Callable[[E], str]) -> Callable[[Sight, str], bool | None]:
+    """Whether the emblem has a name; None where it is of another kind."""
+    told = of_emblem(emblem, lambda seen: name(seen).lower())
+
+    def rule(sight: Sight, said: str) -> bool | None:
+        found = told(sight)
+        return None if found is None else found == said.lower()
+
+    return rule
 
 
-def _sum(sight: Sight, value: str) -> bool | None:
-    return sum(sight.addends) == number(value) if sight.addends else None
-
-
-def _is_flag(sight: Sight, country: str) -> bool | None:
-    return sight.emblem.country.lower() == country.lower() if isinstance(sight.emblem, Flag) else None
-
-
-def _tells(sight: Sight, meaning: str) -> bool | None:
-    return sight.emblem.meaning.lower() == meaning.lower() if isinstance(sight.emblem, Sign) else None
-
-
-def _is_symbol(sight: Sight, name: str) -> bool | None:
-    return sight.emblem.name.lower() == name.lower() if isinstance(sight.emblem, Symbol) else None
-
-
-_RULES: tuple[tuple[str, Callable[..., bool | None]], ...] = (
+_RULES: tuple[Rule[bool], ...] = (
     (r"(?:Is|Are) there exactly (\w+) (.+) in the image\?", _exactly),
     (r"(?:Is|Are) there (?:an? )?(.+) in the image\?", _exists),
-    (r"Is the number on the road sign (\d+)\?", _numbered),
+    (r"Is the number on the road sign (\d+)\?", _of_lines(lambda lines, value: value in lines)),
     (rf"Is the (.+) ({'|'.join(_ORDER)}) the (.+)\?", _order),
     (r"Does the (\w+) cost \$(\d+), going by the board\?", _costs),
     (r"Do one (\w+) and one (\w+) cost \$(\d+) together\?", _cost),
-    (r"Does the train go to (.+)\?", _goes),
-    (r'Does the board say "(.+)"\?', _says),
-    (r"Is (\d+) the result of the sum on the board\?", _sum),
-    (r"Is this the flag of (.+)\?", _is_flag),
-    (r'Does the road sign tell drivers: "(.+)"\?', _tells),
-    (r"Is this mathematical symbol (.+)\?", _is_symbol),
+    (
+        r"Does the train go to (.+)\?",
+        lambda sight, city: sight.departure[0].lower() == city.lower() if sight.departure else None,
+    ),
+    (r'Does the board say "(.+)"\?', _of_lines(lambda lines, said: " ".join(lines).lower() == said.lower())),
+    (
+        r"Is (\d+) the result of the sum on the board\?",
+        lambda sight, value: sum(sight.addends) == number(value) if sight.addends else None,
+    ),
+    (r"Is this the flag of (.+)\?", _is_called(Flag, lambda flag: flag.country)),
+    (r'Does the road sign tell drivers: "(.+)"\?', _is_called(Sign, lambda sign: sign.meaning)),
+    (r"Is this mathematical symbol (.+)\?", _is_called(Symbol, lambda symbol: symbol.name)),
     (r"Is the (.+) (\w+)\?", _coloured),
 )
 """Tried from the first to the last."""

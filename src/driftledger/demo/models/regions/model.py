@@ -1,18 +1,17 @@
 """The embedded describer: a classical-vision stand-in for a multimodal LLM, without weights, network or GPU."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from PIL import Image
 
-from driftledger.components.base import Model, library_versions
+from driftledger.components.base import library_versions
 from driftledger.core.canonical import sha256_file
-from driftledger.core.types import Conversation, ImageFile, Reply
+from driftledger.core.types import Conversation, ImageFile
 from driftledger.demo.models.regions.say import Wording, say
 from driftledger.demo.models.regions.see import see
-from driftledger.demo.models.words import at_most
+from driftledger.demo.models.words import WordCounter
 from driftledger.demo.vision import ParsedQuestion, answer, asked
 from driftledger.demo.vision.scene_query import Sight
 from driftledger.demo.vision.segment import look
@@ -55,7 +54,7 @@ _DIALS: dict[Detail, _Dials] = {
 }
 
 
-class Regions(Model):
+class Regions(WordCounter):
     """Describes the image shown last by its coloured regions, or answers what it is asked about it.
 
     To an open question that it finds no answer to it gives its description. Earlier turns teach it nothing.
@@ -74,10 +73,7 @@ class Regions(Model):
     def identity(self) -> dict[str, Any]:
         return library_versions("pillow", "scikit-image")
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return [at_most(self._say(conversation), conversation.max_tokens) for conversation in conversations]
-
-    def _say(self, conversation: Conversation) -> str:
+    def say(self, conversation: Conversation) -> str:
         shown = conversation.last_image
         if shown is None:
             return NO_IMAGE
