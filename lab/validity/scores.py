@@ -10,8 +10,8 @@ from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.metrics.bootstrap import bootstrap_interval
 from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.resampling import bootstrap_interval
 from lab.validity.units import Unit, Units
 
 T = TypeVar("T")

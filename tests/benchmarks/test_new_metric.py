@@ -2,12 +2,14 @@
 
 import csv
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from driftledger.benchmarks._chains.spec import SEEN
-from driftledger.benchmarks.base import Metric
+from driftledger.benchmarks.base import Input, Metric
 from driftledger.benchmarks.genception import runner as genception
 from driftledger.benchmarks.genception.score import score as genception_score
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
@@ -26,6 +28,7 @@ from driftledger.ledger.lineage import read_evidence
 from driftledger.ledger.objects.contents import Contents
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.tracking.projection import run_content
+from tests.benchmarks._questions.test_answers import EXAMS
 from tests.benchmarks.genception import test_score as chains
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.fakes import TableEncoder
@@ -168,3 +171,35 @@ def test_tables_like_a_papers_have_it_too(
         "| seer": "**2.50** (2.0–3.0) |",
         "| blind": "7.00 |",
     }
+
+
+DOUBT = Metric("doubt", "doubt", "1 - coverage", "exact.exact_mean", frozenset({Input.ANSWERS, Input.DATA}),
+               higher_is_better=False, digits=3)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXAMS)
+def test_the_tables_of_a_question_benchmark_have_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a column of the first table beside the paper's, and nothing else is changed."""
+    spec, module = benchmark(name), import_module(type(runner(name)).__module__)
+    taken, score = EXAMS[name](tmp_path).collect(), module.score
+    head, values, *others = markdown(tmp_path / "before", taken.score().score)
+
+    def with_doubt(*given: Any) -> Scored:
+        scored: Scored = score(*given)
+        more = scored.score.model_copy(update={"metrics": scored.score.metrics | {"doubt": 0.125}})
+        return Scored(more, scored.rows)
+
+    monkeypatch.setattr(type(spec), "metrics", (*spec.metrics, DOUBT))
+    monkeypatch.setattr(module, "score", with_doubt)
+    found = markdown(tmp_path / "after", taken.score().score)
+    assert found[0] == [*head[:-1], "doubt (lower is better)", "rank"]
+    assert found[1] == [*values[:-1], "0.125", "1"]
+    assert found[2:] == others
+
+
+def markdown(target: Path, score: Score) -> list[list[str]]:
+    """The rows of the tables of a leaderboard, the one at a glance left out."""
+    write_leaderboard(target, [score])
+    text = target.with_suffix(".md").read_text(encoding="utf-8")
+    rows = text[text.index(f"## {score.benchmark} on") :].splitlines()
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows if row.startswith("|") and "--" not in row]

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from driftledger.metrics import bootstrap
-from driftledger.metrics.bootstrap import bootstrap_interval, mean_of_category_means
+from driftledger.metrics import resampling
+from driftledger.metrics.resampling import bootstrap_interval, mean_of_category_means
 
 TABLE_2 = {  # GC@3 of Gemini1.5-Pro by category; the paper gives 0.407 visual, 0.272 textual, 0.368 overall
     "visual": [0.437, 0.389, 0.357, 0.474, 0.374, 0.362, 0.423, 0.376, 0.412, 0.464],
@@ -100,7 +100,7 @@ def test_neither_the_order_of_samples_nor_the_chunks_matter(monkeypatch):
     expected = interval(values, names.tolist())
     order = rng.permutation(90)
     assert interval(values[order], names[order].tolist()) == expected
-    monkeypatch.setattr(bootstrap, "DRAWS_AT_ONCE", 333)
+    monkeypatch.setattr(resampling, "DRAWS_AT_ONCE", 333)
     assert interval(values, names.tolist()) == expected
 
 

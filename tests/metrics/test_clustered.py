@@ -8,9 +8,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.metrics import bootstrap
-from driftledger.metrics.bootstrap import bootstrap_interval
-from driftledger.metrics.clustered import clustered_ratio_interval, spread
+from driftledger.metrics import resampling
+from driftledger.metrics.resampling import bootstrap_interval, clustered_ratio_interval, spread
 
 questions = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 3), st.sampled_from("abcdefg")), min_size=1)
 
@@ -127,7 +126,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
 def test_the_chunks_do_not_matter(monkeypatch):
     right, images = clustered_answers(np.random.default_rng(9), clusters=40, each=3)
     expected = interval(right, np.ones_like(right), images)
-    monkeypatch.setattr(bootstrap, "DRAWS_AT_ONCE", 333)
+    monkeypatch.setattr(resampling, "DRAWS_AT_ONCE", 333)
     assert interval(right, np.ones_like(right), images) == expected
 
 

@@ -7,8 +7,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.metrics.bootstrap import bootstrap_interval
-from driftledger.metrics.paired import fewest, paired_clustered_interval, paired_interval
+from driftledger.metrics.resampling import bootstrap_interval, fewest, paired_clustered_interval, paired_interval
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "paired.json").read_text(encoding="utf-8"))
 

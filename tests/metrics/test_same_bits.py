@@ -12,7 +12,7 @@ from tests.support.machines import DISPATCHED, MACHINES, blas, environment, with
 METRICS = """
 import json
 import numpy as np
-from driftledger.metrics.bootstrap import bootstrap_interval, mean_of_category_means
+from driftledger.metrics.resampling import bootstrap_interval, mean_of_category_means
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.metrics.clustered import clustered_ratio_interval
 from driftledger.metrics.positions import position_bias
-from driftledger.metrics.self_awareness import Ratios, by_group, over_permutations, ratios, score
+from driftledger.metrics.resampling import clustered_ratio_interval
+from driftledger.metrics.self_awareness import MEASURES, by_group, over_permutations, ratios, score
 
 CASES = json.loads((Path(__file__).parents[1] / "cases/self_awareness.json").read_bytes())
 TABLES = json.loads((Path(__file__).parents[1] / "cases/mm_sap_tables.json").read_bytes())
 
-MEASURES = Ratios._fields
 OPTIONS = 5
 
 
@@ -227,7 +226,7 @@ def test_the_tables_of_the_paper(row):
 @given(answered_questions(), st.booleans())
 def test_ratios_are_the_measures_question_by_question(questions, unread_is_wrong):
     measured = score(*columns(questions), unread_is_wrong=unread_is_wrong)
-    for name, part in ratios(*columns(questions), unread_is_wrong=unread_is_wrong)._asdict().items():
+    for name, part in ratios(*columns(questions), unread_is_wrong=unread_is_wrong).items():
         assert (part.numerator <= part.denominator).all()
         below = int(part.denominator.sum())
         assert getattr(measured, name) == (int(part.numerator.sum()) / below if below else None)
@@ -238,7 +237,7 @@ def test_ratios_feed_the_bootstrap():
     choices = np.where(np.arange(120) % 3 == 0, refusal, np.where(correct >= 0, correct, 0))
     images = [f"image {row // 2}" for row in range(120)]
     measured = score(choices, correct, refusal, subset)
-    for name, part in ratios(choices, correct, refusal, subset)._asdict().items():
+    for name, part in ratios(choices, correct, refusal, subset).items():
         low, high = clustered_ratio_interval(*part, images, resamples=500, confidence=0.95, seed=1)
         assert low < getattr(measured, name) < high
 

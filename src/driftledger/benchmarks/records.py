@@ -1,12 +1,15 @@
 """What the records of all collect stages share, and the card that stands beside them."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
 from driftledger.core.types import Outcome
+
+if TYPE_CHECKING:
+    from driftledger.collect.call_result import Result
 
 RECORDS, CARD = "records.jsonl", "components.json"
 
@@ -47,6 +50,27 @@ class CollectedRecord(Record):
     def reading(self) -> ReadAs | None:
         """What its answer was read as; None where nothing is read."""
         return None
+
+
+class CalledRecord(CollectedRecord):
+    """What became of a call to a model, and what its service said of it."""
+
+    served_model: str | None = None
+    system_fingerprint: str | None = None
+    notes: list[str] = Field(default_factory=list)
+    """What was unusual about how it was made, e.g. in a smaller batch than the fingerprint says."""
+    error: str | None = None
+
+
+def called(result: "Result") -> dict[str, Any]:
+    """The fields of a :class:`CalledRecord`, from what came of its call."""
+    return {
+        "outcome": result.outcome,
+        "served_model": result.served_model,
+        "system_fingerprint": result.system_fingerprint,
+        "notes": [result.note] if result.note else [],
+        "error": result.error,
+    }
 
 
 class Linked(NamedTuple):

@@ -18,7 +18,7 @@ from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Float64
 from driftledger.data.records import DatasetCard, read_samples
-from driftledger.metrics.bootstrap import bootstrap_interval
+from driftledger.metrics.resampling import bootstrap_interval
 
 if TYPE_CHECKING:
     from driftledger.collect.feature_store import FeatureStore

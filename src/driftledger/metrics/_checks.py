@@ -1,6 +1,7 @@
 """What metrics check before they compute."""
 
-from collections.abc import Sized
+import math
+from collections.abc import Collection, Iterable, Sized
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +11,15 @@ Integers: TypeAlias = NDArray[np.integer[Any]]
 
 EXACT = 2**53
 """Below it every integer is a float64, so that a quotient of two sums is rounded only once."""
+
+
+def check_finite(values: Collection[float] | NDArray[np.floating[Any]], use: str = "average") -> None:
+    """Let through only finite numbers, at least one; a :class:`ValueError` says which is none, and their ``use``."""
+    if len(values) == 0:
+        raise ValueError(f"there are no values to {use}")
+    for index, value in enumerate(values):
+        if not math.isfinite(value):
+            raise ValueError(f"value {index} is {value}, which is no number to {use}")
 
 
 def check_features(name: str, features: NDArray[np.floating[Any]]) -> None:
@@ -50,3 +60,11 @@ def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
     if largest > EXACT:
         raise ValueError(f"{name} holds {largest}, which is too large to be exact as a float64")
     return array.astype(np.int64)
+
+
+def members(names: Iterable[str]) -> dict[str, list[int]]:
+    """Which rows have each name, in the order in which names first come."""
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows.setdefault(name, []).append(row)
+    return rows

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.metrics._checks import Integers, check_same_lengths
-from driftledger.metrics.clustered import spread
+from driftledger.metrics.resampling import spread
 
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """In the order of the paper's tables."""
@@ -87,12 +87,12 @@ def _by(
 ) -> dict[str, CapabilityScores]:
     tenths = _tenths(grades)
     check_same_lengths(grades=tenths, capabilities=capabilities)
-    members: dict[str, list[int]] = {}
+    rows: dict[str, list[int]] = {}
     for index, needed in enumerate(capabilities):
         for key in keys(_checked(index, needed)):
-            members.setdefault(key, []).append(index)
-    ordered = sorted(members, key=lambda key: [_place(name) for name in key.split("+")])
-    return {key: _measure(tenths[members[key]]) for key in ordered}
+            rows.setdefault(key, []).append(index)
+    ordered = sorted(rows, key=lambda key: [_place(name) for name in key.split("+")])
+    return {key: _measure(tenths[rows[key]]) for key in ordered}
 
 
 def _place(name: str) -> tuple[int, str]:

@@ -16,6 +16,7 @@ from collections.abc import Collection
 import numpy as np
 
 from driftledger.core.types import Float32
+from driftledger.metrics._checks import check_finite
 
 
 def exact_mean(values: Collection[float]) -> float:
@@ -27,11 +28,7 @@ def exact_mean(values: Collection[float]) -> float:
     >>> exact_mean([1e16, 1.0, -1e16, 1.0])
     0.5
     """
-    if len(values) == 0:
-        raise ValueError("the mean of no values is not defined")
-    for index, value in enumerate(values):
-        if not math.isfinite(value):
-            raise ValueError(f"value {index} is {value}, which has no place in a mean")
+    check_finite(values)
     return math.fsum(values) / len(values)
 
 

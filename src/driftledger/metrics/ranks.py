@@ -1,7 +1,8 @@
 """Ranks as in the tables of the GenCeption paper: ties share the best rank."""
 
-import math
 from collections.abc import Sequence
+
+from driftledger.metrics._checks import check_finite
 
 DECIMALS = 12
 """Values are compared as rounded to this many decimals, so that rounding errors do not break a tie."""
@@ -20,11 +21,7 @@ def competition_ranks(values: Sequence[float], higher_is_better: bool) -> list[i
     >>> competition_ranks([217.1, 223.6, 218.4], higher_is_better=False)
     [1, 3, 2]
     """
-    if len(values) == 0:
-        raise ValueError("there are no values to rank")
-    for index, value in enumerate(values):
-        if not math.isfinite(value):
-            raise ValueError(f"value {index} is {value}, which has no rank")
+    check_finite(values, "rank")
     compared = [round(float(value), DECIMALS) for value in values]
     best_first = sorted(compared, reverse=higher_is_better)
     return [best_first.index(value) + 1 for value in compared]

@@ -10,59 +10,50 @@ means little without its coverage. The paper divides by all questions; ``unread_
 nothing to gain. Even then an unread reply is no answer, and the answer accuracy is the same in both.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.metrics._checks import Integers, check_integers, check_same_lengths
-from driftledger.metrics.clustered import Spread, spread
+from driftledger.metrics._checks import Integers, check_integers, check_same_lengths, members
+from driftledger.metrics.resampling import Spread, spread
 
 SUBSETS = ("basic", "know", "beyond")
 """Accepted are the right option; the right option and the refusal; only the refusal."""
+MEASURES = ("score", "answer_rate", "answer_accuracy", "known_knowns", "known_unknowns")
+
+V = TypeVar("V")
 
 
-class SelfAwareness(NamedTuple):
-    """Fractions in [0, 1], or None where the denominator is 0. Higher is better, for ``answer_rate`` only in basic."""
+class Measures(NamedTuple, Generic[V]):
+    """The measures of a set of questions."""
 
-    score: float | None
+    score: V
     """Accepted choices among all, equation 2; never None from :func:`score`."""
-    answer_rate: float | None
+    answer_rate: V
     """Choices other than the refusal among all, equation 6; never None from :func:`score`."""
-    answer_accuracy: float | None
+    answer_accuracy: V
     """Right choices among those other than the refusal, equation 5. None if every question was declined. In beyond,
     where no answer is right, 0 by definition; the paper leaves it out there."""
-    known_knowns: float | None
+    known_knowns: V
     """Right choices among all in basic and know, equation 3; None if there are none."""
-    known_unknowns: float | None
+    known_unknowns: V
     """Refusals among all in know and beyond, equation 4; None if there are none."""
     scored: int
-    """Questions whose choice could be read."""
+    """Questions whose choice could be read, of all permutations."""
     total: int
-    """Questions asked."""
+    """Questions asked, times permutations."""
 
     @property
     def coverage(self) -> float:
         return self.scored / self.total
 
 
-class OverPermutations(NamedTuple):
-    """The measures of :class:`SelfAwareness` over permutations of the options; None where none has the measure."""
-
-    score: Spread | None
-    answer_rate: Spread | None
-    answer_accuracy: Spread | None
-    known_knowns: Spread | None
-    known_unknowns: Spread | None
-    scored: int
-    """Choices that could be read, of all permutations."""
-    total: int
-    """Questions times permutations."""
-
-    @property
-    def coverage(self) -> float:
-        return self.scored / self.total
+SelfAwareness: TypeAlias = Measures[float | None]
+"""Fractions in [0, 1], or None where the denominator is 0. Higher is better, for ``answer_rate`` only in basic."""
+OverPermutations: TypeAlias = Measures[Spread | None]
+"""The measures over permutations of the options; None where none has the measure."""
 
 
 class Ratio(NamedTuple):
@@ -70,16 +61,6 @@ class Ratio(NamedTuple):
 
     numerator: NDArray[np.int64]
     denominator: NDArray[np.int64]
-
-
-class Ratios(NamedTuple):
-    """What the measures of :class:`SelfAwareness` are the ratios of."""
-
-    score: Ratio
-    answer_rate: Ratio
-    answer_accuracy: Ratio
-    known_knowns: Ratio
-    known_unknowns: Ratio
 
 
 def score(
@@ -105,7 +86,7 @@ def score(
     (0.333, 0.5, 0.8)
     """
     parts = ratios(choices, correct, refusal, subset, unread_is_wrong=unread_is_wrong)
-    measured = _measure(parts, np.asarray(choices) >= 0)
+    measured = _measure(parts, np.asarray(choices) >= 0, range(len(choices)))
     if measured.score is None:
         raise ValueError(f"choices are all −1: with none of {measured.total} read there is no score")
     return measured
@@ -131,14 +112,7 @@ def by_group(
     parts = ratios(choices, correct, refusal, subset, unread_is_wrong=unread_is_wrong)
     read = np.asarray(choices) >= 0
     check_same_lengths(choices=read, groups=groups)
-    members: dict[str, list[int]] = {}
-    for index, name in enumerate(groups):
-        members.setdefault(name, []).append(index)
-
-    def some(rows: list[int]) -> Ratios:
-        return Ratios(*(Ratio(part.numerator[rows], part.denominator[rows]) for part in parts))
-
-    return {name: _measure(some(members[name]), read[members[name]]) for name in sorted(members)}
+    return {name: _measure(parts, read, rows) for name, rows in sorted(members(groups).items())}
 
 
 def over_permutations(scores: Sequence[SelfAwareness]) -> OverPermutations:
@@ -153,7 +127,7 @@ def over_permutations(scores: Sequence[SelfAwareness]) -> OverPermutations:
     if len(scores) == 0:
         raise ValueError("scores are empty: there must be at least one permutation")
     spreads: list[Spread | None] = []
-    for name in Ratios._fields:
+    for name in MEASURES:
         values = [value for value in (getattr(one, name) for one in scores) if value is not None]
         spreads.append(spread(values) if values else None)
     return OverPermutations._make([*spreads, sum(one.scored for one in scores), sum(one.total for one in scores)])
@@ -161,8 +135,8 @@ def over_permutations(scores: Sequence[SelfAwareness]) -> OverPermutations:
 
 def ratios(
     choices: Integers, correct: Integers, refusal: Integers, subset: Sequence[str], *, unread_is_wrong: bool = False
-) -> Ratios:
-    """What the measures are the ratios of, question by question, as a bootstrap over questions needs it.
+) -> dict[str, Ratio]:
+    """What the :data:`MEASURES` are the ratios of, question by question, as a bootstrap over questions needs it.
 
     Arguments and errors are as in :func:`score`, but for choices that are all unread.
     """
@@ -173,33 +147,27 @@ def ratios(
     knew = read & (chosen == right)  # unread is −1, and so is the right option in beyond
     refused = chosen == declined
     answered = read & ~refused
-    return Ratios(
-        score=_ratio(knew | (refused & unknowable), counted),
-        answer_rate=_ratio(answered, counted),
-        answer_accuracy=_ratio(knew, answered),
-        known_knowns=_ratio(knew, counted & knowable),
-        known_unknowns=_ratio(refused & unknowable, counted & unknowable),
+    parts = (
+        (knew | (refused & unknowable), counted),
+        (answered, counted),
+        (knew, answered),
+        (knew, counted & knowable),
+        (refused & unknowable, counted & unknowable),
     )
+    return {name: Ratio(*(part.astype(np.int64) for part in each)) for name, each in zip(MEASURES, parts, strict=True)}
 
 
-def _ratio(numerator: NDArray[np.bool_], denominator: NDArray[np.bool_]) -> Ratio:
-    return Ratio(numerator.astype(np.int64), denominator.astype(np.int64))
-
-
-def _measure(parts: Ratios, read: NDArray[np.bool_]) -> SelfAwareness:
-    sums = [(int(part.numerator.sum()), int(part.denominator.sum())) for part in parts]
+def _measure(parts: Mapping[str, Ratio], read: NDArray[np.bool_], rows: Sequence[int]) -> SelfAwareness:
+    sums = [(int(part.numerator[rows].sum()), int(part.denominator[rows].sum())) for part in parts.values()]
     values = [above / below if below else None for above, below in sums]
-    return SelfAwareness._make([*values, int(read.sum()), len(read)])
+    return SelfAwareness._make([*values, int(read[rows].sum()), len(rows)])
 
 
 def _check(
     choices: Integers, correct: Integers, refusal: Integers, subset: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.str_]]:
-    chosen, right, declined = (
-        check_integers("choices", choices),
-        check_integers("correct", correct),
-        check_integers("refusal", refusal),
-    )
+    named = (("choices", choices), ("correct", correct), ("refusal", refusal))
+    chosen, right, declined = (check_integers(name, ids) for name, ids in named)
     check_same_lengths(choices=chosen, correct=right, refusal=declined, subset=subset)
     for index, name in enumerate(subset):
         if name not in SUBSETS:

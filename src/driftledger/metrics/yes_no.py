@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftledger.metrics._checks import check_same_lengths
+from driftledger.metrics._checks import check_same_lengths, members
 
 BEST = 200
 """The score of a category in which every answer is right."""
@@ -92,10 +92,8 @@ def by_category(
     """
     _check(answers, truth, images)
     check_same_lengths(answers=answers, categories=categories)
-    members: dict[str, list[int]] = {}
-    for index, name in enumerate(categories):
-        members.setdefault(name, []).append(index)
-    return {name: _measure(answers, truth, images, members[name], unread_is_wrong, name) for name in sorted(members)}
+    rows = sorted(members(categories).items())
+    return {name: _measure(answers, truth, images, some, unread_is_wrong, name) for name, some in rows}
 
 
 def total(categories: Mapping[str, YesNoScores]) -> Total:
@@ -131,27 +129,16 @@ def _measure(
     whole = [pair for pair in pairs if all(answers[row] is not None for row in pair)]
     right = sum(bool(answers[row] == truth[row]) for row in read)
     both_right = sum(all(answers[row] == truth[row] for row in pair) for pair in whole)
-    accuracy = _fraction(right, len(rows) if unread_is_wrong else len(read))
-    plus = _fraction(both_right, len(pairs) if unread_is_wrong else len(whole))
-    return YesNoScores(
-        None if accuracy is None else float(accuracy),
-        None if plus is None else float(plus),
-        None if accuracy is None or plus is None else float(100 * (accuracy + plus)),
-        len(read),
-        len(rows),
-        len(whole),
-    )
-
-
-def _fraction(above: int, below: int) -> Fraction | None:
-    return Fraction(above, below) if below else None
+    questions, asked = (len(rows), len(pairs)) if unread_is_wrong else (len(read), len(whole))
+    accuracy = right / questions if questions else None
+    plus = both_right / asked if asked else None
+    score = float(100 * (Fraction(right, questions) + Fraction(both_right, asked))) if questions and asked else None
+    return YesNoScores(accuracy, plus, score, len(read), len(rows), len(whole))
 
 
 def _pairs(images: Sequence[str], rows: Sequence[int], category: str | None) -> list[list[int]]:
     """The two questions about each image."""
-    about: dict[str, list[int]] = {}
-    for row in rows:
-        about.setdefault(images[row], []).append(row)
+    about = {name: [rows[at] for at in some] for name, some in members(images[row] for row in rows).items()}
     for image, questions in about.items():
         if len(questions) != 2:
             where = "" if category is None else f" in category {category!r}"

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftledger.core.errors import ConfigError
-from driftledger.metrics.bootstrap import bootstrap_interval, percentile_interval
-from driftledger.metrics.clustered import clustered_ratio_interval
+from driftledger.metrics.resampling import bootstrap_interval, clustered_ratio_interval, percentile_interval
 from lab.validity.ladder import climb
 from lab.validity.measured import share
 from lab.validity.ranked import Drawing, Ranking, Rungs, rank

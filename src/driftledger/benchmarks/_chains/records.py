@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
+from driftledger.benchmarks.records import CalledRecord, CollectedCard, Linked
 from driftledger.core.seeds import derive_seed
 from driftledger.core.types import ImageFile, PromptUsage, Sample
 
@@ -31,7 +31,7 @@ class ChainRequest(BaseModel):
     seed: int
 
 
-class ChainRecord(CollectedRecord):
+class ChainRecord(CalledRecord):
     """One sample's iteration ``t``, describe and generate together."""
 
     sample: str
@@ -41,16 +41,11 @@ class ChainRecord(CollectedRecord):
     image_sha256: str | None = None
     parent_sha256: str
     seed: int
-    served_model: str | None = None
     served_generator: str | None = None
     revised_prompt: str | None = None
-    system_fingerprint: str | None = None
     generator_system_fingerprint: str | None = None
     prompt_reading: PromptUsage | None = None
     """How much of the prompt the generator's text encoder read, where that is known."""
-    notes: list[str] = Field(default_factory=list)
-    """What was unusual about how the calls were made, e.g. in a smaller batch than the fingerprint says."""
-    error: str | None = None
 
     @property
     def unit(self) -> str:

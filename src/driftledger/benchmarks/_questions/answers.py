@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from driftledger.benchmarks._questions.records import AnswerRecord, permutation
-from driftledger.benchmarks.records import RECORDS, CollectedCard
+from driftledger.benchmarks.records import RECORDS, CollectedCard, called
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, Steps
@@ -39,12 +39,8 @@ class AnswerProtocol:
             question=question.id,
             variant=variant,
             order=order,
-            outcome=result.outcome,
             text=result.text,
-            served_model=result.served_model,
-            system_fingerprint=result.system_fingerprint,
-            notes=[result.note] if result.note else [],
-            error=result.error,
+            **called(result),
         )
 
     def order(self, question: QuestionEntry, variant: int) -> list[int]:

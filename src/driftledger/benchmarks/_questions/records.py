@@ -2,24 +2,17 @@
 
 from pydantic import Field
 
-from driftledger.benchmarks.records import CollectedRecord, ReadAs
+from driftledger.benchmarks.records import CalledRecord, CollectedRecord, ReadAs
 from driftledger.core.canonical import sha256_of
 from driftledger.core.types import Outcome
 
 
-class AnswerRecord(CollectedRecord):
-    """One reply to one question."""
+class QuestionRecord(CollectedRecord):
+    """What became of one question."""
 
     question: str
     variant: int = Field(ge=0)
     """Which of the stored permutations of the options was shown; 0 where there are no options."""
-    order: list[int] = Field(default_factory=list)
-    """Option ids in the order in which they were shown as A, B, C, …"""
-    text: str | None = None
-    served_model: str | None = None
-    system_fingerprint: str | None = None
-    notes: list[str] = Field(default_factory=list)
-    error: str | None = None
 
     @property
     def unit(self) -> str:
@@ -29,17 +22,23 @@ class AnswerRecord(CollectedRecord):
     def place(self) -> str:
         return f"question {self.question}, variant {self.variant}"
 
+
+class AnswerRecord(QuestionRecord, CalledRecord):
+    """One reply to one question."""
+
+    order: list[int] = Field(default_factory=list)
+    """Option ids in the order in which they were shown as A, B, C, …"""
+    text: str | None = None
+
     @property
     def readable(self) -> bool:
         """Whether there is something to read; a refusal in free text may still choose."""
         return self.outcome.goes_on or (self.outcome is Outcome.REFUSED and bool(self.text))
 
 
-class GradeRecord(CollectedRecord):
+class GradeRecord(QuestionRecord):
     """What one answer is read or graded as. Each benchmark adds what it reads."""
 
-    question: str
-    variant: int = Field(ge=0)
     how: str
     """The rule by which it was read."""
 
@@ -52,14 +51,6 @@ class GradeRecord(CollectedRecord):
     def grading(self) -> int:
         """Which of the repeated gradings of its answer."""
         return 0
-
-    @property
-    def unit(self) -> str:
-        return self.question
-
-    @property
-    def place(self) -> str:
-        return f"question {self.question}, variant {self.variant}"
 
     @property
     def reading(self) -> ReadAs:

@@ -1,13 +1,12 @@
 """Runs a benchmark of questions: answers are collected in the same way, and each benchmark reads them in its own."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from driftledger.benchmarks._questions.answers import AnswerProtocol, CollectAnswers
-from driftledger.benchmarks._questions.grading import GivenAnswers
+from driftledger.benchmarks._questions.grading import CollectReadings, GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
@@ -32,23 +31,22 @@ class QuestionRunner(Runner):
     parser: ClassVar[str]
     """The version of what reads the answers, or a judge's grades."""
 
-    @abstractmethod
-    def asked(self, project: "Project") -> dict[str, Any]:
-        """The part of the benchmark's protocol that says how questions are put, ``prompt`` and ``seed`` at least."""
+    readings: ClassVar[type[CollectReadings[Any]]]
+    """The grade stage; a benchmark that asks a judge has its own :meth:`grading` and :meth:`read_again`."""
 
     def variants(self, asked: Mapping[str, Any]) -> int:
         """How often each question is put."""
         return 1
 
-    @abstractmethod
-    def grading(
-        self, project: "Project", keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: GivenAnswers
-    ) -> Collecting[Any]:
+    def grading(self, project: "Project", keys: Mapping[str, str], given: GivenAnswers) -> Collecting[Any]:
         """The grade stage."""
+        return self.readings(self.spec.name, GRADE, keys, given)
 
-    @abstractmethod
-    def read_again(self, where: Callable[[str], Path]) -> Sequence[GradeRecord]:
-        """The records of the grade stage, read once more; errors as in :meth:`reread`."""
+    def read_again(
+        self, questions: Sequence[QuestionEntry], answers: Sequence[AnswerRecord], graded: Path
+    ) -> Sequence[GradeRecord]:
+        """The records of the grade stage, whose folder is ``graded``, read once more; errors as in :meth:`reread`."""
+        return self.readings.read(questions, answers)
 
     def collecting(
         self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
@@ -61,12 +59,14 @@ class QuestionRunner(Runner):
             )
         card, questions = read_json(folder / QUESTION_SET_CARD, QuestionSetCard), read_questions(folder)
         if stage == ANSWER:
-            asked = self.asked(project)
+            section = project.settings.section(self.spec.name)
+            asked = {name: getattr(section, name) for name in self.spec.collects[0].settings}
+            asked["seed"] = project.settings.run.seed
             protocol = AnswerProtocol(card, folder, project.model(keys["model"]), asked["prompt"], asked["seed"])
             return CollectAnswers(self.spec.name, stage, keys, protocol, questions, self.variants(asked), asked)
         file = project.root / self.spec.collects[0].at(keys) / RECORDS
         answers = read_jsonl(file, AnswerRecord) if earlier is None else earlier.get(ANSWER, [])
-        return self.grading(project, keys, questions, GivenAnswers(answers, file, card.digest))
+        return self.grading(project, keys, GivenAnswers(questions, answers, file, card.digest))
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
         path, folder = lineage.collected[ANSWER].path, where(ANSWER)
@@ -81,7 +81,8 @@ class QuestionRunner(Runner):
         if parser != self.parser:
             recorded = for_line(str(parser))
             return Reread((), f"the answers were read by parser version {recorded}, and version {self.parser} is here")
-        return Reread(self.read_again(where))
+        answers = read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)
+        return Reread(self.read_again(read_questions(where(DATA)), answers, where(GRADE)))
 
 
 def _answered(

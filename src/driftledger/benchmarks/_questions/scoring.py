@@ -1,21 +1,22 @@
 """What the scores over questions have in common: reading the records, coverage, and the record that comes of it."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.score import Inputs, Row, Score
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.score import HIGH, LOW, Inputs, Row, Score
+from driftledger.benchmarks.scoring import Scored, ToScore, check_coverage, outcomes
+from driftledger.benchmarks.settings import Scoring
 from driftledger.collect.served import changed_versions, count_versions, version
 from driftledger.core.canonical import sha256_file
-from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
+from driftledger.metrics._checks import Integers
+from driftledger.metrics.resampling import clustered_ratio_interval
 
 PERCENT = 100.0
 DATA, ANSWER, GRADE = "question_set", "answer", "grade"
@@ -28,17 +29,13 @@ G = TypeVar("G", bound=GradeRecord)
 class GradedAnswers(Generic[G]):
     """What a score over questions is computed from."""
 
+    benchmark: str
+    given: ToScore
     questions: Sequence[QuestionEntry]
     answers: Sequence[AnswerRecord]
     grades: Sequence[G]
-
-    @property
-    def by_question(self) -> dict[str, list[G]]:
-        """Each question's grades, by variant and grading."""
-        found: dict[str, list[G]] = {}
-        for grade in sorted(self.grades, key=lambda grade: (grade.variant, grade.grading)):
-            found.setdefault(grade.question, []).append(grade)
-        return found
+    by_question: Mapping[str, Sequence[G]]
+    """Each question's grades, by variant and grading."""
 
 
 class Measured(NamedTuple):
@@ -59,25 +56,48 @@ def read_graded(given: ToScore, benchmark: str, kind: type[G]) -> GradedAnswers[
         CoverageError: of fewer than ``min_coverage`` of the answers could be said what they are worth.
     """
     grades = read_jsonl(given.folders[GRADE] / RECORDS, kind)
-    _check_coverage(grades, benchmark, given.min_coverage)
-    answers = read_jsonl(given.folders[ANSWER] / RECORDS, AnswerRecord)
-    return GradedAnswers(read_questions(given.folders[DATA]), answers, grades)
-
-
-def _check_coverage(grades: Sequence[GradeRecord], benchmark: str, min_coverage: float) -> None:
     unread = [grade for grade in grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
-    coverage = 1 - len(unread) / len(grades)
-    if coverage < min_coverage or len(unread) == len(grades):
-        listed = first_few([f"{grade.question}: {grade.outcome}, {grade.how}" for grade in unread])
-        raise CoverageError(
-            f"only {len(grades) - len(unread)} of {len(grades)} answers could be read, and {benchmark}.min_coverage in "
-            f"params.yaml asks for {min_coverage:.0%} ({listed}); lower it to score without these"
-        )
+    lost = [f"{grade.question}: {grade.outcome}, {grade.how}" for grade in unread]
+    read = len(grades) - len(unread)
+    check_coverage(read, len(grades), "answers could be read", benchmark, given.min_coverage, lost)
+    by_question: dict[str, list[G]] = {}
+    for grade in sorted(grades, key=lambda grade: (grade.variant, grade.grading)):
+        by_question.setdefault(grade.question, []).append(grade)
+    answers = read_jsonl(given.folders[ANSWER] / RECORDS, AnswerRecord)
+    return GradedAnswers(benchmark, given, read_questions(given.folders[DATA]), answers, grades, by_question)
+
+
+def question_row(
+    question: QuestionEntry, grades: Sequence[GradeRecord], values: dict[str, list[float | None]], **extra: str
+) -> Row:
+    """The row of a question that is worth ``values``, one per grade."""
+    ended = [grade.outcome for grade in grades]
+    return Row(
+        unit=question.id,
+        group="all",
+        cluster=question.image_sha256,
+        outcome=joint_outcome(ended),
+        values=values,
+        extra={**extra, "outcomes": ended},
+    )
+
+
+def interval(
+    key: str, unit: float, numerator: Integers, denominator: Integers, clusters: Sequence[str], scoring: Scoring
+) -> dict[str, float]:
+    """The ends of the interval of a metric that is ``unit`` times Σ numerator / Σ denominator over questions."""
+    found = clustered_ratio_interval(
+        numerator,
+        denominator,
+        clusters,
+        resamples=scoring.bootstrap.resamples,
+        confidence=scoring.bootstrap.confidence,
+        seed=scoring.seed,
+    )
+    return {key + LOW: unit * found.low, key + HIGH: unit * found.high}
 
 
 def assemble(
-    given: ToScore,
-    benchmark: str,
     graded: GradedAnswers[G],
     measured: Measured,
     *,
@@ -90,16 +110,17 @@ def assemble(
     Args:
         served: role → the version that its service said for each call, beside the model's.
     """
+    given = graded.given
     cards = [read_json(given.folders[stage] / CARD, CollectedCard) for stage in (ANSWER, GRADE)]
     said = (version(answer.served_model, answer.system_fingerprint) for answer in graded.answers)
     versions = count_versions({"model": said, **(served or {})})
     score = Score(
-        benchmark=benchmark,
+        benchmark=graded.benchmark,
         keys=dict(given.keys),
         components={role: card for each in cards for role, card in each.components.items()},
         metrics=measured.metrics,
         groups=measured.groups,
-        outcomes=dict(sorted(Counter(str(grade.outcome) for grade in graded.grades).items())),
+        outcomes=outcomes(graded.grades),
         scored=measured.scored,
         total=measured.total,
         coverage=measured.scored / measured.total,

@@ -1,10 +1,25 @@
 """What the specifications of question benchmarks have in common: the flow from a question set to a score."""
 
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
-from driftledger.benchmarks.base import QUESTION_SET, SCORES, Artifacts, Benchmark, Input, Rule, Stage
+from driftledger.benchmarks._questions.settings import QuestionProtocol, QuestionSection
+from driftledger.benchmarks.base import (
+    QUESTION_SET,
+    SCORES,
+    Artifacts,
+    Benchmark,
+    Input,
+    Metric,
+    Rule,
+    SideBySide,
+    Stage,
+    Table,
+)
+from driftledger.benchmarks.settings import Scoring
 from driftledger.data.question_sets.rules import QuestionRules
 
 if TYPE_CHECKING:
@@ -16,6 +31,7 @@ READ = frozenset({Input.ANSWERS, Input.DATA})
 """What every number of theirs depends on."""
 
 ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
+ANOTHER_PARSER = Rule("parser", "another parser reads other answers from the same replies")
 
 
 class QuestionBenchmark(Benchmark):
@@ -23,12 +39,32 @@ class QuestionBenchmark(Benchmark):
 
     data: ClassVar[Stage] = QUESTION_SET
     questions: ClassVar[QuestionRules]
+    settings: ClassVar[type[QuestionSection]] = QuestionSection
+    protocol: ClassVar[type[QuestionProtocol]] = QuestionProtocol
+    scoring: ClassVar[type[Scoring]] = Scoring
+
+    shown: ClassVar[Mapping[str, Mapping[str, str]]]
+    """Title of a table of the leaderboard, a row per model → head of a column → the number below it, by its name as in
+    :meth:`~driftledger.benchmarks.score.Score.numbers`. Metrics that stand in none have a column of the first, too."""
+    not_shown: ClassVar[tuple[str, ...]] = ()
+    """Keys of metrics that are left to the score files, MLflow and the leaderboard's CSV file."""
+
+    @property
+    def further_metrics(self) -> Iterator[Metric]:
+        """Those that :attr:`shown` does not name, and :attr:`not_shown` neither."""
+        named = {number.rpartition("/")[2] for columns in self.shown.values() for number in columns.values()}
+        return (metric for metric in self.metrics if not {metric.key} & {*named, *self.not_shown})
+
+    def tables(self, block: SideBySide) -> Iterator[Table]:
+        from driftledger.benchmarks._questions.tables import ranked_tables
+
+        return ranked_tables(self, block.scores)
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        from driftledger.benchmarks._questions.artifacts import artifacts
+        from driftledger.benchmarks._questions.tables import answers_csv
 
-        _, grade = self.collects
-        return artifacts(lineage, root, grade)
+        answered, graded = (root / lineage.collected[stage.name].path for stage in self.collects)
+        return {"answers.csv": partial(answers_csv, answered, graded, cast(type[GradeRecord], self.collects[1].record))}
 
 
 def answer_stage(*settings: str) -> Stage:

@@ -1,37 +1,74 @@
-"""Tables as the papers of question benchmarks print them: a row per model, with deviations and a rank."""
+"""What people are shown of question benchmarks: tables as the papers print them, and every answer as it was read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from driftledger.benchmarks.base import SideBySide, Table
+from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
+from driftledger.benchmarks.base import Table
+from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import STD, Score
-from driftledger.benchmarks.tables import NOTHING, best_first, cell, ranks_of
+from driftledger.benchmarks.tables import NOTHING
+from driftledger.core.escaping import csv_text, for_csv
+from driftledger.core.files import read_jsonl
+from driftledger.metrics.ranks import DECIMALS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from driftledger.benchmarks._questions.spec import QuestionBenchmark
+
+RANK = "rank"
+HEAD = ("question", "variant", "repeat", "answer", "outcome", "how", "read as", "error")
 
 
-def ordered(block: SideBySide, headline: str) -> list[Score]:
-    """The scores of a block, the best first."""
-    by_model = {score.model: score for score in block.scores}
-    return [
-        by_model[name] for name in best_first({name: each.metrics.get(headline) for name, each in by_model.items()})
-    ]
+def by_model(scores: Sequence[Score], headline: str) -> "pd.DataFrame":
+    """A row per model, the best first, with its rank; a column per number that one of them has."""
+    import pandas as pd  # slow to import
+
+    models = pd.DataFrame.from_dict({score.model: dict(score.numbers()) for score in scores}, orient="index")
+    models = models.reindex(columns=models.columns.union([headline])).sort_index()
+    models[RANK] = models[headline].round(DECIMALS).rank(method="min", ascending=False)
+    return models.sort_values(headline, ascending=False, kind="stable")
 
 
-def ranked_table(title: str, scores: Sequence[Score], headline: str, columns: Mapping[str, str]) -> Table:
-    """A row per model, and its rank by the headline.
+def ranked_tables(spec: "QuestionBenchmark", scores: Sequence[Score]) -> Iterator[Table]:
+    """The tables that the specification names; the first has a column for each further metric that a score has."""
+    models = by_model(scores, spec.metrics[0].key)
+    more = {
+        metric.named(key) + (" (lower is better)" if metric.higher_is_better is False else ""): key
+        for metric in spec.further_metrics
+        for key in dict.fromkeys(member for score in scores for member in spec.members(metric, score))
+    }
+    for title, columns in spec.shown.items():
+        yield _table(title, models, {**columns, **more}, spec)
+        more = {}
 
-    Args:
-        columns: head → the number's name as in :meth:`~driftledger.benchmarks.score.Score.numbers`.
-    """
-    ranks = ranks_of([score.metrics.get(headline) for score in scores])
+
+def _table(title: str, models: "pd.DataFrame", columns: Mapping[str, str], spec: "QuestionBenchmark") -> Table:
+    digits = {key: metric.digits for key in columns.values() if (metric := spec.metric(key.rpartition("/")[2]))}
     rows = [
-        [score.model, *_cells(score, columns.values()), cell(rank, digits=0)]
-        for score, rank in zip(scores, ranks, strict=True)
+        [str(model), *(_cell(row, key, digits[key]) for key in columns.values()), _cell(row, RANK, 0)]
+        for model, row in models.iterrows()
     ]
-    return Table(title, ["", *columns, "rank"], rows)
+    return Table(title, ["", *columns, RANK], rows)
 
 
-def _cells(score: Score, names: Iterable[str]) -> Iterator[str]:
-    numbers = dict(score.numbers())
-    for name in names:
-        deviation = numbers.get(name + STD)
-        spread = "" if deviation is None else f" ± {deviation:.2f}"
-        yield f"{numbers[name]:.2f}{spread}" if name in numbers else NOTHING
+def _cell(row: "pd.Series[float]", key: str, digits: int) -> str:
+    """A number, with its deviation where it has one."""
+    value, deviation = (row.get(name, math.nan) for name in (key, key + STD))
+    spread = "" if math.isnan(deviation) else f" ± {deviation:.{digits}f}"
+    return NOTHING if math.isnan(value) else f"{value:.{digits}f}{spread}"
+
+
+def answers_csv(answered: Path, graded: Path, kind: type[GradeRecord]) -> bytes:
+    """The answers in one folder, as the records of another were read from them; ``kind`` is what those are."""
+    answers = {(each.question, each.variant): each for each in read_jsonl(answered / RECORDS, AnswerRecord)}
+    rows = []
+    for grade in read_jsonl(graded / RECORDS, kind):
+        answer = answers[grade.question, grade.variant]
+        told = (grade.question, str(grade.variant), str(grade.grading), answer.text or "", grade.outcome, grade.how)
+        read = "" if grade.read is None else str(grade.read)
+        rows.append([*map(for_csv, told), read, for_csv(answer.error or "")])
+    return csv_text(HEAD, rows).encode()

@@ -1,34 +1,28 @@
 """The section ``mm_sap`` of ``params.yaml``, and what of it a score keeps."""
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from typing import ClassVar
 
-from driftledger.benchmarks.settings import Scoring, Section, has_once
+from pydantic import Field
+
+from driftledger.benchmarks._questions.settings import QuestionProtocol, QuestionSection
+from driftledger.benchmarks.settings import Scoring
 
 
-class MMSAPSettings(Section):
+class MMSAPSettings(QuestionSection):
     """How questions with five options, one of which refuses, are put and scored."""
+
+    places: ClassVar[tuple[str, ...]] = ("{question}", "{options}")
 
     permutations: int = Field(ge=1, le=120)
     """Of the options of each question, the same for every model; section 4.2 of the paper."""
-    prompt: str
     count_free_refusals: bool
     """Whether declining in free text counts as choosing the refusal; both figures are always in the score."""
 
-    @field_validator("prompt")
-    @classmethod
-    def _has_places(cls, prompt: str) -> str:
-        return has_once(prompt, "prompt", "{question}", "{options}")
 
-
-class MMSAPProtocol(BaseModel):
+class MMSAPProtocol(QuestionProtocol):
     """How the questions were put, and what read the answers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    prompt: str
     permutations: int
-    parser: str
-    seed: int
 
 
 class MMSAPScoring(Scoring):

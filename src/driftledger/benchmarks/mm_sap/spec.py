@@ -5,10 +5,12 @@ Perception".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.spec import (
+    ANOTHER_PARSER,
     ANOTHER_PROMPT,
     READ,
     QuestionBenchmark,
@@ -24,7 +26,9 @@ from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linke
 from driftledger.data.question_sets.rules import QuestionRules
 
 _OVER_ORDERS = "mean over the stored orders of the options"
-_PAPER = "Wang et al., MM-SAP"
+_MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
+_percent = partial(Metric, needs=READ, unit="%")
+_letters = partial(_percent, source="positions.position_bias", higher_is_better=None, digits=1)
 
 
 class MMSAP(QuestionBenchmark):
@@ -39,110 +43,71 @@ class MMSAP(QuestionBenchmark):
     )
     scores: ClassVar[Stage] = score_stage("mm_sap", "count_free_refusals")
     metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric(
+        _percent(
             "score",
             "self-awareness score",
             f"100 · accepted choices / all: the right option in basic, it or the refusal in know, the refusal in "
             f"beyond; {_OVER_ORDERS}",
-            f"self_awareness.score; {_PAPER}, equation 2",
-            READ,
-            unit="%",
+            f"{_MEASURE} 2",
             headline=True,
             row="score",
             pairing="ratio",
         ),
-        Metric(
+        _percent(
             "answer_rate",
             "answer rate",
             f"100 · choices other than the refusal / all; {_OVER_ORDERS}",
-            f"self_awareness.score; {_PAPER}, equation 6",
-            READ,
-            unit="%",
+            f"{_MEASURE} 6",
             headline=True,
             higher_is_better=None,
         ),
-        Metric(
+        _percent(
             "answer_accuracy",
             "answer accuracy",
             f"100 · right choices / choices other than the refusal; {_OVER_ORDERS}",
-            f"self_awareness.score; {_PAPER}, equation 5",
-            READ,
-            unit="%",
+            f"{_MEASURE} 5",
             headline=True,
         ),
-        Metric(
+        _percent(
             "known_knowns",
             "known knowns",
             f"100 · right choices / all, in basic and know; {_OVER_ORDERS}",
-            f"self_awareness.score; {_PAPER}, equation 3",
-            READ,
-            unit="%",
+            f"{_MEASURE} 3",
             headline=True,
         ),
-        Metric(
+        _percent(
             "known_unknowns",
             "known unknowns",
             f"100 · refusals / all, in know and beyond; {_OVER_ORDERS}",
-            f"self_awareness.score; {_PAPER}, equation 4",
-            READ,
-            unit="%",
+            f"{_MEASURE} 4",
             headline=True,
         ),
-        Metric(
+        _percent(
             "score_with_free_refusals",
             "score, refusals in free text counted as choosing the refusal",
             f"as the self-awareness score; {_OVER_ORDERS}",
-            f"self_awareness.score; {_PAPER}, equation 2",
-            READ,
-            unit="%",
+            f"{_MEASURE} 2",
         ),
-        Metric(
+        _percent(
             "score_without_free_refusals",
             "score, refusals in free text left out",
             f"as the self-awareness score; {_OVER_ORDERS}",
-            f"self_awareness.score; {_PAPER}, equation 2",
-            READ,
-            unit="%",
+            f"{_MEASURE} 2",
         ),
-        Metric(
+        _percent(
             "free_refusals",
             "refused in free text",
             "100 · answers that decline in free text / all",
             "self_awareness.score",
-            READ,
-            unit="%",
             higher_is_better=None,
         ),
-        Metric(
-            "chosen",
-            "chosen",
-            "100 · answers that chose this letter / answers read",
-            "positions.position_bias",
-            READ,
-            unit="%",
-            higher_is_better=None,
-            digits=1,
-        ),
-        Metric(
+        _letters("chosen", "chosen", "100 · answers that chose this letter / answers read"),
+        _letters(
             "correct",
             "right option",
             "100 · of the answers read, and with a right option at all, those where it stood at this letter",
-            "positions.position_bias",
-            READ,
-            unit="%",
-            higher_is_better=None,
-            digits=1,
         ),
-        Metric(
-            "refusal",
-            "refusal",
-            "100 · answers read in which the refusal stood at this letter / answers read",
-            "positions.position_bias",
-            READ,
-            unit="%",
-            higher_is_better=None,
-            digits=1,
-        ),
+        _letters("refusal", "refusal", "100 · answers read in which the refusal stood at this letter / answers read"),
     )
     settings: ClassVar[type[MMSAPSettings]] = MMSAPSettings
     protocol: ClassVar[type[MMSAPProtocol]] = MMSAPProtocol
@@ -150,11 +115,30 @@ class MMSAP(QuestionBenchmark):
     runner: ClassVar[str] = "driftledger.benchmarks.mm_sap.runner:MMSAPRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,
-        Rule("parser", "another parser reads other answers from the same replies"),
+        ANOTHER_PARSER,
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
     )
     dvc_metrics: ClassVar[tuple[str, ...]] = ("score", "answer_rate", "answer_accuracy")
     tracked_groups: ClassVar[tuple[str, ...]] = ("subset",)
+    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "self-awareness score, as in the paper's Table 1": {
+            "basic": "subset/basic/score",
+            "know": "subset/know/score",
+            "beyond": "subset/beyond/score",
+            "total": "score",
+            "known knowns": "known_knowns",
+            "known unknowns": "known_unknowns",
+        },
+        "answer rate and answer accuracy, as in Table 2": {
+            "basic: rate": "subset/basic/answer_rate",
+            "accuracy": "subset/basic/answer_accuracy",
+            "know: rate": "subset/know/answer_rate",
+            "accuracy ": "subset/know/answer_accuracy",
+            "beyond: rate (lower is better)": "subset/beyond/answer_rate",
+            "refused in free text": "free_refusals",
+        },
+    }
+    not_shown: ClassVar[tuple[str, ...]] = ("score_with_free_refusals", "score_without_free_refusals")
 
     def links(
         self, stage: str, records: Sequence[CollectedRecord], card: CollectedCard, parents: Mapping[str, str]
@@ -162,6 +146,17 @@ class MMSAP(QuestionBenchmark):
         return check_orders([each for each in records if isinstance(each, AnswerRecord)], card)
 
     def tables(self, block: SideBySide) -> Iterator[Table]:
-        from driftledger.benchmarks.mm_sap.tables import tables
+        from driftledger.benchmarks._questions.tables import by_model
 
-        return tables(block)
+        yield from super().tables(block)
+        positions = {score.model: score.groups["position"] for score in block.scores if "position" in score.groups}
+        if positions:
+            letters = sorted(next(iter(positions.values())))
+            order = [str(model) for model in by_model(block.scores, "score").index if model in positions]
+            rows = [[model, *(_share(positions[model].get(letter, {})) for letter in letters)] for model in order]
+            title = "position bias: chosen, and in brackets where the right option stood, in % of the answers read"
+            yield Table(title, ["", *letters], rows)
+
+
+def _share(share: Mapping[str, float]) -> str:
+    return f"{share.get('chosen', 0.0):.1f} ({share.get('correct', 0.0):.1f})"

@@ -121,7 +121,6 @@ class CollectGrades(Collecting[Judged]):
     judging: Judging
     judge_name: str
     """In the catalogue."""
-    questions: Sequence[QuestionEntry]
     given: GivenAnswers
 
     @property
@@ -134,10 +133,10 @@ class CollectGrades(Collecting[Judged]):
 
     @property
     def calls(self) -> int:
-        return (len(self.questions) + len(CALIBRATION)) * self.judging.gradings
+        return (len(self.given.questions) + len(CALIBRATION)) * self.judging.gradings
 
     def run(self, run: RunSteps) -> Judged:
-        questions, repeats = {question.id: question for question in self.questions}, range(self.judging.gradings)
+        questions, repeats = {question.id: question for question in self.given.questions}, range(self.judging.gradings)
         planned = [
             self._planned(questions[answer.question], answer, repeat)
             for answer in self.given.answers

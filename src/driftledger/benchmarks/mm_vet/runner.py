@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._questions.grading import GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord
@@ -12,7 +12,7 @@ from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
 from driftledger.benchmarks.mm_vet.grade import PARSER, CollectGrades, Judging, read_again
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
 from driftledger.benchmarks.mm_vet.score import score
-from driftledger.benchmarks.mm_vet.settings import MMVetScoring, MMVetSettings
+from driftledger.benchmarks.mm_vet.settings import MMVetSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -31,25 +31,18 @@ class MMVetRunner(QuestionRunner):
 
     parser: ClassVar[str] = PARSER
 
-    def asked(self, project: "Project") -> dict[str, Any]:
-        return {"prompt": self._settings(project).prompt, "seed": project.settings.run.seed}
-
-    def grading(
-        self, project: "Project", keys: Mapping[str, str], questions: Sequence[QuestionEntry], given: GivenAnswers
-    ) -> CollectGrades:
-        settings = self._settings(project)
+    def grading(self, project: "Project", keys: Mapping[str, str], given: GivenAnswers) -> CollectGrades:
+        settings = cast(MMVetSettings, project.settings.section(self.spec.name))
         judging = Judging(keys[DATA], project.judge(), settings.grade_prompt, settings.gradings)
-        return CollectGrades(self.spec.name, GRADE, keys, judging, project.settings.run.judge, questions, given)
+        return CollectGrades(self.spec.name, GRADE, keys, judging, project.settings.run.judge, given)
 
-    def _settings(self, project: "Project") -> MMVetSettings:
-        return cast(MMVetSettings, project.settings.section(self.spec.name))
-
-    def read_again(self, where: Callable[[str], Path]) -> list[JudgedRecord]:
-        answers = read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)
-        return list(read_again(read_jsonl(where(GRADE) / RECORDS, JudgedRecord), answers))
+    def read_again(
+        self, questions: Sequence[QuestionEntry], answers: Sequence[AnswerRecord], graded: Path
+    ) -> list[JudgedRecord]:
+        return list(read_again(read_jsonl(graded / RECORDS, JudgedRecord), answers))
 
     def score(self, given: ToScore) -> Scored:
-        return score(given, cast(MMVetScoring, given.scoring))
+        return score(given)
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
         yield from super().callers(lineage, where)

@@ -3,7 +3,8 @@
 Yu et al., "MM-Vet: Evaluating Large Multimodal Models for Integrated Capabilities".
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
 from driftledger.benchmarks._questions.spec import (
@@ -14,13 +15,13 @@ from driftledger.benchmarks._questions.spec import (
     grade_stage,
     score_stage,
 )
-from driftledger.benchmarks.base import Metric, Rule, SideBySide, Stage, Table
-from driftledger.benchmarks.mm_vet.questions import MMVetQuestions
+from driftledger.benchmarks.base import Metric, Rule, Stage
+from driftledger.benchmarks.mm_vet.questions import CAPABILITIES, MMVetQuestions
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
-from driftledger.benchmarks.mm_vet.settings import MMVetProtocol, MMVetScoring, MMVetSettings
+from driftledger.benchmarks.mm_vet.settings import MMVetProtocol, MMVetSettings
 from driftledger.data.question_sets.rules import QuestionRules
 
-_SOURCE = "capabilities.score; Yu et al., MM-Vet, section 3"
+_grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
 
 
 class MMVet(QuestionBenchmark):
@@ -35,28 +36,21 @@ class MMVet(QuestionBenchmark):
     )
     scores: ClassVar[Stage] = score_stage("mm_vet")
     metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric(
+        _grade(
             "total",
             "total grade",
             "10 · the mean of the judge's grades in tenths, mean over the gradings",
-            _SOURCE,
-            READ,
             headline=True,
             row="total",
             pairing="ratio",
             steps=10,
         ),
-        Metric(
-            "grade",
-            "grade",
-            "as the total grade, over the questions that take a capability, or a combination of them",
-            _SOURCE,
-            READ,
+        _grade(
+            "grade", "grade", "as the total grade, over the questions that take a capability, or a combination of them"
         ),
     )
     settings: ClassVar[type[MMVetSettings]] = MMVetSettings
     protocol: ClassVar[type[MMVetProtocol]] = MMVetProtocol
-    scoring: ClassVar[type[MMVetScoring]] = MMVetScoring
     runner: ClassVar[str] = "driftledger.benchmarks.mm_vet.runner:MMVetRunner"
     judged: ClassVar[bool] = True
     unfair: ClassVar[tuple[Rule, ...]] = (
@@ -67,8 +61,7 @@ class MMVet(QuestionBenchmark):
         Rule("grade_prompt", "another prompt asks for another grade"),
     )
     tracked_groups: ClassVar[tuple[str, ...]] = ("capability",)
-
-    def tables(self, block: SideBySide) -> Iterator[Table]:
-        from driftledger.benchmarks.mm_vet.tables import tables
-
-        return tables(block)
+    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "grade by capability, as in the paper's Table 2": {name: f"capability/{name}/grade" for name in CAPABILITIES}
+        | {"total": "total"}
+    }

@@ -3,10 +3,12 @@
 Fu et al., "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Language Models".
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
 from driftledger.benchmarks._questions.spec import (
+    ANOTHER_PARSER,
     ANOTHER_PROMPT,
     READ,
     QuestionBenchmark,
@@ -14,13 +16,14 @@ from driftledger.benchmarks._questions.spec import (
     grade_stage,
     score_stage,
 )
-from driftledger.benchmarks.base import Metric, Rule, SideBySide, Stage, Table
+from driftledger.benchmarks.base import Metric, Rule, Stage
 from driftledger.benchmarks.mme.questions import MMEQuestions
 from driftledger.benchmarks.mme.records import YesNoRecord
-from driftledger.benchmarks.mme.settings import MMEProtocol, MMEScoring, MMESettings
 from driftledger.data.question_sets.rules import QuestionRules
 
-_SOURCE = "yes_no.score; Fu et al., MME, section 2.2"
+_PAPER = "Fu et al., MME, section 2.2"
+_score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ)
+_share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
 
 
 class MME(QuestionBenchmark):
@@ -35,58 +38,41 @@ class MME(QuestionBenchmark):
     )
     scores: ClassVar[Stage] = score_stage("mme")
     metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric(
+        _score(
             "score",
             "score",
             "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
-            f"yes_no.total; {_SOURCE.partition('; ')[2]}",
-            READ,
             headline=True,
             row="score",
         ),
-        Metric(
+        _share(
             "accuracy",
             "accuracy",
             "100 · questions answered right / questions; in total over the questions of all categories",
-            _SOURCE,
-            READ,
-            unit="%",
         ),
-        Metric(
+        _share(
             "accuracy_plus",
             "accuracy+",
             "100 · images with both questions answered right / images; in total over the images of all categories",
-            _SOURCE,
-            READ,
-            unit="%",
         ),
-        Metric(
+        _score(
             "score_sum",
             "sum of scores",
             "the sum of the categories' scores; 0 to 200 times the number of categories",
-            f"yes_no.total; {_SOURCE.partition('; ')[2]}",
-            READ,
         ),
-        Metric(
+        _share(
             "refused",
             "refused",
             "100 · answers that decline, which counts as wrong / all",
-            "yes_no.score",
-            READ,
-            unit="%",
+            source="yes_no.score",
             higher_is_better=None,
         ),
     )
-    settings: ClassVar[type[MMESettings]] = MMESettings
-    protocol: ClassVar[type[MMEProtocol]] = MMEProtocol
-    scoring: ClassVar[type[MMEScoring]] = MMEScoring
     runner: ClassVar[str] = "driftledger.benchmarks.mme.runner:MMERunner"
-    unfair: ClassVar[tuple[Rule, ...]] = (
-        ANOTHER_PROMPT,
-        Rule("parser", "another parser reads other answers from the same replies"),
-    )
-
-    def tables(self, block: SideBySide) -> Iterator[Table]:
-        from driftledger.benchmarks.mme.tables import tables
-
-        return tables(block)
+    unfair: ClassVar[tuple[Rule, ...]] = (ANOTHER_PROMPT, ANOTHER_PARSER)
+    shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "score (0 to 200), accuracy and accuracy+": {
+            name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
+        }
+    }
+    not_shown: ClassVar[tuple[str, ...]] = ("score_sum",)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.descriptions import Description, filled
-from driftledger.benchmarks.records import RECORDS, CollectedCard
+from driftledger.benchmarks.records import RECORDS, CollectedCard, called
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.benchmarks.trac.examples import Examples, rank_examples
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
@@ -203,10 +203,6 @@ def _record(place: _Place, result: Result) -> DescriptionRecord:
         max_tokens=place.max_tokens,
         shots=len(place.shown),
         demonstrations=[example.sample.id for example in place.shown],
-        outcome=result.outcome,
         description=result.text,
-        served_model=result.served_model,
-        system_fingerprint=result.system_fingerprint,
-        notes=[result.note] if result.note else [],
-        error=result.error,
+        **called(result),
     )

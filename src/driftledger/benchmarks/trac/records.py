@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.records import CollectedRecord, Linked
+from driftledger.benchmarks.records import CalledRecord, Linked
 from driftledger.core.types import Split
 
 
@@ -24,7 +24,7 @@ class TracProtocol(BaseModel):
     seed: int
 
 
-class DescriptionRecord(CollectedRecord):
+class DescriptionRecord(CalledRecord):
     """One sample, described under one condition."""
 
     sample: str
@@ -35,10 +35,6 @@ class DescriptionRecord(CollectedRecord):
     demonstrations: list[str] = Field(default_factory=list)
     """Ids of the support samples that were shown with their descriptions, in the order in which they were shown."""
     description: str | None = None
-    served_model: str | None = None
-    system_fingerprint: str | None = None
-    notes: list[str] = Field(default_factory=list)
-    error: str | None = None
 
     @property
     def unit(self) -> str:

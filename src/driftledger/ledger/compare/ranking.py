@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from driftledger.core.types import Float64
 from driftledger.ledger.compare.paired_values import Repeats, Values
-from driftledger.metrics.paired import Paired, fewest, paired_clustered_interval, paired_interval
+from driftledger.metrics.resampling import Paired, fewest, paired_clustered_interval, paired_interval
 
 A_HIGHER, B_HIGHER = "A is higher", "B is higher"
 NO_DIFFERENCE = "no difference that these samples show"
