@@ -9,7 +9,7 @@ from driftledger.demo.scenes.boards import Board
 from driftledger.demo.scenes.emblems import Canvas, draw_flag, draw_sign, draw_symbol, outlined, paint
 from driftledger.demo.scenes.knowledge import COLOURS, GROUNDS, Flag, Sign
 from driftledger.demo.scenes.lettering import ADVANCE, GLYPH_HEIGHT, enlarged, line_bitmap
-from driftledger.demo.scenes.scene import CELL, SIDE, Background, Block, Scene, Thing, make_scene
+from driftledger.demo.scenes.scene import CELL, SIDE, Background, Block, Scene, SceneThing, make_scene
 
 _STRIPE = 24
 """Width of a background's stripe."""
@@ -95,6 +95,6 @@ def _draw_board(part: Canvas, board: Board, ink: str, plate: str) -> None:
             ]
 
 
-def area(thing: Thing) -> int:
+def area(thing: SceneThing) -> int:
     """How many pixels a thing covers."""
     return int(np.count_nonzero(figure(thing.shape, (SIDE, SIDE), thing.centre, thing.extent)))

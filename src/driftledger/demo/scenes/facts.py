@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from driftledger.demo.scenes.boards import Board
 from driftledger.demo.scenes.drawing import area
 from driftledger.demo.scenes.knowledge import COLOURS, LOOKALIKES, SHAPES, Flag, Sign
-from driftledger.demo.scenes.scene import Scene, Thing, shapes_on
+from driftledger.demo.scenes.scene import Scene, SceneThing, shapes_on
 
 NUMBERS: tuple[str, ...] = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
@@ -57,7 +57,7 @@ def at(place: str) -> str:
     return f"in the {place}" if place == "centre" else f"at the {place}"
 
 
-def kind(thing: Thing) -> str:
+def kind(thing: SceneThing) -> str:
     """Colour and shape: red circle."""
     return f"{thing.colour} {thing.shape}"
 
@@ -98,12 +98,12 @@ def nearby_kinds(scene: Scene) -> list[str]:
     return [name for name in absent_kinds(scene) if name.split()[0] in colours or name.split()[1] in shapes]
 
 
-def once(scene: Scene) -> list[Thing]:
+def once(scene: Scene) -> list[SceneThing]:
     """Things of which there is only one by colour and shape."""
     return [thing for thing in scene.things if count(scene, thing.shape, thing.colour) == 1]
 
 
-def called(scene: Scene, thing: Thing) -> str:
+def called(scene: Scene, thing: SceneThing) -> str:
     """The shortest name that means ``thing`` only: red circle, small red circle, red circle at the top left."""
     alike = [other for other in scene.things if kind(other) == kind(thing)]
     if len(alike) == 1:
@@ -113,18 +113,18 @@ def called(scene: Scene, thing: Thing) -> str:
     return f"{kind(thing)} {at(thing.place)}"
 
 
-def largest(scene: Scene) -> Thing | None:
+def largest(scene: Scene) -> SceneThing | None:
     """The thing that is larger than every other by width and by area, if there is one."""
     return next((thing for thing in scene.things if _larger(thing, _others(scene, thing))), None)
 
 
-def smallest(scene: Scene) -> Thing | None:
+def smallest(scene: Scene) -> SceneThing | None:
     """The thing that every other is larger than by width and by area, if there is one."""
     things = scene.things
     return next((thing for thing in things if all(_larger(one, [thing]) for one in _others(scene, thing))), None)
 
 
-def outermost(scene: Scene) -> dict[str, Thing]:
+def outermost(scene: Scene) -> dict[str, SceneThing]:
     """Direction (left, right, top, bottom) → the one thing that is furthest there, where just one is."""
     found = {}
     for direction, sign, line in (
@@ -139,11 +139,11 @@ def outermost(scene: Scene) -> dict[str, Thing]:
     return found
 
 
-def _others(scene: Scene, thing: Thing) -> list[Thing]:
+def _others(scene: Scene, thing: SceneThing) -> list[SceneThing]:
     return [other for other in scene.things if other is not thing]
 
 
-def _larger(thing: Thing, others: Sequence[Thing]) -> bool:
+def _larger(thing: SceneThing, others: Sequence[SceneThing]) -> bool:
     return bool(others) and all(
         100 * thing.extent >= _LARGER * other.extent and 100 * area(thing) >= _LARGER * area(other) for other in others
     )

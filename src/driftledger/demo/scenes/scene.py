@@ -78,7 +78,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class SceneThing:
     """One shape in its cell of the grid."""
 
     shape: str
@@ -121,7 +121,7 @@ class Scene:
     turn: int
     """How many scenes of the same theme come before."""
     background: Background
-    things: tuple[Thing, ...]
+    things: tuple[SceneThing, ...]
     fixture: Fixture | None = None
     block: Block | None = None
     ink: str = "black"
@@ -206,7 +206,9 @@ def _block(fixture: Fixture | None, dice: Dice) -> Block | None:
     return Block(dice.below(2), dice.below(2), 2, 2)
 
 
-def _things(cells: Sequence[int], background: Background, elsewhere: Sequence[str], dice: Dice) -> tuple[Thing, ...]:
+def _things(
+    cells: Sequence[int], background: Background, elsewhere: Sequence[str], dice: Dice
+) -> tuple[SceneThing, ...]:
     """Few shapes and colours, so that some come more than once and there is something to count."""
     behind = [GROUNDS[name] for name in background.colours]
     visible = [name for name, colour in COLOURS.items() if all(contrasts(colour, other) for other in behind)]
@@ -219,8 +221,8 @@ def _things(cells: Sequence[int], background: Background, elsewhere: Sequence[st
     return tuple(_thing(cell, dice.choice(shapes), dice.choice(colours), dice) for cell in cells)
 
 
-def _thing(cell: int, shape: str, colour: str, dice: Dice) -> Thing:
+def _thing(cell: int, shape: str, colour: str, dice: Dice) -> SceneThing:
     size = dice.choice(tuple(SIZES))
     room = (CELL - SIZES[size]) // 2 - _GAP
     shift = dice.between(-room, room), dice.between(-room, room)
-    return Thing(shape, colour, size, cell, shift)
+    return SceneThing(shape, colour, size, cell, shift)
