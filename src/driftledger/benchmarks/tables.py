@@ -118,13 +118,22 @@ def flag_lines(scores: Iterable[Score]) -> list[str]:
     return ["To know about these numbers:", "", *lines, ""] if lines else []
 
 
-def number(value: float | None) -> str:
-    """A cell of a CSV file with six decimals, or an empty one."""
-    return "" if value is None else f"{value:.6f}"
+def csv_table(head: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> bytes:
+    """A CSV file: texts that no spreadsheet takes for a formula, fractions with six decimals, nothing for None.
+
+    >>> csv_table(["name", "value", "more"], [["=a", 0.5, 3], ["b", None, 1]]).decode().splitlines()
+    ['name,value,more', "'=a,0.500000,3", 'b,,1']
+    """
+    return csv_text(head, (map(_csv_cell, row) for row in rows)).encode()
+
+
+def _csv_cell(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return for_csv(value)
+    return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
 
 
 def groups_csv(what: str, groups: Mapping[str, Mapping[str, float]]) -> bytes:
     """A CSV file with a row per class or category and a column per metric."""
     columns = sorted({metric for metrics in groups.values() for metric in metrics})
-    rows = ([for_csv(name), *(number(metrics.get(column)) for column in columns)] for name, metrics in groups.items())
-    return csv_text([what, *columns], rows).encode()
+    return csv_table([what, *columns], ([name, *map(metrics.get, columns)] for name, metrics in groups.items()))

@@ -32,7 +32,7 @@ def for_csv(text: str) -> str:
     return f"'{inert}" if inert.startswith(_FORMULA) else inert
 
 
-def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def csv_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """A CSV file's text; untrusted cells go through :func:`for_csv` first, since numbers must not."""
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")

@@ -40,7 +40,8 @@ def middles(png: bytes) -> list[list[object]]:
 
 
 def sheet(folder: Path, rows: list[Row]) -> bytes:
-    return redraws_sheet("seer \x1b", folder / "d", folder / "r", rows)
+    write_jsonl(folder / "rows.jsonl", rows)
+    return redraws_sheet("seer \x1b", folder / "d", folder / "r", folder / "rows.jsonl")
 
 
 def test_an_original_stands_beside_its_redrawing(tmp_path: Path) -> None:

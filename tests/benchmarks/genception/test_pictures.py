@@ -39,7 +39,8 @@ def write_case(folder: Path, samples: int, category: str = "c") -> list[Row]:
 
 
 def sheet(folder: Path, rows: list[Row]) -> bytes:
-    return contact_sheet("seer · brush · eye   on shapes", folder / "d", folder / "c", rows)
+    write_jsonl(folder / "rows.jsonl", rows)
+    return contact_sheet("seer · brush · eye   on shapes", folder / "d", folder / "c", folder / "rows.jsonl")
 
 
 def tiles(png: bytes, columns: int = 3) -> list[list[tuple[int, ...]]]:

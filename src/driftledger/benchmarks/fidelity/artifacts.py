@@ -1,6 +1,5 @@
 """What MLflow shows of redrawings beside numbers: every one to look at, and what was said of the image."""
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +9,7 @@ from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.base import Artifacts
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Row
-from driftledger.benchmarks.tables import groups_csv, number
-from driftledger.core.escaping import csv_text, for_csv
+from driftledger.benchmarks.tables import csv_table, groups_csv
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import SampleEntry
 
@@ -30,31 +28,27 @@ def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
     keys = lineage.score.keys
     title = f"{keys['model']} · {keys['generator']} · {keys['encoder']}   on {keys['dataset']}"
     return {
-        "redraws.png": partial(_redraws_sheet, title, dataset, redraws, rows),
+        "redraws.png": partial(redraws_sheet, title, dataset, redraws, rows),
         "samples.csv": partial(_samples_csv, redraws, rows),
         "by_category.csv": partial(groups_csv, "category", lineage.score.groups["category"]),
     }
 
 
-def redraws_sheet(title: str, dataset: Path, redraws: Path, rows: Sequence[Row]) -> bytes:
+def redraws_sheet(title: str, dataset: Path, redraws: Path, rows: Path) -> bytes:
     """A PNG with one row per redrawn sample: the original, and its redrawing over how similar it is.
 
     Args:
         title: the first line; plain text.
         dataset: the dataset's folder, for the originals.
         redraws: the folder of the redrawings.
-        rows: values per sample, in the order in which they are shown; at most 30 are, spread over all.
+        rows: the file of values per sample, in the order in which they are shown; at most 30 are, spread over all.
     """
     files = {entry.id: dataset / entry.file for entry in read_jsonl(dataset / "samples.jsonl", SampleEntry)}
     tiles = [
         [Tile(files[row.unit], row.unit), Tile(redraws / "images" / row.unit / "1.png", _similarity(row))]
-        for row in spread(rows)
+        for row in spread(read_jsonl(rows, Row))
     ]
     return draw_rows(title, tiles)
-
-
-def _redraws_sheet(title: str, dataset: Path, redraws: Path, rows: Path) -> bytes:
-    return redraws_sheet(title, dataset, redraws, read_jsonl(rows, Row))
 
 
 def _similarity(row: Row) -> str:
@@ -71,8 +65,6 @@ def _samples_csv(redraws: Path, rows: Path) -> bytes:
     columns = sorted({key for row in samples for key in row.values})
     cells = []
     for row in samples:
-        record = by_sample[row.unit]
-        values = (number(_value(row, column)) for column in columns)
-        texts = map(for_csv, (record.description or "", record.error or ""))
-        cells.append([*map(for_csv, (row.unit, row.extra["category"], row.outcome)), *values, *texts])
-    return csv_text(["sample", "category", "outcome", *columns, "description", "error"], cells).encode()
+        record, values = by_sample[row.unit], (_value(row, column) for column in columns)
+        cells.append([row.unit, row.extra["category"], row.outcome, *values, record.description, record.error])
+    return csv_table(["sample", "category", "outcome", *columns, "description", "error"], cells)

@@ -10,8 +10,7 @@ from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.base import Artifacts, Benchmark
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import ROWS, Row, Score
-from driftledger.benchmarks.tables import number
-from driftledger.core.escaping import csv_text, for_csv
+from driftledger.benchmarks.tables import csv_table
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import SampleEntry
 
@@ -28,7 +27,7 @@ def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
     keys = lineage.score.keys
     title = f"{keys['model']} · {keys['generator']} · {keys['encoder']}   on {keys['dataset']}"
     return {
-        "chains.png": partial(_contact_sheet, title, dataset, chain, rows),
+        "chains.png": partial(contact_sheet, title, dataset, chain, rows),
         "samples.csv": partial(_samples_csv, lineage.score.inputs.protocol["iterations"], rows),
         "descriptions.csv": partial(_descriptions_csv, chain),
     }
@@ -43,16 +42,16 @@ def chain_row(caption: str, original: Path, chain: Path, row: Row) -> list[Tile]
     return [Tile(original, caption), *redrawn]
 
 
-def contact_sheet(title: str, dataset: Path, chain: Path, rows: Sequence[Row]) -> bytes:
+def contact_sheet(title: str, dataset: Path, chain: Path, rows: Path) -> bytes:
     """A PNG with one row per sample and s(t) under each image; at most 30 samples, spread over the dataset.
 
     Args:
         title: the first line; plain text.
         dataset: the dataset's folder, for the originals.
         chain: the chain's folder, for the redrawn images.
-        rows: the samples' values, in any order.
+        rows: the file of the samples' values, in any order.
     """
-    by_sample = {row.unit: row for row in rows}
+    by_sample = {row.unit: row for row in read_jsonl(rows, Row)}
     entries = spread(read_jsonl(dataset / "samples.jsonl", SampleEntry))
     return draw_rows(title, [chain_row(each.id, dataset / each.file, chain, by_sample[each.id]) for each in entries])
 
@@ -74,25 +73,17 @@ def chains_by_model(spec: Benchmark, scores: Sequence[Score], root: Path) -> byt
     return draw_rows(title, tiles)
 
 
-def _contact_sheet(title: str, dataset: Path, chain: Path, rows: Path) -> bytes:
-    return contact_sheet(title, dataset, chain, read_jsonl(rows, Row))
-
-
 def _samples_csv(iterations: int, rows: Path) -> bytes:
     steps = range(1, iterations + 1)
     head = ["sample", "category", "outcome", *(f"s{t}" for t in steps), *(f"gc{t}" for t in steps)]
     cells = (
-        [
-            *map(for_csv, (row.unit, row.group, row.outcome)),
-            *map(number, [*row.values["similarity"], *row.values["gc"]]),
-        ]
+        [row.unit, row.group, row.outcome, *row.values["similarity"], *row.values["gc"]]
         for row in read_jsonl(rows, Row)
     )
-    return csv_text(head, cells).encode()
+    return csv_table(head, cells)
 
 
 def _descriptions_csv(chain: Path) -> bytes:
     records = read_jsonl(chain / RECORDS, ChainRecord)
-    texts = ((row, row.description or "", row.error or "") for row in records)
-    rows = ([*map(for_csv, (row.sample, str(row.t), row.outcome, text, error))] for row, text, error in texts)
-    return csv_text(["sample", "t", "outcome", "description", "error"], rows).encode()
+    rows = ([each.sample, each.t, each.outcome, each.description, each.error] for each in records)
+    return csv_table(["sample", "t", "outcome", "description", "error"], rows)

@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.base import Artifacts
 from driftledger.benchmarks.costs import describe_key
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.tables import groups_csv, number
+from driftledger.benchmarks.tables import csv_table, groups_csv
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
-from driftledger.core.escaping import csv_text, for_csv
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import SampleEntry
 
@@ -55,32 +54,21 @@ def _descriptions_csv(headline: str, dataset: Path, folder: Path, rows: Path) ->
     cells = []
     for record in read_jsonl(folder / RECORDS, DescriptionRecord):
         extra = taken.get(record.sample, {}) if condition_name(record.max_tokens, record.shots) == headline else {}
-        texts = (record.outcome, labels.get(record.sample) or "", record.description or "")
+        named = (("its class", extra.get("names_own")), ("another class", extra.get("names_other")))
         cells.append(
             [
-                *map(for_csv, (record.sample, record.split)),
-                "" if record.max_tokens is None else record.max_tokens,
-                record.shots,
-                *map(for_csv, (*texts, *_taken(extra), " ".join(record.demonstrations), record.error or "")),
+                *(record.sample, record.split, record.max_tokens, record.shots, record.outcome),
+                *(labels.get(record.sample), record.description),
+                *(extra.get(name) for name in ("top1", "class_mean", "nearest")),
+                " and ".join(words for words, is_so in named if is_so),
+                " ".join(record.demonstrations),
+                record.error,
             ]
         )
-    return csv_text(_COLUMNS, cells).encode()
-
-
-def _taken(extra: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    named = (("its class", extra.get("names_own")), ("another class", extra.get("names_other")))
-    top1, class_mean, nearest = (extra.get(name) or "" for name in ("top1", "class_mean", "nearest"))
-    return top1, class_mean, nearest, " and ".join(words for words, is_so in named if is_so)
+    return csv_table(_COLUMNS, cells)
 
 
 def _confused_csv(score: Score) -> bytes:
-    rows = (
-        [
-            *map(for_csv, (pair["first"], pair["second"])),
-            pair["first_as_second"],
-            pair["second_as_first"],
-            number(pair["rate"]),
-        ]
-        for pair in score.details["confused"]
-    )
-    return csv_text(["first", "second", "first as second", "second as first", "rate"], rows).encode()
+    columns = ("first", "second", "first_as_second", "second_as_first")
+    rows = ([*(pair[column] for column in columns), float(pair["rate"])] for pair in score.details["confused"])
+    return csv_table([*(column.replace("_", " ") for column in columns), "rate"], rows)
