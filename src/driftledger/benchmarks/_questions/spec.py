@@ -13,7 +13,6 @@ from driftledger.benchmarks.base import (
     Artifacts,
     Benchmark,
     Input,
-    Metric,
     Rule,
     SideBySide,
     Stage,
@@ -48,12 +47,6 @@ class QuestionBenchmark(Benchmark):
     :meth:`~driftledger.benchmarks.score.Score.numbers`. Metrics that stand in none have a column of the first, too."""
     not_shown: ClassVar[tuple[str, ...]] = ()
     """Keys of metrics that are left to the score files, MLflow and the leaderboard's CSV file."""
-
-    @property
-    def further_metrics(self) -> Iterator[Metric]:
-        """Those that :attr:`shown` does not name, and :attr:`not_shown` neither."""
-        named = {number.rpartition("/")[2] for columns in self.shown.values() for number in columns.values()}
-        return (metric for metric in self.metrics if not {metric.key} & {*named, *self.not_shown})
 
     def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks._questions.tables import ranked_tables

@@ -9,7 +9,7 @@ from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks.base import Table
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import STD, Score
-from driftledger.benchmarks.tables import NOTHING
+from driftledger.benchmarks.tables import NOTHING, metrics_in, title_of
 from driftledger.core.escaping import csv_text, for_csv
 from driftledger.core.files import read_jsonl
 from driftledger.metrics.ranks import DECIMALS
@@ -36,11 +36,9 @@ def by_model(scores: Sequence[Score], headline: str) -> "pd.DataFrame":
 def ranked_tables(spec: "QuestionBenchmark", scores: Sequence[Score]) -> Iterator[Table]:
     """The tables that the specification names; the first has a column for each further metric that a score has."""
     models = by_model(scores, spec.metrics[0].key)
-    more = {
-        metric.named(key) + (" (lower is better)" if metric.higher_is_better is False else ""): key
-        for metric in spec.further_metrics
-        for key in dict.fromkeys(member for score in scores for member in spec.members(metric, score))
-    }
+    named = {number.rpartition("/")[2] for columns in spec.shown.values() for number in columns.values()}
+    there = metrics_in(spec, scores).items()
+    more = {title_of(key, metric): key for key, metric in there if metric.key not in {*named, *spec.not_shown}}
     for title, columns in spec.shown.items():
         yield _table(title, models, {**columns, **more}, spec)
         more = {}

@@ -1,5 +1,6 @@
 """What makes a set of MM-SAP's questions whole; section 3.2 of the paper."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from driftledger.core.errors import unknown_name
@@ -22,15 +23,7 @@ class MMSAPQuestions(QuestionRules):
     forms: ClassVar[tuple[str, ...]] = ("answer_is", "refusal_is")
 
     def problem(self, question: SourceQuestion) -> str | None:
-        if question.subset not in SUBSETS:
-            return f"is in no subset of MM-SAP ({unknown_name('subset', (question.subset or '')[:80], SUBSETS)})"
-        options = [folded(option) for option in question.options]
-        return (
-            _options_problem(options)
-            or _refusal_problem(question, options)
-            or _duplicate_problem(question, options)
-            or _answer_problem(question, options)
-        )
+        return next(_problems(question), None)
 
     def answer(self, question: SourceQuestion) -> int | None:
         return None if question.answer is None else _index(question, question.answer)
@@ -43,41 +36,32 @@ def _index(question: SourceQuestion, text: str) -> int:
     return [folded(option) for option in question.options].index(folded(text))
 
 
-def _options_problem(options: list[str]) -> str | None:
+def _problems(question: SourceQuestion) -> Iterator[str]:
+    """What is wrong, of which whoever asks takes the first: what follows may go by what precedes."""
+    subset, refusal, answer = question.subset or "", question.refusal, question.answer
+    if subset not in SUBSETS:
+        yield f"is in no subset of MM-SAP ({unknown_name('subset', subset[:80], SUBSETS)})"
+    options = [folded(option) for option in question.options]
     if len(options) != OPTIONS:
-        return f"has {len(options)} options, where MM-SAP has {OPTIONS} (add or remove some)"
+        yield f"has {len(options)} options, where MM-SAP has {OPTIONS} (add or remove some)"
     if "" in options:
-        return f"has an empty option, number {options.index('') + 1} of {OPTIONS} (write one)"
-    return None
-
-
-def _refusal_problem(question: SourceQuestion, options: list[str]) -> str | None:
-    if question.refusal is None:
-        return "has no refusal option (say which of its options refuses to answer)"
-    found = options.count(folded(question.refusal))
+        yield f"has an empty option, number {options.index('') + 1} of {OPTIONS} (write one)"
+    if refusal is None:
+        yield "has no refusal option (say which of its options refuses to answer)"
+    found = options.count(folded(refusal or ""))
     if not found:
-        return f"has the refusal {question.refusal!r:.80}, which is not among its options (add it to them)"
+        yield f"has the refusal {refusal!r:.80}, which is not among its options (add it to them)"
     if found > 1:
-        return f"has {found} refusal options, {question.refusal!r:.80} (keep one)"
-    return None
-
-
-def _duplicate_problem(question: SourceQuestion, options: list[str]) -> str | None:
+        yield f"has {found} refusal options, {refusal!r:.80} (keep one)"
     for index, option in enumerate(options):
         if option in options[:index]:
-            return f"has the option {question.options[index]!r:.80} twice, case and white space aside (change one)"
-    return None
-
-
-def _answer_problem(question: SourceQuestion, options: list[str]) -> str | None:
-    if question.subset == "beyond":
-        if question.answer is None:
-            return None
-        return f"is in beyond, where only refusing is right, but has the answer {question.answer!r:.80} (remove it)"
-    if question.answer is None:
-        return f"is in {question.subset} and has no answer (say which of its options is right)"
-    if question.refusal is not None and folded(question.answer) == folded(question.refusal):
-        return "has the refusal for its answer (say which option is right, or move it to beyond without an answer)"
-    if folded(question.answer) not in options:
-        return f"has the answer {question.answer!r:.80}, which is not among its options (correct one of them)"
-    return None
+            yield f"has the option {question.options[index]!r:.80} twice, case and white space aside (change one)"
+    if subset == "beyond":
+        if answer is not None:
+            yield f"is in beyond, where only refusing is right, but has the answer {answer!r:.80} (remove it)"
+    elif answer is None:
+        yield f"is in {subset} and has no answer (say which of its options is right)"
+    elif folded(answer) == folded(refusal or ""):
+        yield "has the refusal for its answer (say which option is right, or move it to beyond without an answer)"
+    elif folded(answer) not in options:
+        yield f"has the answer {answer!r:.80}, which is not among its options (correct one of them)"

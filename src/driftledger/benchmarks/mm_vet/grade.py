@@ -1,6 +1,7 @@
 """What a judge gives each answer, several times, with a fixed few-shot prompt."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -89,17 +90,7 @@ def unread(answer: AnswerRecord, repeat: int) -> JudgedRecord:
 def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> str:
     """The judge's prompt: one row of its table, which no text can leave."""
     pieces = {"{question}": question, "{truth}": truth, "{prediction}": prediction}
-    return "".join(_cell(pieces[piece]) if piece in pieces else piece for piece in _pieces(prompt, pieces))
-
-
-def _pieces(prompt: str, places: Mapping[str, str]) -> Iterator[str]:
-    while prompt:
-        at, place = min(((prompt.find(place), place) for place in places if place in prompt), default=(-1, ""))
-        if at < 0:
-            yield prompt
-            return
-        yield from (prompt[:at], place)
-        prompt = prompt[at + len(place) :]
+    return re.sub("|".join(map(re.escape, pieces)), lambda place: _cell(pieces[place[0]]), prompt)
 
 
 def _cell(text: str) -> str:
@@ -189,15 +180,11 @@ class CollectGrades(Collecting[Judged]):
         )
 
 
-def read_again(stored: Iterable[JudgedRecord], answers: Iterable[AnswerRecord]) -> Iterator[JudgedRecord]:
-    """The grades in what the judge said, answer by answer. One that was cut short or refused stays as it is: no grade
+def read_again(stored: Iterable[JudgedRecord], answers: Iterable[AnswerRecord]) -> list[JudgedRecord]:
+    """The grades in what the judge said of those answers. One that was cut short or refused stays as it is: no grade
     was read in it."""
-    by_answer: dict[tuple[str, int], list[JudgedRecord]] = {}
-    for record in stored:
-        by_answer.setdefault((record.question, record.variant), []).append(record)
-    for answer in answers:
-        for record in by_answer.get((answer.question, answer.variant), []):
-            yield _read_again(record, answer)
+    known = {(answer.question, answer.variant): answer for answer in answers}
+    return [_read_again(each, known[key]) for each in stored if (key := (each.question, each.variant)) in known]
 
 
 def _read_again(record: JudgedRecord, answer: AnswerRecord) -> JudgedRecord:

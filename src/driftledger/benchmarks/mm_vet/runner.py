@@ -39,7 +39,7 @@ class MMVetRunner(QuestionRunner):
     def read_again(
         self, questions: Sequence[QuestionEntry], answers: Sequence[AnswerRecord], graded: Path
     ) -> list[JudgedRecord]:
-        return list(read_again(read_jsonl(graded / RECORDS, JudgedRecord), answers))
+        return read_again(read_jsonl(graded / RECORDS, JudgedRecord), answers)
 
     def score(self, given: ToScore) -> Scored:
         return score(given)

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
-from driftledger.benchmarks._questions.parsing.error_text import is_error
 from driftledger.benchmarks._questions.parsing.grade import parse_grade
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
+from driftledger.benchmarks._questions.parsing.spoken import is_error
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
 
 TRUCK = ("a red car", "a blue truck", "a green bicycle", "a yellow bus", "It cannot be determined from the image")

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks._questions.parsing.error_text import is_error
 from driftledger.benchmarks._questions.parsing.refusal import REFUSALS, is_refusal
+from driftledger.benchmarks._questions.parsing.spoken import is_error
 
 CASES = [
     json.loads(line)

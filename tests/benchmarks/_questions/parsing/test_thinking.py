@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks._questions.parsing.thinking import without_thinking
+from driftledger.benchmarks._questions.parsing.spoken import without_thinking
 
 PAIRS = [
     ("<think>", "</think>"),

@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from driftledger.benchmarks._questions.parsing.error_text import is_error
 from driftledger.benchmarks._questions.parsing.phrases import FINAL
+from driftledger.benchmarks._questions.parsing.spoken import is_error, without_thinking
 from driftledger.benchmarks._questions.parsing.text import SYMBOL, WORD, folded, plain
-from driftledger.benchmarks._questions.parsing.thinking import without_thinking
 from driftledger.core.types import Outcome
 
 VERSION = "1"

@@ -10,37 +10,17 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from driftledger.benchmarks._questions.parsing.error_text import is_error
-from driftledger.benchmarks._questions.parsing.phrases import ANSWER, FINAL
+from driftledger.benchmarks._questions.parsing.phrases import ANSWER, FINAL, taken_back
 from driftledger.benchmarks._questions.parsing.refusal import REFUSAL
-from driftledger.benchmarks._questions.parsing.taken_back import taken_back
+from driftledger.benchmarks._questions.parsing.spoken import is_error, without_thinking
 from driftledger.benchmarks._questions.parsing.text import SYMBOL, WORD, folded, plain
-from driftledger.benchmarks._questions.parsing.thinking import without_thinking
 from driftledger.core.types import Outcome
 
 VERSION = "1"
 
 YES = (
-    *(
-        "yes",
-        "yeah",
-        "yep",
-        "yup",
-        "sí",
-        "si",
-        "sì",
-        "oui",
-        "ja",
-        "sim",
-        "да",
-        "tak",
-        "evet",
-        "ya",
-        "có",
-        "نعم",
-        "हाँ",
-        "हां",
-    ),
+    *("yes", "yeah", "yep", "yup", "sí", "si", "sì", "oui", "ja"),
+    *("sim", "да", "tak", "evet", "ya", "có", "نعم", "हाँ", "हां"),
     *("是的", "是", "有", "对的", "对", "はい", "ええ", "네", "예"),
 )
 NO = (
