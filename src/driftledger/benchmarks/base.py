@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import Row, Score, base_key
 from driftledger.benchmarks.settings import Scoring, Section
-from driftledger.data.question_sets.rules import QuestionRules
+from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage

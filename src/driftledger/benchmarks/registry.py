@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.data.question_sets.base import QuestionProvider
-from driftledger.data.question_sets.rules import QuestionRules
+from driftledger.data.question_sets.base import QuestionProvider, QuestionRules
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.runner import Runner

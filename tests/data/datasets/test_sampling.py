@@ -4,7 +4,7 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.data.datasets.sampling import choose
+from driftledger.data.datasets.base import choose
 
 LABELS = st.lists(st.sampled_from("abcd"), max_size=40)
 SPLITS: st.SearchStrategy[Literal["support", "test"]] = st.sampled_from(["support", "test"])

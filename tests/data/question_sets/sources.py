@@ -12,10 +12,8 @@ from PIL import Image
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_vet.questions import MMVetQuestions
 from driftledger.benchmarks.mme.questions import MMEQuestions
-from driftledger.data.question_sets.base import QuestionProvider, SourceQuestion
-from driftledger.data.question_sets.build import build
-from driftledger.data.question_sets.check import Checker
-from driftledger.data.question_sets.rules import QuestionRules
+from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
+from driftledger.data.question_sets.build import Checker, build
 
 RULES: dict[str, QuestionRules] = {"mm_sap": MMSAPQuestions(), "mm_vet": MMVetQuestions(), "mme": MMEQuestions()}
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from driftledger.benchmarks.mm_vet.questions import CAPABILITIES
 from driftledger.core.errors import DataError
-from driftledger.data.question_sets.check import question_problem
-from driftledger.data.question_sets.rules import folded
+from driftledger.data.question_sets.base import folded
+from driftledger.data.question_sets.build import question_problem
 from tests.conftest import REPOSITORY
 from tests.data.question_sets.sources import BEYOND, MME, REFUSAL, RULES, SAP, VET, check, source
 

@@ -17,7 +17,7 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError
 from driftledger.core.files import read_json
 from driftledger.core.strict import explain
-from driftledger.data.question_sets import table_file
+from driftledger.data.question_sets import table as table_module
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from driftledger.data.question_sets.table import QuestionTable
@@ -97,7 +97,7 @@ def test_csv_is_read_as_pandas_reads_it(texts: list[str], separator: str, tmp_pa
     file = images(tmp_path) / "q.csv"
     file.write_text(csv_text([VET | {"question": text} for text in texts], separator), encoding="utf-8", newline="")
     frame = pd.read_csv(file, sep=separator, keep_default_na=False, dtype=str)
-    ours = [cells["question"] for _, cells in table_file.read_table(file).rows([])]
+    ours = [cells["question"] for _, cells in table_module.read_table(file).rows([])]
     assert ours == frame["question"].tolist() == texts
 
 
@@ -411,7 +411,7 @@ def test_a_suffix_that_is_not_read(name: str, tmp_path: Path) -> None:
 
 def test_a_text_file_of_unusual_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = jsonl(tmp_path, VET)
-    monkeypatch.setattr(table_file, "LARGEST_TEXT", 20)
+    monkeypatch.setattr(table_module, "LARGEST_TEXT", 20)
     assert "questions.jsonl is larger than 0 MiB; convert it to parquet or split it" in refused(file)
 
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from driftledger.core.errors import unknown_name
-from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.data.question_sets.rules import QuestionRules, folded
+from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
 
 SUBSETS = ("basic", "know", "beyond")
 """basic accepts the right option, know also the refusal, beyond the refusal only."""

@@ -23,7 +23,7 @@ from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
 from driftledger.benchmarks.mm_sap.settings import MMSAPProtocol, MMSAPScoring, MMSAPSettings
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
-from driftledger.data.question_sets.rules import QuestionRules
+from driftledger.data.question_sets.base import QuestionRules
 
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"

@@ -4,8 +4,7 @@ from collections import Counter
 from typing import ClassVar
 
 from driftledger.core.errors import unknown_name
-from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.data.question_sets.rules import QuestionRules
+from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
 
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """Recognition, OCR, knowledge, language generation, spatial awareness, math."""

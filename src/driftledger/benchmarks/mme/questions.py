@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
-from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.data.question_sets.rules import QuestionFacts, QuestionRules, folded
+from driftledger.data.question_sets.base import QuestionFacts, QuestionRules, SourceQuestion, folded
 
 YES_NO = ("yes", "no")
 PER_IMAGE = 2

@@ -5,17 +5,19 @@ images and ids holds for every provider, and a new provider is two short methods
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, ClassVar
+from pathlib import Path, PurePosixPath
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import DataError
+from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.strict import Strict
 from driftledger.core.types import Split
+
+Key = TypeVar("Key", int, str)
 
 MAX_PIXELS = 50_000_000
 """What images may have where the settings say nothing else."""
@@ -68,6 +70,48 @@ class DatasetProvider(Strict, ABC):
         """What ``dataset.json`` says about the origin; the same on every machine, so no absolute paths."""
 
 
+class SampledProvider(DatasetProvider):
+    """A provider whose support and test set may be thinned to a few samples of each class.
+
+    They are chosen by a hash and by no library's random generator, so that a choice can be repeated on every machine
+    from what is written down: the seed, and which rows or files there are.
+    """
+
+    support_per_label: int | None = Field(default=None, ge=1)
+    """How many samples of each label the support set keeps; all, where a label has no more or nothing is set."""
+    test_per_label: int | None = Field(default=None, ge=1)
+    """The same for the test set."""
+    sample_seed: int = Field(default=0, ge=0)
+    """Another seed keeps others."""
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a set is thinned."""
+        return self.support_per_label is not None or self.test_per_label is not None
+
+    def kept(self, split: Split, rows: Iterable[tuple[Key, Hashable]]) -> set[Key]:
+        """The keys of one set's rows that stay; as in :func:`choose`, a row is a key and a label."""
+        most = self.support_per_label if split == "support" else self.test_per_label
+        return {key for key, _ in rows} if most is None else choose(self.sample_seed, split, rows, most)
+
+
+def choose(seed: int, split: Split, rows: Iterable[tuple[Key, Hashable]], most: int) -> set[Key]:
+    """Of each label the ``most`` keys of the smallest SHA-256 of seed, split and key.
+
+    Neither the order of the rows nor what other labels have changes a label's choice, and more of them only add to it.
+
+    Args:
+        rows: a key, its row's number or its file's name, and a label; no key twice.
+
+    >>> sorted(choose(0, "test", [(0, "cat"), (1, "cat"), (2, "cat"), (3, "dog")], most=1))
+    [2, 3]
+    """
+    by_label: dict[Hashable, list[tuple[str, Key]]] = {}
+    for key, label in rows:
+        by_label.setdefault(label, []).append((sha256_of([seed, split, key]), key))
+    return {key for found in by_label.values() for _, key in sorted(found)[:most]}
+
+
 def read_file(path: Path, name: str) -> bytes:
     """The bytes of an image file that errors call ``name``.
 
@@ -93,6 +137,58 @@ def digest_files(files: Iterable[tuple[str, Path]]) -> str:
         except OSError as error:
             raise unreadable(name, error) from None
     return sha256_of(rows)
+
+
+def reached(path: Path, fits: Callable[[Path], bool], otherwise: str, setting: str, what: str = "") -> Path:
+    """The absolute path that a setting names, ``~`` included.
+
+    Args:
+        fits: whether it is of the kind that is looked for; ``otherwise`` says that it is not.
+        setting: what to set, and to what.
+        what: what errors call it, before its path.
+
+    Raises:
+        ConfigError: it is missing, or does not fit.
+    """
+    try:
+        found = path.expanduser().absolute()
+        if fits(found):
+            return found
+        trouble = otherwise if found.exists() else "is missing"
+    except (OSError, RuntimeError, ValueError) as error:
+        trouble = f"cannot be reached ({error!s:.200})"
+    raise ConfigError(f"{what}{str(path)!r:.200} {trouble}; set {setting}")
+
+
+def inside(
+    folder: Path, name: str, *, outside: str = "lies outside of the folder", missing: str = "is missing"
+) -> Path | str:
+    """The file that is called ``name`` in ``folder``, with links resolved; or what is wrong, where there is none."""
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        return outside
+    try:
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder.resolve()):  # what comes from somebody else may come with links
+            return outside
+        return path if path.is_file() else missing
+    except (OSError, RuntimeError, ValueError):
+        return "can be no file"
+
+
+def read_text(path: Path, name: str, most: int | None = None) -> str:
+    """The text of a table that errors call ``name``, with or without a byte order mark.
+
+    Raises:
+        DataError: it cannot be read, has more than ``most`` bytes, or is not UTF-8.
+    """
+    try:
+        if most is not None and path.stat().st_size > most:
+            raise DataError(f"{name} is larger than {most >> 20} MiB; convert it to parquet or split it")
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise unreadable(name, error) from None
 
 
 def unreadable(name: str, error: OSError) -> DataError:

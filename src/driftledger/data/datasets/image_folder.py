@@ -12,12 +12,11 @@ from PIL import Image
 from pydantic import Field, model_validator
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.errors import DataError
 from driftledger.core.types import Split
-from driftledger.data.datasets.base import SourceItem, digest_files, read_file, unreadable
+from driftledger.data.datasets.base import SampledProvider, SourceItem, digest_files, reached, read_file, unreadable
 from driftledger.data.datasets.decode import FORMATS
 from driftledger.data.datasets.manifest import read_manifest
-from driftledger.data.datasets.sampling import SampledProvider
 from driftledger.data.datasets.splits import SPLIT_NAMES
 
 UNCATEGORISED = "uncategorised"
@@ -87,14 +86,8 @@ class ImageFolder(SampledProvider):
 
     @property
     def _folder(self) -> Path:
-        try:
-            folder = self.path.expanduser().absolute()
-            if folder.is_dir():
-                return folder
-            trouble = "is not a folder" if folder.exists() else "is missing"
-        except (OSError, RuntimeError) as error:
-            trouble = f"cannot be reached ({error})"
-        raise ConfigError(f"the image folder {str(self.path)!r} {trouble}; set path to the folder of the images")
+        setting = "path to the folder of the images"
+        return reached(self.path, Path.is_dir, "is not a folder", setting, "the image folder ")
 
     def _chosen(self) -> list[FolderImage]:
         if self.manifest is not None:

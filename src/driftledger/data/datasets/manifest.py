@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.types import Split
-from driftledger.data.datasets.base import unreadable
+from driftledger.data.datasets.base import inside, read_text
 from driftledger.data.datasets.splits import SPLIT_NAMES
 
 _NEEDED = ("file", "label", "split")
@@ -51,7 +51,7 @@ def read_manifest(folder: Path, manifest: str) -> list[ManifestRow]:
         raise ConfigError(f"the manifest {manifest!r:.200} is neither .csv nor .jsonl; convert it, or mend manifest")
     seen: dict[Path, int] = {}
     rows = []
-    for line, cells in readers[kind](_text(path, manifest), manifest):
+    for line, cells in readers[kind](read_text(path, manifest), manifest):
         row = _row(folder, f"line {line} of {manifest}", cells)
         if row.path in seen:
             raise DataError(f"{row.place} names the image of line {seen[row.path]} again, {row.file!r}; remove one")
@@ -60,29 +60,6 @@ def read_manifest(folder: Path, manifest: str) -> list[ManifestRow]:
     if not rows:
         raise DataError(f"{manifest} lists no images; add some, or mend manifest")
     return rows
-
-
-def inside(folder: Path, name: str) -> Path | str:
-    """The file that is called ``name`` in ``folder``, with links resolved; or what is wrong, where there is none."""
-    outside = "lies outside of the folder"
-    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-        return outside
-    try:
-        path = (folder / name).resolve()
-        if not path.is_relative_to(folder.resolve()):  # a folder from somebody else may come with links
-            return outside
-        return path if path.is_file() else "is missing"
-    except (OSError, RuntimeError, ValueError):
-        return "can be no file"
-
-
-def _text(path: Path, name: str) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
-    except OSError as error:
-        raise unreadable(name, error) from None
 
 
 def _csv_rows(text: str, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -1,16 +1,14 @@
-"""What a question set provider is: where questions come from, before anything is decoded or checked."""
+"""Questions before anything is decoded or checked: where they come from, and the rules that their benchmark has."""
 
+import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import StringConstraints
 
 from driftledger.core.strict import Strict
-
-if TYPE_CHECKING:
-    from driftledger.data.question_sets.rules import QuestionRules
 
 Protocol = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 """The name of the benchmark that a set's questions are for."""
@@ -20,7 +18,7 @@ Protocol = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 class SourceQuestion:
     """One question at its source. ``read`` gives the image file's bytes; ``name`` says in errors which one it is.
 
-    Which of the other fields a question has, its benchmark says: :class:`~.rules.QuestionRules`.
+    Which of the other fields a question has, its benchmark says: :class:`QuestionRules`.
     """
 
     id: str
@@ -42,6 +40,41 @@ class SourceQuestion:
     source: dict[str, str] = field(default_factory=dict)
 
 
+class QuestionFacts(NamedTuple):
+    """A question as far as a rule over all of them sees it."""
+
+    name: str
+    category: str | None
+
+
+class QuestionRules(ABC):
+    """The rules of one benchmark: which fields its questions have, what is wrong with one, and how it is stored."""
+
+    needed: ClassVar[tuple[str, ...]]
+    """Fields that a table of questions must have a column for."""
+    optional: ClassVar[tuple[str, ...]]
+    """Fields that are read where a table has a column for them."""
+    forms: ClassVar[tuple[str, ...]] = ()
+    """Settings of a column map that say how something is written in its column."""
+
+    @abstractmethod
+    def problem(self, question: SourceQuestion) -> str | None:
+        """What is wrong with ``question`` by itself, and what to do; None where nothing is."""
+
+    def problems_of_images(self, images: Iterable[Sequence[QuestionFacts]]) -> Iterator[str]:
+        """What only the whole set shows, where every question is right by itself; ``images`` holds the questions about
+        each."""
+        return iter(())
+
+    def answer(self, question: SourceQuestion) -> int | str | None:
+        """What is right, as it is stored; ``question`` keeps the rules."""
+        return question.answer
+
+    def refusal(self, question: SourceQuestion) -> int | None:
+        """The index of the option that refuses, where there is one; ``question`` keeps the rules."""
+        return None
+
+
 class QuestionProvider(Strict, ABC):
     """A frozen specification of where questions come from. ``provider`` is its name in the registry."""
 
@@ -50,7 +83,7 @@ class QuestionProvider(Strict, ABC):
     protocol: Protocol
     """Which benchmark the questions are for, and so which fields they have."""
 
-    def check(self, rules: "QuestionRules") -> None:  # most have nothing to check
+    def check(self, rules: QuestionRules) -> None:  # most have nothing to check
         """Refuse settings that mean nothing for the benchmark of these rules.
 
         Raises:
@@ -58,7 +91,7 @@ class QuestionProvider(Strict, ABC):
         """
 
     @abstractmethod
-    def questions(self, rules: "QuestionRules") -> Iterator[SourceQuestion]:
+    def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         """The questions, in the order of their source.
 
         Args:
@@ -76,3 +109,12 @@ class QuestionProvider(Strict, ABC):
     @abstractmethod
     def source(self) -> dict[str, str]:
         """What ``question_set.json`` says about the origin; the same on every machine, so no absolute paths."""
+
+
+def folded(text: str) -> str:
+    """``text`` as it is compared: without differences of case, of white space or of how Unicode composes it.
+
+    >>> folded(" A  Blue\\nTruck ")
+    'a blue truck'
+    """
+    return " ".join(unicodedata.normalize("NFC", text).split()).casefold()

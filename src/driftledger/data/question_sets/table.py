@@ -1,19 +1,29 @@
 """A file on this disk as a question set: JSON, JSONL, CSV or parquet, and a folder of images beside it."""
 
-from collections.abc import Callable, Iterator
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from importlib import import_module
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.data.datasets.base import digest_files, read_file
+from driftledger.data.datasets.base import digest_files, inside, reached, read_file, read_text
 from driftledger.data.datasets.image_folder import printable
-from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.data.question_sets.columns import ColumnQuestions
-from driftledger.data.question_sets.rows import Picture, TableRow, as_text, cell_path, image_bytes, to_question
-from driftledger.data.question_sets.rules import QuestionRules
-from driftledger.data.question_sets.table_file import read_table
+from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
+from driftledger.data.question_sets.columns import ColumnQuestions, Picture, TableRow, as_text
+
+LARGEST_TEXT = 2**28
+"""Bytes of a JSON, JSONL or CSV file, which is read whole; a parquet file is read in parts."""
+_ROWS_AT_ONCE = 16
+"""Of a parquet file, whose rows may hold whole images."""
+_SEPARATORS = (",", ";", "\t")
+
+Cells = dict[str, Any]
 
 
 class QuestionTable(ColumnQuestions):
@@ -38,8 +48,8 @@ class QuestionTable(ColumnQuestions):
         found = self.columns.found(rules, title, table.columns)
         needed = list(dict.fromkeys(name for names in found.values() for name in names))
         for number, (place, cells) in enumerate(islice(table.rows(needed), self.limit)):
-            row = TableRow(f"{place} of {title}", cells, number)
-            yield to_question(self.columns, found, row, _picture(row, found["image"][0], folder), table.total)
+            row = TableRow(f"{place} of {title}", cells, number, self.columns, found)
+            yield row.question(_picture(row, found["image"][0], folder), table.total)
 
     def source_digest(self) -> str:
         file, folder = self._file, self._folder
@@ -47,8 +57,8 @@ class QuestionTable(ColumnQuestions):
         if column not in table.columns:
             return digest_files([("", file)])
         cells = (cells.get(column) for _, cells in islice(table.rows([column]), self.limit))
-        named = sorted({path for cell in cells if isinstance(path := cell_path(cell), str) and path.strip()})
-        found = [(printable(name), image) for name in named if isinstance(image := image_file(folder, name), Path)]
+        named = sorted({path for cell in cells if isinstance(path := _cell_path(cell), str) and path.strip()})
+        found = [(printable(name), image) for name in named if isinstance(image := _image_file(folder, name), Path)]
         return digest_files([("", file), *found])
 
     def source(self) -> dict[str, str]:
@@ -56,29 +66,18 @@ class QuestionTable(ColumnQuestions):
 
     @property
     def _file(self) -> Path:
-        return _reached(self.path, Path.is_file, "is no file", "path to the file of questions")
+        return reached(self.path, Path.is_file, "is no file", "path to the file of questions")
 
     @property
     def _folder(self) -> Path:
         if self.images is None:
             return self._file.parent
-        return _reached(self.images, Path.is_dir, "is no folder", "images to the folder that the images are in")
-
-
-def _reached(path: Path, fits: Callable[[Path], bool], otherwise: str, setting: str) -> Path:
-    try:
-        found = path.expanduser().absolute()
-        if fits(found):
-            return found
-        trouble = otherwise if found.exists() else "is missing"
-    except (OSError, RuntimeError, ValueError) as error:
-        trouble = f"cannot be reached ({error!s:.200})"
-    raise ConfigError(f"{str(path)!r:.200} {trouble}; set {setting}")
+        return reached(self.images, Path.is_dir, "is no folder", "images to the folder that the images are in")
 
 
 def _picture(row: TableRow, column: str, folder: Path) -> Picture:
     cell = row.cells.get(column)
-    data, path = image_bytes(cell), as_text(cell_path(cell), f"{row.name} in image")
+    data, path = _image_bytes(cell), as_text(_cell_path(cell), f"{row.name} in image")
     if data is not None:
         return Picture.held(data, printable(PurePosixPath(path).name) if path else None)
     if path is None or not path.strip():
@@ -87,22 +86,148 @@ def _picture(row: TableRow, column: str, folder: Path) -> Picture:
     return Picture(name, partial(_read_inside, folder, path, row.name), name)
 
 
+def _image_bytes(cell: Any) -> bytes | None:
+    """The bytes of an image file in a cell, which holds them alone or beside a path; None where it has none."""
+    data = cell.get("bytes") if isinstance(cell, dict) else cell
+    return bytes(data) if isinstance(data, bytes | bytearray) else None
+
+
+def _cell_path(cell: Any) -> Any:
+    """What an image cell holds as a path."""
+    if isinstance(cell, dict):
+        return cell.get("path")
+    return None if isinstance(cell, bytes | bytearray) else cell
+
+
 def _read_inside(folder: Path, path: str, name: str) -> bytes:
-    file = image_file(folder, path)
+    file = _image_file(folder, path)
     if isinstance(file, Path):
         return read_file(file, f"{name}: {path!r:.200}")
     raise DataError(f"{name} names the image {path!r:.200}, which {file} (correct it, or set images)")
 
 
-def image_file(folder: Path, path: str) -> Path | str:
-    """The file that a table calls ``path``; or, where there is none below ``folder``, what is wrong with it."""
-    outside = "lies outside of the folder of images"
-    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-        return outside
+def _image_file(folder: Path, path: str) -> Path | str:
+    return inside(folder, path, outside="lies outside of the folder of images", missing="is missing there")
+
+
+class TableFile(NamedTuple):
+    """A table: its columns, how many rows it has, and a way to some columns of each, with its place in the file."""
+
+    columns: list[str]
+    total: int
+    rows: Callable[[list[str]], Iterator[tuple[str, Cells]]]
+
+
+def read_table(file: Path) -> TableFile:
+    """Read a table of any kind.
+
+    Raises:
+        ConfigError: its suffix is of none.
+        DataError: it cannot be read, or is not what its suffix says.
+    """
+    name, kind = printable(file.name), file.suffix.lower()
+    if kind == ".parquet":
+        return _parquet(file, name)
+    readers = {".json": _json, ".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".tsv": _csv}
+    if kind not in readers:
+        raise ConfigError(f"{name!r:.200} is not one of {', '.join((*readers, '.parquet'))}; convert it, or mend path")
+    rows = readers[kind](read_text(file, name, LARGEST_TEXT), name)
+    columns = list(dict.fromkeys(column for _, cells in rows for column in cells))
+    return TableFile(columns, len(rows), lambda _: iter(rows))
+
+
+def _loads(text: str, where: str) -> Any:
     try:
-        file = (folder / path).resolve()
-        if not file.is_relative_to(folder.resolve()):  # a table may come with links
-            return outside
-        return file if file.is_file() else "is missing there"
-    except (OSError, RuntimeError, ValueError):
-        return "can be no file"
+        return json.loads(text, object_pairs_hook=_without_twins)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where} is not JSON that can be read ({error!s:.200}); correct it") from None
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> Cells:
+    twice = _twice(key for key, _ in pairs)
+    if twice is not None:
+        raise ValueError(f"the key {twice!r:.80} stands in it twice")
+    return dict(pairs)
+
+
+def _twice(names: Iterable[str]) -> str | None:
+    """The first name that occurs more than once."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def _json(text: str, name: str) -> list[tuple[str, Cells]]:
+    value = _loads(text, name)
+    if isinstance(value, dict):
+        rows = [
+            (f"item {key!r:.80}", {"id": key} | _object(row, f"{name}: item {key!r:.80}")) for key, row in value.items()
+        ]
+    elif isinstance(value, list):
+        rows = [(f"item {index}", _object(row, f"{name}: item {index}")) for index, row in enumerate(value)]
+    else:
+        raise DataError(f"{name} holds neither a list nor an object of questions; correct it")
+    return rows
+
+
+def _jsonl(text: str, name: str) -> list[tuple[str, Cells]]:
+    lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    return [(place, _object(_loads(line, f"{name}: {place}"), f"{name}: {place}")) for place, line in lines]
+
+
+def _object(row: Any, where: str) -> Cells:
+    if not isinstance(row, dict):
+        raise DataError(f"{where} is not a JSON object; write one per question")
+    return row
+
+
+def _csv(text: str, name: str) -> list[tuple[str, Cells]]:
+    try:
+        heads = {separator: next(csv.reader(io.StringIO(text), delimiter=separator), []) for separator in _SEPARATORS}
+        separator = max(_SEPARATORS, key=lambda each: len(heads[each]))
+        return list(_csv_rows(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True), name))
+    except csv.Error as error:
+        raise DataError(f"{name} is not CSV that can be read ({error!s:.200}); correct it") from None
+
+
+def _csv_rows(lines: Any, name: str) -> Iterator[tuple[str, Cells]]:
+    head: list[str] = next(lines, [])
+    _refuse_twins(filter(None, head), name)
+    before = lines.line_num
+    for cells in lines:
+        place, before = f"line {before + 1}", lines.line_num
+        if not cells:
+            continue
+        if len(cells) != len(head):
+            raise DataError(f"{name}: {place} has {len(cells)} cells, where its head has {len(head)}; correct it")
+        yield place, dict(zip(head, cells, strict=True))
+
+
+def _refuse_twins(columns: Iterable[str], name: str) -> None:
+    twice = _twice(columns)
+    if twice is not None:
+        raise DataError(f"{name} has the column {twice!r:.80} twice; rename one")
+
+
+def _parquet(file: Path, name: str) -> TableFile:
+    parquet, broken = import_module("pyarrow.parquet"), import_module("pyarrow").ArrowException
+    trouble = (broken, OSError, ValueError, OverflowError)
+    try:
+        table = parquet.ParquetFile(file)
+    except trouble as error:
+        raise _broken(name, error) from None
+    _refuse_twins(table.schema_arrow.names, name)
+
+    def rows(columns: list[str]) -> Iterator[tuple[str, Cells]]:
+        number = 0
+        try:
+            for batch in table.iter_batches(_ROWS_AT_ONCE, columns=columns):
+                for cells in batch.to_pylist():
+                    yield f"row {number}", cells
+                    number += 1
+        except trouble as error:
+            raise _broken(name, error) from None
+
+    return TableFile(list(table.schema_arrow.names), table.metadata.num_rows, rows)
+
+
+def _broken(name: str, error: BaseException) -> DataError:
+    return DataError(f"{name} is not parquet that can be read ({' '.join(str(error).split()):.200}); replace it")

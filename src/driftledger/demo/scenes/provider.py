@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.data.question_sets.base import QuestionProvider, SourceQuestion
-from driftledger.data.question_sets.rules import QuestionRules
+from driftledger.data.question_sets.base import QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.demo.scenes import mm_sap, mm_vet, mme
 from driftledger.demo.scenes.drawing import scene_png
 from driftledger.demo.scenes.mm_sap import SapQuestion

@@ -1,0 +1,180 @@
+"""Rows of the Hugging Face hub, or of a local folder in one of its formats, for datasets and question sets alike.
+
+The library ``datasets`` finds and loads them. Images are taken undecoded, so that the rules of
+:mod:`driftledger.data.datasets.decode` hold for them too.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError, DataError, unknown_name
+from driftledger.core.extras import import_extra
+from driftledger.core.strict import Strict
+from driftledger.data.datasets.base import digest_files, read_file
+from driftledger.data.datasets.image_folder import printable
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class HubTable(Strict):
+    """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which is recorded."""
+
+    provider: ClassVar[str] = "huggingface"
+
+    path: str = Field(min_length=1)
+    """A local folder, or an id on the hub."""
+    revision: str | None = None
+    """For the hub only, and needed there: a commit, which also works offline once loaded, or a branch or tag."""
+    name: str | None = None
+    """Which configuration, where the dataset has several."""
+    split: str = "test"
+
+    def source_digest(self) -> str:
+        folder = self._folder
+        if folder is None:
+            return sha256_of([self.path, self._commit])
+        found = sorted((path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file())
+        shown = ((name, path) for name, path in found if not any(part.startswith(".") for part in name.parts))
+        return digest_files((printable(name.as_posix()), path) for name, path in shown)
+
+    def source(self) -> dict[str, str]:
+        folder = self._folder
+        if folder is None:
+            return {"kind": self.provider, "dataset": self.path, "revision": self._commit}
+        return {"kind": self.provider, "folder": printable(folder.name)}
+
+    @property
+    def _folder(self) -> Path | None:
+        """The local folder, or None where ``path`` is an id on the hub."""
+        try:
+            folder = Path(self.path).expanduser().absolute()
+            is_folder = folder.is_dir()
+        except (OSError, RuntimeError) as error:
+            raise ConfigError(f"the path {self.path!r:.200} cannot be reached ({error!s:.200}); mend path") from None
+        if not is_folder:
+            if self.revision is None:
+                raise ConfigError(
+                    f"{self.path!r:.200} is no folder here; mend path, or set revision if it is a dataset of the hub"
+                )
+            return None
+        if self.revision is not None:
+            raise ConfigError(f"{self.path!r} is a folder here, which has no revision; remove revision or the folder")
+        return folder
+
+    @cached_property
+    def _commit(self) -> str:
+        if self.revision is None or _COMMIT.fullmatch(self.revision):
+            return self.revision or ""
+        with self._trouble_in_one_sentence(self.split):
+            import_extra("datasets")
+            info = import_extra("huggingface_hub").HfApi().dataset_info(self.path, revision=self.revision)
+            return str(info.sha)
+
+    def load(self, *splits: str) -> list[Any]:
+        """All rows of each split, as the library has them.
+
+        Raises:
+            ConfigError: ``path`` and ``revision`` do not go together.
+            DataError: the library cannot load them.
+        """
+        datasets = import_extra("datasets")
+        folder = self._folder
+        with self._trouble_in_one_sentence(self.split):
+            if folder is None:
+                builder = datasets.load_dataset_builder(self.path, self.name, revision=self._commit)
+                if builder.hash != self._commit:  # without a network the library offers any revision it has
+                    raise DataError(f"{self.path} at {self._commit} is not stored here; load it once with a network")
+                builder.download_and_prepare()
+            else:
+                builder = datasets.load_dataset_builder(str(folder.resolve()), self.name)
+                # Prepare anew: what the library has stored it recognises by the files' times, not by their content.
+                builder.download_and_prepare(download_mode="reuse_cache_if_exists")
+        loaded = []
+        for split in splits:
+            with self._trouble_in_one_sentence(split):
+                loaded.append(builder.as_dataset(split=split))
+        return loaded
+
+    def select(self, rows: Any, images: str, columns: Iterable[str], setting: str) -> Any:
+        """Of ``rows`` the column of ``images``, which ``setting`` names, undecoded, and these columns.
+
+        Raises:
+            ConfigError: there is no such column, or no image in the column of images.
+        """
+        needed = list(dict.fromkeys([images, *columns]))
+        for column in needed:
+            if column not in rows.features:
+                raise ConfigError(unknown_name(f"{self.path}: column", column, rows.features))
+        image = import_extra("datasets").Image
+        feature = rows.features[images]
+        if not isinstance(feature, image) and getattr(feature, "dtype", None) not in ("binary", "large_binary"):
+            raise ConfigError(f"{self.path}: column {images!r} holds no images; set {setting}")
+        return rows.select_columns(needed).cast_column(images, image(decode=False))
+
+    def file_name(self, path: str | None) -> str | None:
+        """The image's file name as it is recorded: below the local folder, or without folders."""
+        if not path:
+            return None
+        file, folder = Path(path), self._folder
+        if folder is not None and file.is_relative_to(folder.resolve()):
+            return printable(file.relative_to(folder.resolve()).as_posix())
+        return printable(file.name)
+
+    def image_bytes(self, image: dict[str, Any], name: str) -> bytes:
+        """The image file's bytes, from its cell in the row called ``name``; never of a file elsewhere on this disk.
+
+        Raises:
+            DataError: the row names such a file, or one that cannot be read.
+        """
+        data: bytes | None = image.get("bytes")
+        path: str | None = image.get("path")
+        if data is not None or not path:
+            return data or b""
+        if not self._is_inside(Path(path)):
+            raise DataError(
+                f"{name} names a file outside the dataset, {path!r:.200}; remove the row or store the image"
+            )
+        return read_file(Path(path), name)
+
+    def _is_inside(self, file: Path) -> bool:
+        """Whether a row may name ``file``: a table could name any image on this disk."""
+        folder = self._folder
+        if folder is not None and ".." not in file.parts and file.is_relative_to(folder.resolve()):
+            return True
+        downloads = import_extra("datasets").config.DOWNLOADED_DATASETS_PATH
+        hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE
+        return any(file.resolve().is_relative_to(Path(cache).resolve()) for cache in (downloads, hub))
+
+    @contextmanager
+    def _trouble_in_one_sentence(self, split: str) -> Iterator[None]:
+        datasets = import_extra("datasets")
+        http_error = import_extra("huggingface_hub.errors").HTTPError
+        try:
+            yield
+        except (datasets.exceptions.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
+            wrapped = isinstance(error, datasets.exceptions.DatasetGenerationError)
+            reason = error.__cause__ if wrapped and error.__cause__ else error
+            said = " ".join(str(reason).split()) or type(reason).__name__
+            raise DataError(
+                f"{self.path}, split {split!r}, cannot be loaded ({said:.300}); mend its settings or the network"
+            ) from None
+
+
+def cell_text(row: dict[str, Any], features: Any, name: str, column: str | None) -> str | None:
+    """A cell as text; a class label as its name."""
+    value = None if column is None else row[column]
+    if value is None:
+        return None
+    classes = getattr(features[column], "names", None)
+    if classes is None or value < 0:
+        return str(value)
+    if value >= len(classes):
+        raise DataError(f"{name} has class {value} in {column!r}, which has only {len(classes)}; mend the dataset")
+    return str(classes[value])
