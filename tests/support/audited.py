@@ -22,7 +22,7 @@ from driftledger.ledger.audit.audit import as_tree
 from driftledger.ledger.audit.sources import LoggedRuns, Sources
 from driftledger.ledger.audit.targets import RunTarget
 from driftledger.ledger.lineage import Evidence
-from driftledger.ledger.objects.manifests import manifest_md5
+from driftledger.ledger.objects.fetching import manifest_md5
 from tests.support.ledgers import (
     CHAINS,
     COMBINATION,

@@ -3,19 +3,22 @@
 There is one for each ``dvc.yaml``, and who reads them sees the stages of all as if they stood in one.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from driftledger.benchmarks.registry import LOCK, lock_files
 from driftledger.core.errors import LedgerError
+from driftledger.core.escaping import for_line
 from driftledger.core.yaml_text import load_yaml
 
 RESOLVED = "data/resolved.json"
 CODE = "code."
 """What keys of digests of code begin with, in :data:`RESOLVED`."""
+_CONFLICT = "<<<<<<< "
 
 
 class LockedFile(BaseModel):
@@ -66,6 +69,68 @@ class LockEntry(BaseModel):
         raise LedgerError(f"dvc.lock knows no output {path} of '{self.cmd}'; run 'dvc repro'")
 
 
+class Locks(NamedTuple):
+    """Several as if they were one, as far as they can be read."""
+
+    entries: dict[str, LockEntry]
+    """Stage → entry, of those that can be read."""
+    files: dict[str, str]
+    """Stage → the lock that its entry stands in."""
+    damage: list[tuple[str, str, str]]
+    """What cannot be read: the lock, the place in it, and what is wrong there."""
+
+    def where(self, stage: str) -> str:
+        """Where a stage's entry stands."""
+        return f"{self.files.get(stage, LOCK)}: {for_line(stage)}"
+
+
+def parse_locks(contents: Mapping[str, bytes]) -> Locks:
+    """Locks by their paths: damage to one entry leaves the others as they are."""
+    locks = Locks({}, {}, [])
+    for file, data in contents.items():
+        try:
+            stages = _stages(data)
+        except _DamageError as error:
+            locks.damage.append((file, f"{file}, line {error.line}" if error.line else file, str(error)))
+            continue
+        for name, entry in stages.items():
+            locks.files[str(name)] = file
+            try:
+                locks.entries[str(name)] = LockEntry.model_validate(entry)
+            except ValidationError as invalid:
+                first = invalid.errors(include_url=False)[0]
+                what = f"{for_line('.'.join(map(str, first['loc'])))}: {for_line(first['msg'])}"
+                locks.damage.append((file, locks.where(str(name)), f"its entry cannot be read: {what}"))
+    return locks
+
+
+class _DamageError(Exception):
+    def __init__(self, what: str, line: int | None = None) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+def _stages(data: bytes) -> dict[object, object]:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise _DamageError("it is not UTF-8", data.count(b"\n", 0, error.start) + 1) from None
+    for number, row in enumerate(text.split("\n"), 1):
+        if row.startswith(_CONFLICT):
+            raise _DamageError("it holds both sides of a merge", number)
+    try:
+        content = load_yaml(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise _DamageError("it is not YAML", mark.line + 1 if mark else None) from None
+    except ValueError as error:  # a date that does not exist, for instance
+        raise _DamageError(f"it holds a value that does not exist ({for_line(str(error)):.100})") from None
+    stages = content.get("stages") if isinstance(content, dict) else None
+    if not isinstance(stages, dict):
+        raise _DamageError("it has no stages")
+    return stages
+
+
 def read_lock(root: Path) -> dict[str, LockEntry]:
     """Stage name → entry, of all pipelines.
 
@@ -89,11 +154,10 @@ def parse_lock(data: bytes, where: str) -> dict[str, LockEntry]:
     Raises:
         LedgerError: it is not a ``dvc.lock``.
     """
-    try:
-        stages = load_yaml(data.decode())["stages"]
-        return {name: LockEntry.model_validate(entry) for name, entry in stages.items()}
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
+    locks = parse_locks({where: data})
+    if locks.damage:
+        _, _, what = locks.damage[0]
         raise LedgerError(
-            f"{where} is not a dvc.lock ({type(error).__name__}); restore it with 'git checkout', or delete it and "
-            "run 'dvc repro'"
-        ) from None
+            f"{where} is not a dvc.lock ({what}); restore it with 'git checkout', or delete it and run 'dvc repro'"
+        )
+    return locks.entries

@@ -11,7 +11,7 @@ from driftledger.benchmarks.score import SCORE
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lock import LockedFile, read_lock
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.manifests import manifest_md5, parse_manifest
+from driftledger.ledger.objects.fetching import manifest_md5, parse_manifest
 from tests.ledger.verify.conftest import CHAINS, GENCEPTION, MODEL, Ledger
 
 CHAIN = f"chain@my_images-{MODEL}-painter"

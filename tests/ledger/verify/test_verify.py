@@ -13,9 +13,8 @@ from driftledger.commands import verify as verifying
 from driftledger.core.files import OF_VERSION_1
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import read_all_evidence
-from driftledger.ledger.lock import LockEntry, locks_here
+from driftledger.ledger.lock import LockEntry, locks_here, parse_locks
 from driftledger.ledger.log.chain import append
-from driftledger.ledger.verify.locks import parse_locks
 from driftledger.project.project import Project
 from tests.conftest import Checkout
 from tests.ledger.verify.conftest import FIDELITY, GENCEPTION, MM_SAP, TRAC, Ledger

@@ -6,18 +6,19 @@ their paths. Nothing is believed to be what its name says: every file is hashed 
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from driftledger.core.canonical import md5_bytes, md5_file, sha256_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.paths import Paths
 from driftledger.ledger.lock import LockedFile
-from driftledger.ledger.objects.fetching import pull
+from driftledger.ledger.objects.fetching import FOLDER, manifest_md5, parse_manifest, pull
 from driftledger.ledger.objects.git import Git
-from driftledger.ledger.objects.manifests import FOLDER, manifest_md5, parse_manifest
 
 
 class Contents:
@@ -204,6 +205,38 @@ class Contents:
             return Repo(str(self.root))
         except DvcException as error:
             raise LedgerError(f"DVC cannot open {self.root} ({error!s:.200}); mend .dvc/config") from None
+
+
+class Recorded:
+    """Folders of exactly the recorded bytes in a temporary place, for code that reads folders; each set up once."""
+
+    def __init__(self, contents: Contents, top: Path, absent: Iterable[LockedFile]) -> None:
+        self._contents, self._top = contents, top
+        self._absent = {locked.md5 for locked in absent}
+        self._there: dict[str, Path] = {}
+
+    def __call__(self, locked: LockedFile) -> Path:
+        """Where its bytes are, to be read and not written to.
+
+        Raises:
+            LedgerError: they are not at hand.
+        """
+        if locked.md5 in self._absent:
+            reason = f" ({self._contents.unfetched})" if self._contents.unfetched else ""
+            raise LedgerError(f"{locked.path} (md5 {locked.md5}) is neither in a cache nor on a remote{reason}")
+        if locked.md5 not in self._there:
+            target = self._top / str(len(self._there))
+            self._contents.materialise(locked, target)
+            self._there[locked.md5] = target
+        return self._there[locked.md5]
+
+
+@contextmanager
+def recorded(contents: Contents, outputs: Iterable[LockedFile]) -> Iterator[Recorded]:
+    """The bytes of these outputs, fetched from the remote where they are not here, as long as the context lasts."""
+    absent = contents.fetch(list({locked.md5: locked for locked in outputs}.values()))
+    with TemporaryDirectory(prefix="driftledger-") as top:
+        yield Recorded(contents, Path(top), absent)
 
 
 def beneath(path: str, name: str) -> str:

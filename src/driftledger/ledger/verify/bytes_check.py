@@ -1,29 +1,21 @@
 """Whether every file behind a score is, byte for byte, the one that was recorded."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import LOCK, lock_file
 from driftledger.benchmarks.selection import Selected
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_json
-from driftledger.ledger.findings import Finding, Skipped, VerifyResult
+from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage, fingerprint_of
-from driftledger.ledger.lock import LockedFile, LockEntry, locks_here
-from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.lock_check import (
-    Entries,
-    check_code,
-    check_committed,
-    check_flow,
-    check_names,
-    check_settings,
-)
-from driftledger.ledger.verify.locks import KnownEntries, parse_locks
-from driftledger.ledger.verify.output_check import Output, check_outputs
+from driftledger.ledger.lock import LockedFile, LockEntry, locks_here, parse_locks
+from driftledger.ledger.objects.contents import Contents, beneath
+from driftledger.ledger.objects.fetching import FOLDER
+from driftledger.ledger.verify.lock_check import KnownEntries, LockCheck
 
 Stages = Mapping[str, LockEntry]
 
@@ -32,7 +24,7 @@ def check_bytes(root: Path, evidence: Sequence[Evidence], contents: Contents) ->
     """Hash every file behind these runs, fetching what is not at hand, and check the lock entries that name them.
 
     Entries that are those of ``dvc.lock`` here are also compared with the workspace, the settings and Git. Those of
-    other runs stand for themselves: their bytes come from wherever they are.
+    other runs are checked by themselves: their bytes come from wherever they are.
     """
     check = _Check(root, contents)
     specs = {stage: each.spec for run in evidence for each in run.lineages for stage in each.stages}
@@ -43,7 +35,7 @@ def check_bytes(root: Path, evidence: Sequence[Evidence], contents: Contents) ->
         current = {stage: entry for stage, entry in stages.items() if check.locks.entries.get(stage) == entry}
         here |= current
         if current != stages:
-            check.run_elsewhere(Entries(stages, specs, partial(_in_evidence, name)))
+            check.run_elsewhere(name, stages, specs)
     check.run_here(here, specs)
     result = check.finish()
     for run in evidence:
@@ -61,10 +53,26 @@ def check_stages(root: Path, selected: Selected, contents: Contents) -> VerifyRe
     check.run_here(here, specs)
     result = check.finish()
     for stage, spec in specs.items():
-        if stage not in here and not check.locks.findings:
+        if stage not in here and not check.locks.damage:
             file = LOCK if stage.startswith(f"{spec.data.name}@") else lock_file(spec.name)
             result.findings.append(Finding("missing", file, f"it has no stage {stage}; run 'git status'"))
     return result
+
+
+def _files(entries: Iterable[LockEntry]) -> list[LockedFile]:
+    """What these stages wrote, and what they read of what others wrote."""
+    return list(dict.fromkeys(file for entry in entries for file in (*entry.outs, *entry.deps)))
+
+
+class _Output(NamedTuple):
+    """A file or folder that a stage wrote."""
+
+    locked: LockedFile
+    cmd: str | list[str]
+    here: bool
+    """Whether it is in ``dvc.lock`` here, so that the workspace should hold it, if anything."""
+    where: str
+    """Where its entry stands, e.g. ``dvc.lock: chain@photos-seer-brush``."""
 
 
 class _Check:
@@ -73,50 +81,123 @@ class _Check:
     def __init__(self, root: Path, contents: Contents) -> None:
         self._root, self._contents = root, contents
         self._known = KnownEntries(root, contents.cache_folder)
-        self._outputs: list[Output] = []
+        self._outputs: list[_Output] = []
         self.locks = parse_locks(locks_here(root))
         self._here = {out for entry in self.locks.entries.values() for out in entry.outs}
-        self._result = VerifyResult(list(self.locks.findings))
+        damaged = [Finding("bytes", where, f"{what}; run 'git diff {file}'") for file, where, what in self.locks.damage]
+        self._result = VerifyResult(damaged)
 
     def run_here(self, stages: Stages, specs: Mapping[str, Benchmark]) -> None:
         """Check entries that are those of ``dvc.lock`` here."""
-        entries = Entries(stages, specs, self.locks.where, are_whole=not self.locks.findings)
-        self._add(entries)
-        self._result.findings.extend(check_settings(self._root, entries, self._known))
-        self._note(check_code(entries, self._known))
-        self._note(check_committed(entries, self.locks.files, self._known))
+        check = LockCheck(stages, specs, self.locks.where, self._contents, self._known, are_whole=not self.locks.damage)
+        check.check_settings(self._root)
+        check.check_code(here=True)
+        check.check_committed(self.locks.files)
+        self._add(check, stages, self.locks.where)
 
-    def run_elsewhere(self, entries: Entries) -> None:
+    def run_elsewhere(self, name: str, stages: Stages, specs: Mapping[str, Benchmark]) -> None:
         """Check the entries that a run carries, not all of which ``dvc.lock`` here has."""
-        self._add(entries)
-        self._note(check_code(entries, known=None))
 
-    def finish(self) -> VerifyResult:
-        """Look at the outputs."""
-        return self._result + check_outputs(self._root, self._outputs, self._contents, self._known)
+        def where(stage: str) -> str:
+            return for_line(f"evidence of {name}: {stage}")
 
-    def _add(self, entries: Entries) -> None:
-        self._result.checked["lock entries"] += len(entries.stages)
-        flow = check_flow(entries, self._contents, self._known)
-        self._result.findings += [*check_names(entries), *flow.findings]
+        check = LockCheck(stages, specs, where, self._contents, self._known)
+        check.check_code(here=False)
+        self._add(check, stages, where)
+
+    def _add(self, check: LockCheck, stages: Stages, where: Callable[[str], str]) -> None:
+        self._result += check.result
         self._outputs += [
-            Output(flow.right.get(out.path, out), entry.cmd, out in self._here, entries.where(stage))
-            for stage, entry in entries.stages.items()
+            _Output(check.right.get(out.path, out), entry.cmd, out in self._here, where(stage))
+            for stage, entry in stages.items()
             for out in entry.outs
         ]
 
-    def _note(self, found: Iterable[Finding | Skipped]) -> None:
-        for each in found:
-            (self._result.findings if isinstance(each, Finding) else self._result.skipped).append(each)  # type: ignore[arg-type]
+    def finish(self) -> VerifyResult:
+        """Hash every file of the outputs, where it is; it must be somewhere."""
+        for output in {(each.locked, each.here): each for each in self._outputs}.values():
+            try:
+                manifest = self._contents.manifest(output.locked)
+            except LedgerError:
+                self._result.findings.append(self._unknown_folder(output))
+                continue
+            self._result.checked["files"] += len(manifest)
+            found = list(self._check_files(output, manifest))
+            wrong = self._wrong_md5(output)
+            self._result.findings.extend([wrong] if wrong else [*found, *self._check_size(output)])
+        return self._result
 
+    def _check_files(self, output: _Output, manifest: dict[str, str]) -> Iterator[Finding]:
+        (locked, _, here, where), contents = output, self._contents
+        folder, is_folder = locked.path, locked.md5.endswith(FOLDER)
+        is_here = here and (self._root / folder).exists()
+        if is_folder:
+            yield from self._check_cached(locked.md5, folder)
+        for name, md5 in manifest.items():
+            path = beneath(folder, name)
+            yield from self._check_cached(md5, path)
+            at_hand = contents.path(md5, path) is not None
+            if is_here and (self._root / path).is_file():
+                if (found := contents.md5_of(self._root / path)) != md5:
+                    said = f"it was written with {md5}" if is_folder else f"{where} has {md5}"
+                    more = "" if at_hand else f"; no file that is to be had has that, and {self._unfetched}"
+                    yield Finding("bytes", path, f"it has md5 {found}, and {said}{more}")
+                    continue
+            elif is_here and at_hand:
+                what = f"it is not in its folder (md5 {md5}); 'dvc checkout {folder}' restores it"
+                yield Finding("missing", path, what)
+            if not at_hand:
+                what = f"no file with md5 {md5} is here or in DVC's cache, and {self._unfetched}"
+                yield Finding("missing", path, what)
+        if is_here and is_folder:
+            for name in sorted(contents.folder_here(folder).keys() - manifest.keys()):
+                yield Finding("bytes", beneath(folder, name), "the folder was written without this file")
 
-def _in_evidence(name: str, stage: str) -> str:
-    return for_line(f"evidence of {name}: {stage}")
+    def _check_cached(self, md5: str, path: str) -> Iterator[Finding]:
+        cached, root = self._contents.cached(md5), self._root
+        if cached is not None and self._contents.md5_of(cached) != md5.removesuffix(FOLDER):
+            place = cached.relative_to(root) if cached.is_relative_to(root) else cached
+            what = f"DVC's cache holds something else under the name of {path}; remove it and run 'dvc fetch'"
+            yield Finding("bytes", place.as_posix(), what)
 
+    def _unknown_folder(self, output: _Output) -> Finding:
+        """A folder whose manifest is lost; one that stands at its path is another, or it would have told."""
+        path, md5 = output.locked.path, output.locked.md5
+        here = self._contents.locked_here(path) if output.here else None
+        if here is None:
+            what = f"no folder with md5 {md5} is here or in DVC's cache, and {self._unfetched}"
+            return Finding("missing", path, what)
+        what = f"it has md5 {here.md5}, and was written with {md5}; which of its files differ is not known"
+        return Finding("bytes", path, f"{what}, and {self._unfetched}")
 
-def _files(entries: Iterable[LockEntry]) -> list[LockedFile]:
-    """What these stages wrote, and what they read of what others wrote."""
-    return list(dict.fromkeys(file for entry in entries for file in (*entry.outs, *entry.deps)))
+    @property
+    def _unfetched(self) -> str:
+        if self._contents.unfetched:
+            return f"the remote could not be asked: {for_line(self._contents.unfetched)}"
+        return "the remote does not have it either"
+
+    def _wrong_md5(self, output: _Output) -> Finding | None:
+        """An MD5 that no file anywhere has is wrong where a run is known to have written the file that is here."""
+        locked = output.locked
+        if not output.here or locked.md5.endswith(FOLDER) or self._contents.path(locked.md5, locked.path) is not None:
+            return None
+        here = self._contents.locked_here(locked.path)
+        if here is None or not any(here in entry.outs for entry in self._known.of(output.cmd)):
+            return None
+        what = f"it says that {locked.path} has md5 {locked.md5}; the file that was written has {here.md5}"
+        return Finding("bytes", output.where, what)
+
+    def _check_size(self, output: _Output) -> Iterator[Finding]:
+        locked = output.locked
+        if not self._contents.has(locked):
+            return
+        measured = self._contents.measured(locked)
+        for field in ("size", "nfiles"):
+            said, found = getattr(locked, field), getattr(measured, field)
+            if said != found:
+                yield output.in_lock(
+                    f"it says that the {field} of {locked.path} is {said}, and by its md5 it is {found}"
+                )
 
 
 def _check_evidence(evidence: Evidence, contents: Contents) -> Iterator[Finding]:

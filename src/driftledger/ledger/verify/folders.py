@@ -1,22 +1,28 @@
-"""The folders behind a score, read as they were recorded: by MD5, wherever the bytes are."""
+"""The folders behind a score, file by file: images are those in their records, and records are of what there is."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from driftledger.benchmarks.base import DATASET, Benchmark, Stage
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import Record, read_json, read_jsonl
+from driftledger.data.question_sets import files as questions
+from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents, beneath
 
+SAMPLES, DATASET_CARD = "samples.jsonl", "dataset.json"
+
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 class Folder:
@@ -47,20 +53,18 @@ class Folder:
 
     def rows(self, name: str, kind: type[R]) -> list[R]:
         """The lines of a JSONL file; none where it cannot be read."""
-        file = self.file(name)
-        try:
-            return _read_rows(file, kind) if file else []
-        except StoreError as error:
-            self._note(file, name, error)
-            return []
+        return self._read(name, lambda file: _read_rows(file, kind)) or []
 
     def card(self, name: str, kind: type[R]) -> R | None:
         """The one record of a JSON file; None where it cannot be read."""
+        return self._read(name, lambda file: read_json(file, kind))
+
+    def _read(self, name: str, read: Callable[[Path], T]) -> T | None:
         file = self.file(name)
         try:
-            return read_json(file, kind) if file else None
+            return read(file) if file else None
         except StoreError as error:
-            self._note(file, name, error)
+            self.add(name, str(error).replace(str(file), name))
             return None
 
     def sha256(self, name: str) -> str | None:
@@ -71,9 +75,6 @@ class Folder:
     def add(self, name: str, what: str) -> None:
         """Note that something about a file of the folder does not hold."""
         self.result.findings.append(Finding("bytes", beneath(self.path, name), for_line(what)))
-
-    def _note(self, file: Path | None, name: str, error: StoreError) -> None:
-        self.add(name, str(error).replace(str(file), name))
 
     def check_images(self, images: Sequence[tuple[str, str, str]], others: frozenset[str]) -> None:
         """Every image is the one in its record, and none is there without a record.
@@ -103,33 +104,63 @@ def _read_rows(file: Path, kind: type[R]) -> list[R]:
         return read_jsonl(file, kind)
 
 
-class Recorded:
-    """Folders of exactly the recorded bytes in a temporary place, for code that reads folders; each set up once."""
+class Data(NamedTuple):
+    """A dataset or question set as its own files have it."""
 
-    def __init__(self, contents: Contents, top: Path, absent: Iterable[LockedFile]) -> None:
-        self._contents, self._top = contents, top
-        self._absent = {locked.md5 for locked in absent}
-        self._there: dict[str, Path] = {}
-
-    def __call__(self, locked: LockedFile) -> Path:
-        """Where its bytes are, to be read and not written to.
-
-        Raises:
-            LedgerError: they are not at hand.
-        """
-        if locked.md5 in self._absent:
-            reason = f" ({self._contents.unfetched})" if self._contents.unfetched else ""
-            raise LedgerError(f"{locked.path} (md5 {locked.md5}) is neither in a cache nor on a remote{reason}")
-        if locked.md5 not in self._there:
-            target = self._top / str(len(self._there))
-            self._contents.materialise(locked, target)
-            self._there[locked.md5] = target
-        return self._there[locked.md5]
+    card: str
+    """Where the digest stands."""
+    digest: str | None
+    """Computed anew; None where its files cannot be read."""
+    images: Mapping[str, str]
+    """Id of a sample or question → SHA-256 of its image; empty where its files cannot be read."""
 
 
-@contextmanager
-def recorded(contents: Contents, outputs: Iterable[LockedFile]) -> Iterator[Recorded]:
-    """The bytes of these outputs, fetched from the remote where they are not here, as long as the context lasts."""
-    absent = contents.fetch(list({locked.md5: locked for locked in outputs}.values()))
-    with TemporaryDirectory(prefix="driftledger-") as top:
-        yield Recorded(contents, Path(top), absent)
+def read_data(folder: Folder, stage: Stage) -> Data:
+    """Check that the images, the list and the card of a dataset or question set belong together."""
+    card: DatasetCard | questions.QuestionSetCard | None
+    if stage == DATASET:
+        word, listing, name = "sample", SAMPLES, DATASET_CARD
+        samples = folder.rows(listing, SampleEntry)
+        images = [(each.id, each.file, each.sha256) for each in samples]
+        digest, card = dataset_digest(samples), folder.card(name, DatasetCard)
+        counted = card.samples if card else 0
+    else:
+        word, listing, name = "question", questions.QUESTIONS, questions.CARD
+        asked = folder.rows(listing, questions.QuestionEntry)
+        images = [(each.id, each.image, each.image_sha256) for each in asked]
+        digest, card = questions.questions_digest(asked), folder.card(name, questions.QuestionSetCard)
+        counted = card.questions if card else 0
+    if images:
+        folder.check_images(
+            [(f"{word} {each}", file, sha256) for each, file, sha256 in images], frozenset({listing, name})
+        )
+    if images and card and card.digest != digest:
+        folder.add(name, f"its digest is {card.digest}, and {listing} gives {digest}")
+    if images and card and counted != len(images):
+        folder.add(name, f"it counts {counted} {word}s, and {listing} has {len(images)}")
+    by_id = {each: sha256 for each, _, sha256 in images}
+    return Data(f"{folder.path}/{name}", digest if images and card else None, by_id)
+
+
+def check_records(folder: Folder, spec: Benchmark, stage: Stage, card: CollectedCard, data: Data) -> None:
+    """Check the records of a collect stage, and the images that were drawn for them."""
+    if stage.record is None:
+        raise ValueError(f"{stage.name} of {spec.name} has no records")
+    records = folder.rows(RECORDS, stage.record)
+    if records and stage.record.drawn is not CollectedRecord.drawn:  # a stage that draws nothing may write other files
+        drawn = [(record.place, *record.drawn) for record in records if record.drawn is not None]
+        folder.check_images(drawn, frozenset({RECORDS, CARD}))
+    folder.result.checked["records"] += len(records)
+    for record in records:
+        if data.images and record.unit not in data.images:
+            folder.add(
+                RECORDS, f"{record.place}: {data.card.rpartition('/')[0]} has nothing that is called {record.unit}"
+            )
+    for place, times in Counter(record.place for record in records).items():
+        if times > 1:
+            folder.add(RECORDS, f"{place}: there are {times} such records")
+    try:
+        for linked in spec.links(stage.name, records, card, data.images):
+            folder.add(RECORDS, f"{linked.record}: {linked.problem}")
+    except (LookupError, TypeError, ValueError) as error:
+        folder.add(CARD, f"its records cannot be followed by it: {type(error).__name__}: {error!s:.200}")

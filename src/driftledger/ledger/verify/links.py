@@ -17,9 +17,8 @@ from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.lock import RESOLVED, LockedFile
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.folders import Folder
+from driftledger.ledger.verify.folders import Data, Folder, check_records, read_data
 from driftledger.ledger.verify.lock_check import expected_stage, plain
-from driftledger.ledger.verify.records import Data, check_records, read_data
 
 
 def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:

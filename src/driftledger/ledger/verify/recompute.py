@@ -23,9 +23,8 @@ from driftledger.core.types import Float32, PromptUsage
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.lock import LockedFile, LockEntry
-from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.contents import Contents, Recorded, recorded
 from driftledger.ledger.verify.components import Components, Unavailable, other_code
-from driftledger.ledger.verify.folders import Recorded, recorded
 from driftledger.ledger.verify.values import Place, ValueComparison, compare, compare_rows
 from driftledger.project.project import Project
 

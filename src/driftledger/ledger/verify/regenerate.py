@@ -27,9 +27,8 @@ from driftledger.core.escaping import for_line
 from driftledger.core.types import Generated, Outcome, Reply
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
-from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.contents import Contents, Recorded, recorded
 from driftledger.ledger.verify.components import Components, Unavailable, other_code
-from driftledger.ledger.verify.folders import Recorded, recorded
 from driftledger.project.project import Project
 
 GREY_LEVELS = 2
