@@ -51,6 +51,6 @@ class Result:
 
     @classmethod
     def from_row(cls, row: dict[str, Any], image: ImageFile | None) -> "Result":
-        """The inverse of :meth:`to_row`, given the image that the row's hash stands for."""
+        """The inverse of :meth:`to_row`, given the image that has the row's hash."""
         reading = PromptUsage(**row["reading"]) if row.get("reading") else None
         return cls(**row | {"outcome": Outcome(row["outcome"]), "image": image, "reading": reading})

@@ -4,8 +4,8 @@ The digest of a module is over its *import closure*: the module, every package i
 turn, inside functions too, as far as it is the same distribution. Nothing is imported to find out.
 
 - The distribution is the module's top-level package; for code that is not installed, the modules beside that as well,
-  so that ``my_models.py`` stands for the ``my_tools.py`` that it imports. What comes from elsewhere has a version that
-  an author names.
+  so that the digest of ``my_models.py`` covers the ``my_tools.py`` that it imports. What comes from elsewhere has a
+  version that an author names.
 - A module counts as its syntax tree without comments, docstrings, other bare strings, ``__version__`` and the bodies of
   ``if TYPE_CHECKING:``. It is written so that Python 3.11, 3.12 and 3.13 give the same digest.
 - A *data file* counts by its bytes where a module of the closure has its name, or its path relative to the module's

@@ -27,7 +27,7 @@ class Paths(NamedTuple):
 
     @property
     def resolved(self) -> Path:
-        """What the selected names stand for now."""
+        """What the selected names mean now."""
         return self.root / "data" / "resolved.json"
 
     @property

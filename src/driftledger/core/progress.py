@@ -21,7 +21,7 @@ class _WholeLines:
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
-    """tqdm over component calls; nothing where there are none. Piped into a file or a log, it prints whole lines and
+    """tqdm over component calls; nothing for no calls. Piped into a file or a log, it prints whole lines and
     few of them."""
 
     def __init__(self, description: str, total: int) -> None:

@@ -163,7 +163,7 @@ def reached(path: Path, fits: Callable[[Path], bool], otherwise: str, setting: s
 def inside(
     folder: Path, name: str, *, outside: str = "lies outside of the folder", missing: str = "is missing"
 ) -> Path | str:
-    """The file that is called ``name`` in ``folder``, with links resolved; or what is wrong, where there is none."""
+    """The file that is called ``name`` in ``folder``, with links resolved; or what is wrong with that name."""
     if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
         return outside
     try:

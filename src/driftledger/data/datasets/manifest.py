@@ -115,7 +115,7 @@ def _needed(cells: Mapping[str, Any], column: str, place: str) -> str:
 
 
 def _cell(cells: Mapping[str, Any], column: str, place: str) -> str:
-    """A cell as text without spaces around it; empty where there is none."""
+    """A cell as text without spaces around it; empty where it is missing."""
     value = cells.get(column)
     if value is None:
         return ""

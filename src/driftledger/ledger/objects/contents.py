@@ -120,7 +120,7 @@ class Contents:
         return _locked(locked.path, locked.md5, files)
 
     def locked_here(self, path: str) -> LockedFile | None:
-        """The file or folder at a path as it is now, as DVC would lock it; None where there is none."""
+        """The file or folder at a path as it is now, as DVC would lock it; None where nothing is there."""
         top = self.root / path
         if top.is_file():
             return _locked(path, self.md5_of(top), [top])

@@ -203,7 +203,7 @@ def blob_id(data: bytes | memoryview) -> str:
 
 
 def _find(root: Path) -> pygit2.Repository | str:
-    """The repository with a commit that a folder lies in, or why there is none that can be read."""
+    """The repository with a commit that a folder lies in, or why no such can be read."""
     here, ceilings = str(root.resolve()), os.environ.get("GIT_CEILING_DIRECTORIES", "")
     try:
         if pygit2.discover_repository(here, False, ceilings) is None:

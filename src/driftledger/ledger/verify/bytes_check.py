@@ -195,9 +195,8 @@ class _Check:
         for field in ("size", "nfiles"):
             said, found = getattr(locked, field), getattr(measured, field)
             if said != found:
-                yield output.in_lock(
-                    f"it says that the {field} of {locked.path} is {said}, and by its md5 it is {found}"
-                )
+                what = f"it says that the {field} of {locked.path} is {said}, and by its md5 it is {found}"
+                yield Finding("bytes", output.where, what)
 
 
 def _check_evidence(evidence: Evidence, contents: Contents) -> Iterator[Finding]:

@@ -58,7 +58,7 @@ class Components:
 
 
 def at_hand(card: ComponentCard, settings: Settings | None, kind: Kind) -> Component | Unavailable:
-    """The component of exactly the recorded fingerprint, or why there is none.
+    """The component of exactly the recorded fingerprint, or why it cannot be had.
 
     It has the recorded settings. Those that are in no fingerprint, such as where its weights are, come from an entry of
     ``params.yaml``: from the one of the recorded name, else from any of the same provider; what needs none of these is

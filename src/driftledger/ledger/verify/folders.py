@@ -153,9 +153,7 @@ def check_records(folder: Folder, spec: Benchmark, stage: Stage, card: Collected
     folder.result.checked["records"] += len(records)
     for record in records:
         if data.images and record.unit not in data.images:
-            folder.add(
-                RECORDS, f"{record.place}: {data.card.rpartition('/')[0]} has nothing that is called {record.unit}"
-            )
+            folder.add(RECORDS, f"{record.place}: {data.card.rpartition('/')[0]} has none that is called {record.unit}")
     for place, times in Counter(record.place for record in records).items():
         if times > 1:
             folder.add(RECORDS, f"{place}: there are {times} such records")

@@ -56,7 +56,7 @@ class KnownEntries:
 
     @cached_property
     def committed(self) -> dict[str, LockEntry]:
-        """Stage → its entry in Git's last commit; empty where there is none."""
+        """Stage → its entry in Git's last commit; empty without a commit."""
         contents = zip(lock_files(), contents_at(self._root, lock_files()), strict=True)
         return parse_locks({file: data for file, data in contents if data is not None}).entries
 
@@ -168,7 +168,7 @@ class LockCheck:
                     self._find(stage, what)
 
     def _compare(self, path: str, said: list[tuple[str, str, LockedFile]]) -> None:
-        """What is said of one path, where several entries differ."""
+        """Find which entries are wrong, where several differ over one path."""
         times, written = Counter(file for _, _, file in said), {file for _, did, file in said if did == "wrote"}
         if len(times) == 1:
             return

@@ -88,7 +88,7 @@ def _calls(lineage: Lineage, folders: Recorded, components: Components, result: 
 
 
 def _callable(caller: Caller, lineage: Lineage, components: Components, result: VerifyResult) -> Iterator[RecordedCall]:
-    """The calls to a component that can be made again; if there are none, the result says why."""
+    """The calls to a component that can be made again; the result says why nothing can be."""
     component = _again(caller.card, caller.role, components)
     if isinstance(component, Unavailable):
         served = lineage.score.served.get(caller.role, {})
@@ -109,7 +109,7 @@ def _callable(caller: Caller, lineage: Lineage, components: Components, result: 
 
 
 def _again(card: ComponentCard, role: str, components: Components) -> Component | Unavailable:
-    """A component that may be called and gives the same again, or why there is none."""
+    """A component that may be called and gives the same again, or why it cannot be had."""
     component = components.get(card, role)
     if isinstance(component, Unavailable):
         return component
