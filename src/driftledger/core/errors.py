@@ -1,17 +1,4 @@
-"""The exception tree.
-
-::
-
-    DriftledgerError              one sentence: what was wrong, where, what to do; the CLI exits with 2
-    ├── ConfigError               params.yaml, the command line or the environment
-    │   └── MissingExtraError     an optional library is not installed
-    ├── DataError                 a dataset's images, names or columns
-    ├── CoverageError             too few samples could be scored
-    ├── StoreError                the call store or a stage's output folder
-    ├── ServiceError              a remote service that would answer every call with the same refusal
-    │   └── BudgetError           what params.yaml allows to be spent is spent
-    ├── OutOfMemoryError          a batch, or a component's weights, do not fit
-    └── LedgerError               dvc.lock, evidence or MLflow do not hold what was asked for
+"""What a user can mend, each in one sentence: what was wrong, where, and what to do; the command line exits with 2.
 
 Anything else is a bug and keeps its traceback.
 """
@@ -25,7 +12,7 @@ class DriftledgerError(Exception):
 
 
 class ConfigError(DriftledgerError):
-    """A setting is missing, unknown or out of bounds."""
+    """A setting in params.yaml, the command line or the environment is missing, unknown or out of bounds."""
 
 
 class MissingExtraError(ConfigError):
@@ -33,7 +20,7 @@ class MissingExtraError(ConfigError):
 
 
 class DataError(DriftledgerError):
-    """A dataset cannot be read as it is."""
+    """A dataset's images, names or columns cannot be used as they are."""
 
 
 class CoverageError(DriftledgerError):
@@ -53,11 +40,11 @@ class BudgetError(ServiceError):
 
 
 class OutOfMemoryError(DriftledgerError):
-    """The device has no room; whoever formed the batch may try a smaller one."""
+    """The device has no room for a batch or a component's weights; whoever formed the batch may try a smaller one."""
 
 
 class LedgerError(DriftledgerError):
-    """The ledger does not hold what was asked for."""
+    """``dvc.lock``, evidence or MLflow do not hold what was asked for."""
 
 
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:

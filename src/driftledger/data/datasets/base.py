@@ -21,6 +21,8 @@ Key = TypeVar("Key", int, str)
 
 MAX_PIXELS = 50_000_000
 """What images may have where the settings say nothing else."""
+SPLIT_NAMES: dict[str, Split] = {"train": "support", "support": "support", "test": "test"}
+"""What folders and manifests may call the two sets."""
 PILLOW_LIMIT = 2 * 89_478_485
 """Above this many pixels Pillow itself refuses an image, whatever we allow."""
 

@@ -14,10 +14,17 @@ from pydantic import Field, model_validator
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError
 from driftledger.core.types import Split
-from driftledger.data.datasets.base import SampledProvider, SourceItem, digest_files, reached, read_file, unreadable
+from driftledger.data.datasets.base import (
+    SPLIT_NAMES,
+    SampledProvider,
+    SourceItem,
+    digest_files,
+    reached,
+    read_file,
+    unreadable,
+)
 from driftledger.data.datasets.decode import FORMATS
 from driftledger.data.datasets.manifest import read_manifest
-from driftledger.data.datasets.splits import SPLIT_NAMES
 
 UNCATEGORISED = "uncategorised"
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.types import Split
-from driftledger.data.datasets.base import inside, read_text
-from driftledger.data.datasets.splits import SPLIT_NAMES
+from driftledger.data.datasets.base import SPLIT_NAMES, inside, read_text
 
 _NEEDED = ("file", "label", "split")
 

@@ -165,7 +165,7 @@ def _find_unreadable(rows: Sequence[_Row], found: _Findings) -> None:
 
 
 def _number(wrong: Sequence[_Row], expected: int, first: int, after: int, found: _Findings) -> None:
-    """The rows before line ``after`` that are no lines get the numbers ``first`` to ``after - 1``, as far as they go."""
+    """The rows before line ``after`` that are no lines are ``first`` to ``after - 1``, as far as they go."""
     for n, row in enumerate(wrong, first):
         last = n == first + len(wrong) - 1
         gone = f"; {_span(n + 1, after - 1)} not there either" if last and n < after - 1 else ""

@@ -18,6 +18,7 @@ from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.registry import PROVIDERS, provider_class
 from driftledger.core.strict import explain
+from driftledger.ledger.changes import changes
 from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
@@ -125,16 +126,15 @@ def _built(card: ComponentCard, cls: type[Component], given: Mapping[str, Any]) 
 
 def _difference(component: Component, card: ComponentCard) -> str:
     """What of the recorded version is another here."""
-    here, recorded = _flat(component.spec["identity"]), _flat(card.identity)
-    changed = sorted(key for key in here.keys() | recorded.keys() if here.get(key) != recorded.get(key))
+    changed = list(changes(card.identity, component.spec["identity"]))
     if not changed:
         return f"its record does not fit its own fingerprint {card.fingerprint[:12]}"
-    if "code" in changed:
+    if any(each.key == "code" for each in changed):
         return _other_code(component, card)
-    if changed[0].startswith("weights") and isinstance(component, CheckpointComponent):
+    first = changed[0]
+    if first.key.startswith("weights") and isinstance(component, CheckpointComponent):
         return f"its weights at {component.path} are not those of fingerprint {card.fingerprint[:12]}"
-    key = changed[0]
-    return f"its {key} is {here.get(key)!r:.80} here, and was {recorded.get(key)!r:.80}"
+    return f"its {first.key} is {first.new!r:.80} here, and was {first.old!r:.80}"
 
 
 def other_code(component: Component, card: ComponentCard) -> str | None:
@@ -147,11 +147,3 @@ def other_code(component: Component, card: ComponentCard) -> str | None:
 def _other_code(component: Component, card: ComponentCard) -> str:
     digests = f"digest {component.code_digest[:12]} here, {for_line(str(card.code_digest)):.12} recorded"
     return f"its code here is not the recorded one ({digests}), under one version {component.version}"
-
-
-def _flat(value: Any, path: str = "") -> dict[str, Any]:
-    if not isinstance(value, dict):
-        return {path: value}
-    return {
-        key: leaf for name, inner in value.items() for key, leaf in _flat(inner, f"{path}.{name}".lstrip(".")).items()
-    }

@@ -171,7 +171,8 @@ def _compared(recorded: RecordedCall, where: str, result: Result, png: bytes | N
     if isinstance(gave, str):
         if result.text == gave:
             return _held()
-        return _found(where, "{!r} is stored, {} now says {!r}".format(*_around(gave, name, result.text or "")))
+        stored_text, made_text = _around(gave, result.text or "")
+        return _found(where, f"{stored_text!r} is stored, {name} now says {made_text!r}")
     stored = gave.path.read_bytes()
     digest = sha256_bytes(stored)
     if digest != gave.sha256:
@@ -185,11 +186,11 @@ def _compared(recorded: RecordedCall, where: str, result: Result, png: bytes | N
     return _found(where, f"sha256 {digest[:12]}… is stored, {name} now draws {sha256_bytes(png)[:12]}…")
 
 
-def _around(stored: str, name: str, made: str) -> tuple[str, str, str]:
+def _around(stored: str, made: str) -> tuple[str, str]:
     """Both texts around the first character in which they differ."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(stored, made, strict=False)))
     first, last = max(0, same - _BEFORE), same + _AFTER
-    return for_line(stored[first:last]), name, for_line(made[first:last])
+    return for_line(stored[first:last]), for_line(made[first:last])
 
 
 def _look_alike(one: bytes, other: bytes) -> bool:

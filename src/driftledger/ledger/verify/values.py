@@ -17,6 +17,8 @@ RELATIVE, ABSOLUTE = 1e-4, 1e-6
 sums of many terms these reach the fifth digit. Embedded encoders give the same bits everywhere."""
 
 _LONGEST = 80
+_NOTHING = object()
+"""Where one of the two has no value."""
 
 
 class ValueDifference(NamedTuple):
@@ -37,13 +39,6 @@ class ValueComparison(NamedTuple):
     numbers: int
 
 
-class _Nothing:
-    """Stands where one of the two has no value."""
-
-
-_NOTHING = _Nothing()
-
-
 def compare(
     stored: Record, made: Record, *, exact: bool, leave_out: Callable[[Place], bool] = lambda place: False
 ) -> ValueComparison:
@@ -61,7 +56,11 @@ def compare(
             continue
         one, other = before.get(place, _NOTHING), after.get(place, _NOTHING)
         numbers += isinstance(one, int | float) and not isinstance(one, bool)
-        if not _equal(one, other, exact=exact):
+        if not exact and isinstance(one, float) and isinstance(other, float):
+            equal = math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        else:
+            equal = type(one) is type(other) and bool(one == other)
+        if not equal:
             found.append(ValueDifference(place, _said(one, other)))
     return ValueComparison(found, numbers)
 
@@ -107,31 +106,16 @@ def _flat(value: Any, place: Place = ()) -> dict[Place, Any]:
     return {path: leaf for name, each in inner for path, leaf in _flat(each, (*place, name)).items()}
 
 
-def _equal(one: Any, other: Any, *, exact: bool) -> bool:
-    if not exact and isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
-    return type(one) is type(other) and bool(one == other)
-
-
 def _said(one: Any, other: Any) -> str:
-    if one is _NOTHING:
-        return f"nothing is stored, the records give {_shown(other)}"
-    if other is _NOTHING:
-        return f"{_shown(one)} is stored, the records give nothing"
-    if isinstance(one, float) and isinstance(other, float):
-        return "{} is stored, the records give {}".format(*_digits(one, other))
-    return f"{_shown(one)} is stored, the records give {_shown(other)}"
-
-
-def _digits(one: float, other: float) -> tuple[str, str]:
-    """Two numbers with as few digits as tell them apart, but four at least."""
-    for digits in range(4, 17):
-        short = f"{one:.{digits}g}", f"{other:.{digits}g}"
-        if short[0] != short[1]:
-            return short
-    return repr(one), repr(other)
+    shown = _shown(one), _shown(other)
+    if isinstance(one, float) and isinstance(other, float):  # with as few digits as tell them apart, but four at least
+        shorter = ((f"{one:.{digits}g}", f"{other:.{digits}g}") for digits in range(4, 17))
+        shown = next((short for short in shorter if short[0] != short[1]), shown)
+    return f"{shown[0]} is stored, the records give {shown[1]}"
 
 
 def _shown(value: Any) -> str:
+    if value is _NOTHING:
+        return "nothing"
     text = for_line(str(value)) if isinstance(value, str) else repr(value)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
