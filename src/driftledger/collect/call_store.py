@@ -5,13 +5,11 @@ store is disposable: it only saves work. Failures are never kept, so that the ne
 """
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import get_ident
 from typing import Any, NamedTuple
 
 from filelock import FileLock
@@ -20,6 +18,7 @@ from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_result import Context, Cost, Result
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
+from driftledger.core.files import write_bytes
 from driftledger.core.types import ImageFile, Outcome
 
 _SCHEMA = """
@@ -179,13 +178,7 @@ class CallStore:
         path = self._object(digest)
         try:
             if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                partial = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}.partial")
-                with partial.open("wb") as file:
-                    file.write(item.png)
-                    file.flush()
-                    os.fsync(file.fileno())
-                partial.replace(path)
+                write_bytes(path, item.png, shared=True, synced=True)
         except OSError as error:
             raise self._full(error) from None
         return item._replace(png=None, result=replace(item.result, image=ImageFile(path, digest)))

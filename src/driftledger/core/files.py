@@ -1,10 +1,12 @@
 """Records on disk: read strictly, and written whole or not at all."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -51,12 +53,22 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file in one step: whoever looks sees the old bytes or the new ones."""
+def write_bytes(path: Path, data: bytes, *, shared: bool = False, synced: bool = False) -> None:
+    """Write a file in one step: whoever looks sees the old bytes or the new ones.
+
+    Args:
+        shared: whether another thread or process may write the same bytes at the same time.
+        synced: whether the bytes must be on the disk first, or a power cut could leave an empty file under the name.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
+    own = f".{os.getpid()}.{get_ident()}" if shared else ""
+    partial = path.with_name(f"{path.name}{own}.partial")
     try:
-        partial.write_bytes(data)
+        with partial.open("wb") as file:
+            file.write(data)
+            if synced:
+                file.flush()
+                os.fsync(file.fileno())
         partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ The library ``datasets`` finds and loads them. Images are taken undecoded, so th
 """
 
 import re
+from abc import ABC
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -16,14 +17,13 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.extras import import_extra
-from driftledger.core.strict import Strict
-from driftledger.data.datasets.base import digest_files, read_file
+from driftledger.data.datasets.base import Provider, digest_files, read_file
 from driftledger.data.datasets.image_folder import printable
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class HubTable(Strict):
+class HubTable(Provider, ABC):
     """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which is recorded."""
 
     provider: ClassVar[str] = "huggingface"

@@ -40,10 +40,22 @@ class SourceItem:
     source: dict[str, str] = field(default_factory=dict)
 
 
-class DatasetProvider(Strict, ABC):
-    """A frozen specification of where a dataset comes from. ``provider`` is its name in the registry."""
+class Provider(Strict, ABC):
+    """A frozen specification of a source. ``provider`` is its name in the registry."""
 
     provider: ClassVar[str]
+
+    @abstractmethod
+    def source_digest(self) -> str:
+        """Hex SHA-256 that changes whenever what the source holds changes; errors as in reading it."""
+
+    @abstractmethod
+    def source(self) -> dict[str, str]:
+        """What the card of what is built says about the origin; the same on every machine, so no absolute paths."""
+
+
+class DatasetProvider(Provider, ABC):
+    """A frozen specification of where a dataset comes from."""
 
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     """Group name → categories whose means are averaged in it, e.g. the paper's visual and textual."""
@@ -62,14 +74,6 @@ class DatasetProvider(Strict, ABC):
             ConfigError: the source is not where the settings say.
             DataError: the source cannot be read.
         """
-
-    @abstractmethod
-    def source_digest(self) -> str:
-        """Hex SHA-256 that changes whenever what the source holds changes; errors as in :meth:`items`."""
-
-    @abstractmethod
-    def source(self) -> dict[str, str]:
-        """What ``dataset.json`` says about the origin; the same on every machine, so no absolute paths."""
 
 
 class SampledProvider(DatasetProvider):

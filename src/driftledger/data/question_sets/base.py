@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import StringConstraints
 
-from driftledger.core.strict import Strict
+from driftledger.data.datasets.base import Provider
 
 Protocol = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 """The name of the benchmark that a set's questions are for."""
@@ -75,10 +75,8 @@ class QuestionRules(ABC):
         return None
 
 
-class QuestionProvider(Strict, ABC):
-    """A frozen specification of where questions come from. ``provider`` is its name in the registry."""
-
-    provider: ClassVar[str]
+class QuestionProvider(Provider, ABC):
+    """A frozen specification of where questions come from."""
 
     protocol: Protocol
     """Which benchmark the questions are for, and so which fields they have."""
@@ -101,14 +99,6 @@ class QuestionProvider(Strict, ABC):
             ConfigError: the source is not where the settings say.
             DataError: the source cannot be read.
         """
-
-    @abstractmethod
-    def source_digest(self) -> str:
-        """Hex SHA-256 that changes whenever what the source holds changes; errors as in :meth:`questions`."""
-
-    @abstractmethod
-    def source(self) -> dict[str, str]:
-        """What ``question_set.json`` says about the origin; the same on every machine, so no absolute paths."""
 
 
 def folded(text: str) -> str:

@@ -11,7 +11,6 @@ merge them as text. Keep one side (``git checkout --ours ledger.jsonl``, or ``--
 which appends what the other side had. ``.gitattributes`` keeps Git from mixing the lines or changing their ends.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from filelock import FileLock, Timeout
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
+from driftledger.core.files import write_bytes
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log.lines import BEGINNING, LogLine, Published, PublishedCode, encoded, read_chain, rows_of
@@ -65,7 +65,7 @@ def append(path: Path, evidence: Sequence[Evidence], lock: Path) -> int:
         rows = rows_of(data)
         for run in due:
             rows.append(encoded(run, len(rows) + 1, sha256_bytes(rows[-1]) if rows else BEGINNING))
-        _replace(path, b"".join(row + b"\n" for row in rows))
+        write_bytes(path, b"".join(row + b"\n" for row in rows), synced=True)
     return len(due)
 
 
@@ -118,15 +118,6 @@ def _writing(path: Path, lock: Path) -> Iterator[None]:
         raise LedgerError(
             f"{path} cannot be written ({error.strerror}), so its newest runs have no line; {_TRACK} where it can"
         ) from None
-
-
-def _replace(path: Path, data: bytes) -> None:
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())  # or a power cut could leave an empty file under the name
-    partial.replace(path)
 
 
 def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> VerifyResult:

@@ -15,6 +15,7 @@ from typing import Any
 
 from driftledger.core.canonical import md5_bytes, md5_file, sha256_bytes
 from driftledger.core.errors import LedgerError
+from driftledger.core.files import write_bytes
 from driftledger.core.paths import Paths
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.fetching import FOLDER, manifest_md5, parse_manifest, pull
@@ -44,7 +45,7 @@ class Contents:
         if not locked.md5.endswith(FOLDER):
             return {"": locked.md5}
         if locked.md5 not in self._manifests:
-            found = self._cached_manifest(locked.md5) or self._manifest_here(locked)
+            found = self._manifest(locked)
             if found is None:
                 raise LedgerError(
                     f"which files {locked.path} had is known neither to DVC's cache nor here (md5 {locked.md5}); "
@@ -131,10 +132,11 @@ class Contents:
         """Relative path → MD5 of every file in a folder as it is now, less what ``.dvcignore`` leaves out."""
         top = self.root / path
         files = [Path(folder) / name for folder, _, names in os.walk(top) for name in names]
+        ignored = self._repo.dvcignore.is_ignored_file if self._repo is not None else lambda file: False
         return {
             file.relative_to(top).as_posix(): self.md5_of(file)
             for file in sorted(files)
-            if file.is_file() and not self._is_ignored(file)
+            if file.is_file() and not ignored(str(file))
         }
 
     def materialise(self, locked: LockedFile, target: Path) -> None:
@@ -169,17 +171,13 @@ class Contents:
             )
         return path
 
-    def _cached_manifest(self, md5: str) -> dict[str, str] | None:
-        path = self.path(md5)
-        return None if path is None else parse_manifest(path.read_bytes())
-
-    def _manifest_here(self, locked: LockedFile) -> dict[str, str] | None:
-        """The manifest of the folder at its path, if that still is the folder which was locked."""
-        found = self.folder_here(locked.path)
-        return found if found and manifest_md5(found) == locked.md5 else None
-
-    def _is_ignored(self, file: Path) -> bool:
-        return self._repo is not None and bool(self._repo.dvcignore.is_ignored_file(str(file)))
+    def _manifest(self, locked: LockedFile) -> dict[str, str] | None:
+        """That of DVC's cache; else of the folder at its path, if that still is the folder which was locked."""
+        cached = self.path(locked.md5)
+        if cached is not None and (files := parse_manifest(cached.read_bytes())):
+            return files
+        here = self.folder_here(locked.path)
+        return here if here and manifest_md5(here) == locked.md5 else None
 
     def _from_git(self, md5: str, near: str) -> Path | None:
         """A file that Git holds, written beside the call store: Git has no files of old contents."""
@@ -253,8 +251,5 @@ def _put(folder: Path, data: bytes) -> Path:
     """Keep ``data`` under a name that is its hash."""
     path = folder / sha256_bytes(data)
     if not path.is_file() or path.read_bytes() != data:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-        partial.write_bytes(data)
-        partial.replace(path)
+        write_bytes(path, data, shared=True)
     return path

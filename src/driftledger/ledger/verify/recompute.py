@@ -1,6 +1,7 @@
 """Every score, computed once more from its records: are these the numbers that the records give?"""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -22,7 +23,6 @@ from driftledger.core.files import read_jsonl
 from driftledger.core.types import Float32, PromptUsage
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
-from driftledger.ledger.lock import LockedFile, LockEntry
 from driftledger.ledger.objects.contents import Contents, Recorded, recorded
 from driftledger.ledger.verify.components import Components, Unavailable, other_code
 from driftledger.ledger.verify.values import Place, ValueComparison, compare, compare_rows
@@ -43,15 +43,11 @@ def recompute(
     distinct = list({(each.score_file.path, each.score_file.md5): each for each in lineages}.values())
     components = components or Components.of(project)
     result = VerifyResult()
-    with recorded(contents, _inputs(distinct)) as folders:
+    inputs = [locked for each in distinct for locked in (each.data, *each.collected.values())]
+    with recorded(contents, inputs) as folders:
         for each in distinct:
             result += _Check(project, each, contents, folders, components).result()
     return result
-
-
-def _inputs(lineages: Iterable[Lineage]) -> Iterator[LockedFile]:
-    for each in lineages:
-        yield from (each.data, *each.collected.values())
 
 
 class _Beside(NamedTuple):
@@ -75,7 +71,7 @@ class _Check:
 
     def result(self) -> VerifyResult:
         for stage in self._spec.collects:
-            self._try(lambda stage=stage: self._reread(stage), f"records of {stage.name}")  # type: ignore[misc]
+            self._try(partial(self._reread, stage), f"records of {stage.name}")
         self._try(self._recompute, "score")
         return self._found
 
@@ -177,15 +173,11 @@ class _Check:
         self._skip(self._path, f"the file of {self._spec.name}.{setting} {why}; what needs it is not compared")
         return None
 
-    def _entry(self, stage: Stage) -> LockEntry:
-        """The entry of a stage behind the score."""
-        [entry] = [each for name, each in self._lineage.stages.items() if name.partition("@")[0] == stage.name]
-        return entry
-
     def _add(self, path: str, compared: ValueComparison, stage: Stage) -> None:
         self._found.checked["numbers"] += compared.numbers
         if compared.differences:
-            recorded_code = self._entry(stage).code.values()
+            [entry] = [each for name, each in self._lineage.stages.items() if name.partition("@")[0] == stage.name]
+            recorded_code = entry.code.values()
             other = recorded_code and code_behind(self._spec, stage) not in recorded_code
             code = f" (the code of {stage.name} here is not the recorded one)" if other else ""
             for each in compared.differences:

@@ -56,21 +56,18 @@ def regenerate(
         seed: of the choice.
     """
     components = components or Components.of(project)
-    distinct, result = _distinct(evidence.lineages), VerifyResult()
-    outputs = (locked for lineage in distinct for locked in (lineage.data, *lineage.collected.values()))
+    # One score of each set of records: several encoders look at the same ones.
+    distinct = {tuple(each.md5 for each in lineage.collected.values()): lineage for lineage in evidence.lineages}
+    outputs = (locked for lineage in distinct.values() for locked in (lineage.data, *lineage.collected.values()))
+    result = VerifyResult()
     with recorded(contents, outputs) as folders:
         pools: dict[str, list[RecordedCall]] = defaultdict(list)
-        for lineage in distinct:
+        for lineage in distinct.values():
             for call in _calls(lineage, folders, components, result):
                 pools[call.kind].append(call)
         for found in _made_again(_picked(pools, count, seed)):
             result += found
     return result
-
-
-def _distinct(lineages: Iterable[Lineage]) -> list[Lineage]:
-    """One score of each set of records: several encoders look at the same ones."""
-    return list({tuple(locked.md5 for locked in each.collected.values()): each for each in lineages}.values())
 
 
 def _calls(lineage: Lineage, folders: Recorded, components: Components, result: VerifyResult) -> list[RecordedCall]:
