@@ -1,4 +1,17 @@
-"""What a user can mend, each in one sentence: what was wrong, where, and what to do; the command line exits with 2.
+"""The exception tree.
+
+::
+
+    DriftledgerError              one sentence: what was wrong, where, what to do; the CLI exits with 2
+    ├── ConfigError               params.yaml, the command line or the environment
+    │   └── MissingExtraError     an optional library is not installed
+    ├── DataError                 a dataset's images, names or columns
+    ├── CoverageError             too few samples could be scored
+    ├── StoreError                the call store or a stage's output folder
+    ├── ServiceError              a remote service that would answer every call with the same refusal
+    │   └── BudgetError           what params.yaml allows to be spent is spent
+    ├── OutOfMemoryError          a batch, or a component's weights, do not fit
+    └── LedgerError               dvc.lock, evidence or MLflow do not hold what was asked for
 
 Anything else is a bug and keeps its traceback.
 """
@@ -12,7 +25,7 @@ class DriftledgerError(Exception):
 
 
 class ConfigError(DriftledgerError):
-    """A setting in params.yaml, the command line or the environment is missing, unknown or out of bounds."""
+    """A setting is missing, unknown or out of bounds."""
 
 
 class MissingExtraError(ConfigError):
@@ -20,7 +33,7 @@ class MissingExtraError(ConfigError):
 
 
 class DataError(DriftledgerError):
-    """A dataset's images, names or columns cannot be used as they are."""
+    """A dataset cannot be read as it is."""
 
 
 class CoverageError(DriftledgerError):
@@ -40,11 +53,11 @@ class BudgetError(ServiceError):
 
 
 class OutOfMemoryError(DriftledgerError):
-    """The device has no room for a batch or a component's weights; whoever formed the batch may try a smaller one."""
+    """The device has no room; whoever formed the batch may try a smaller one."""
 
 
 class LedgerError(DriftledgerError):
-    """``dvc.lock``, evidence or MLflow do not hold what was asked for."""
+    """The ledger does not hold what was asked for."""
 
 
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
