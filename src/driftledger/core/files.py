@@ -64,10 +64,9 @@ def write_bytes(path: Path, data: bytes, *, shared: bool = False, synced: bool =
     own = f".{os.getpid()}.{get_ident()}" if shared else ""
     partial = path.with_name(f"{path.name}{own}.partial")
     try:
-        with partial.open("wb") as file:
-            file.write(data)
-            if synced:
-                file.flush()
+        partial.write_bytes(data)
+        if synced:
+            with partial.open("rb+") as file:
                 os.fsync(file.fileno())
         partial.replace(path)
     except BaseException:
