@@ -19,7 +19,7 @@ from driftledger.benchmarks.base import (
     Table,
 )
 from driftledger.benchmarks.settings import Scoring
-from driftledger.data.question_sets.rules import QuestionRules
+from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage

@@ -19,7 +19,7 @@ from driftledger.benchmarks.base import Metric, Rule, Stage
 from driftledger.benchmarks.mm_vet.questions import CAPABILITIES, MMVetQuestions
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
 from driftledger.benchmarks.mm_vet.settings import MMVetProtocol, MMVetSettings
-from driftledger.data.question_sets.rules import QuestionRules
+from driftledger.data.question_sets.base import QuestionRules
 
 _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
 

@@ -19,7 +19,7 @@ from driftledger.benchmarks._questions.spec import (
 from driftledger.benchmarks.base import Metric, Rule, Stage
 from driftledger.benchmarks.mme.questions import MMEQuestions
 from driftledger.benchmarks.mme.records import YesNoRecord
-from driftledger.data.question_sets.rules import QuestionRules
+from driftledger.data.question_sets.base import QuestionRules
 
 _PAPER = "Fu et al., MME, section 2.2"
 _score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ)
