@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import for_line, for_markdown
-from driftledger.tracking.content import ComponentKind, ComponentVersion
-from driftledger.tracking.text import clip
+from driftledger.tracking.content import ComponentKind, ComponentVersion, as_text, clip
 
 _SHORT = 12
 """Characters of a fingerprint that tell versions apart for people, and for ``driftledger audit``."""
@@ -71,20 +69,16 @@ def version_of(kind: ComponentKind, card: ComponentCard, served: Collection[str]
 def spec_params(role: str, card: ComponentCard) -> dict[str, str]:
     """A component's name and everything in its fingerprint, below the name of its role."""
     params = {role: card.name, f"{role}.provider": card.provider, f"{role}.version": card.version}
-    params |= {f"{role}.{key}": _plain(value) for key, value in card.settings.items()}
-    return params | {f"{role}.identity.{key}": _plain(value) for key, value in card.identity.items()}
+    params |= {f"{role}.{key}": as_text(value) for key, value in card.settings.items()}
+    return params | {f"{role}.identity.{key}": as_text(value) for key, value in card.identity.items()}
 
 
 def _flat(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
     """``identity.weights.commit`` and its like, each to be searched for by itself."""
     found: dict[str, str] = {}
     for key, value in values.items():
-        found |= _flat(f"{prefix}.{key}", value) if isinstance(value, dict) else {f"{prefix}.{key}": _plain(value)}
+        found |= _flat(f"{prefix}.{key}", value) if isinstance(value, dict) else {f"{prefix}.{key}": as_text(value)}
     return found
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else canonical_json(value)
 
 
 def _description(kind: ComponentKind, card: ComponentCard) -> str:
@@ -101,4 +95,4 @@ def _description(kind: ComponentKind, card: ComponentCard) -> str:
 
 
 def _inert(value: object) -> str:
-    return for_markdown(clip(_plain(value), _MAX_VALUE))
+    return for_markdown(clip(as_text(value), _MAX_VALUE))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import canonical_json, sha256_of
 
 FINGERPRINT = "driftledger.fingerprint"
 """Tag of runs, logged models and registered versions: what they are looked up by."""
@@ -24,6 +24,28 @@ ComponentKind = Literal["model", "generator", "encoder", "judge"]
 _KEY = re.compile(r"[A-Za-z0-9_./: -]{1,250}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _DIGEST_LIMIT = 36
+
+MAX_PARAM, MAX_TAG = 6000, 8000
+_ROOM_FOR_NOTE = 40
+
+
+def clip(text: str, limit: int) -> str:
+    """``text`` in at most ``limit`` characters of valid Unicode, ending in a note of how many were cut."""
+    text = text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair fits in no store
+    if len(text) <= limit:
+        return text
+    kept = limit - _ROOM_FOR_NOTE
+    return f"{text[:kept]}… ({len(text) - kept} more characters)"
+
+
+def clipped(values: Mapping[str, str], limit: int) -> dict[str, str]:
+    """The same mapping with every value clipped."""
+    return {key: clip(value, limit) for key, value in values.items()}
+
+
+def as_text(value: object) -> str:
+    """A setting's value as params and tags show it."""
+    return value if isinstance(value, str) else canonical_json(value)
 
 
 @dataclass(frozen=True, slots=True)

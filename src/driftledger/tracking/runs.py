@@ -16,8 +16,16 @@ from mlflow.entities import Run
 
 from driftledger.core.errors import LedgerError
 from driftledger.tracking import connection
-from driftledger.tracking.content import CURRENT, FINGERPRINT, DatasetInput, RunContent
-from driftledger.tracking.text import MAX_PARAM, MAX_TAG, clip, clipped
+from driftledger.tracking.content import (
+    CURRENT,
+    FINGERPRINT,
+    MAX_PARAM,
+    MAX_TAG,
+    DatasetInput,
+    RunContent,
+    clip,
+    clipped,
+)
 
 _METRICS_PER_CALL = 100
 """With more, MLflow 3.17 fails to write rows again that are linked to a model and there already."""

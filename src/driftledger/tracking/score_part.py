@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.base import Artifacts, Metric
 from driftledger.benchmarks.score import SPREAD, Row, base_key, tracked_key
+from driftledger.collect.call_result import Cost
+from driftledger.collect.call_store import CallStore
 from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import read_jsonl
+from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Lineage
+from driftledger.metrics.exact import exact_mean
 from driftledger.tracking.component_versions import Played, components_of
-from driftledger.tracking.content import LoggedMetric, key_of
-from driftledger.tracking.costs import cost_metrics
+from driftledger.tracking.content import LoggedMetric, as_text, key_of
 
 
 class ScorePart(NamedTuple):
@@ -73,7 +76,7 @@ class ScorePart(NamedTuple):
         """How it was asked, below its place."""
         protocol = self.lineage.score.inputs.protocol
         place = self.lineage.place.replace("/", ".")
-        return {f"{place}.{key}": _plain(value) for key, value in protocol.items() if value not in (None, [], {})}
+        return {f"{place}.{key}": as_text(value) for key, value in protocol.items() if value not in (None, [], {})}
 
     @property
     def tags(self) -> dict[str, str]:
@@ -117,10 +120,6 @@ def _without_t(metric: Metric, key: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, said) for name, said in (metric.match(key) or {}).items() if name != "t")
 
 
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else canonical_json(value)
-
-
 def rows_csv(file: Path) -> bytes:
     """Rows as a table: what each is about, its values, and what a reader is told beside them, by names of its own."""
     rows = read_jsonl(file, Row)
@@ -138,3 +137,27 @@ def rows_csv(file: Path) -> bytes:
         table.append([*map(for_csv, (row.unit, row.group, row.outcome)), *values, *map(for_csv, said)])
     head += [f"{key} (told)" if key in head else key for key in extra]  # the class that a hit of top1 was taken for
     return csv_text(head, table).encode()
+
+
+def cost_metrics(root: Path, prefix: str, lineage: Lineage) -> Iterator[LoggedMetric]:
+    """Per call of each role the mean seconds and tokens, and what all of them cost together, as far as known.
+
+    None where the call store, which alone holds this and no hashed file, is gone.
+    """
+    state = Paths(root).state
+    if not (state / "calls.db").is_file():
+        return
+    with CallStore(state) as store:
+        for role, keys in lineage.spec.costs(lineage, root).items():
+            for key, value in _summary(role, list(store.costs(keys).values())).items():
+                yield LoggedMetric(f"{prefix}/cost/{key}", value, dataset=lineage.on)
+
+
+def _summary(role: str, costs: Sequence[Cost]) -> dict[str, float]:
+    means: dict[str, float] = {}
+    for column in ("seconds", "input_tokens", "output_tokens"):
+        known = [float(value) for cost in costs if (value := getattr(cost, column)) is not None]
+        if known:
+            means[f"{column}_per_{role}"] = exact_mean(known)
+    paid = [cost.cost for cost in costs if cost.cost is not None]
+    return means | ({f"cost_of_{role}": exact_mean(paid) * len(paid)} if paid else {})

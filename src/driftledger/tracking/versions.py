@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import mlflow
 from mlflow import MlflowClient
@@ -18,8 +17,7 @@ from mlflow.exceptions import MlflowException
 
 from driftledger.core.canonical import canonical_json
 from driftledger.tracking import connection
-from driftledger.tracking.content import FINGERPRINT, ComponentVersion
-from driftledger.tracking.text import MAX_PARAM, clipped
+from driftledger.tracking.content import FINGERPRINT, MAX_PARAM, ComponentVersion, clipped
 
 ALIAS = "current"
 SERVED = "served"
@@ -40,15 +38,6 @@ _VERSIONS_OF_MODEL = "mlflow.modelVersions"
 """Tag by which MLflow's pages lead from a logged model to its registered version."""
 
 
-class _Published(NamedTuple):
-    """What the store holds of a component version; the tags are kept up with what is written."""
-
-    model_id: str
-    version: str
-    model_tags: dict[str, str]
-    version_tags: dict[str, str]
-
-
 class Versions:
     """The component versions of one experiment. Everything is looked up by fingerprint before it is made.
 
@@ -59,22 +48,20 @@ class Versions:
         self._client = client
         self._tracking_uri = tracking_uri
         self._experiment_id = experiment_id
-        self._published: dict[str, _Published] = {}
-        self._registered: dict[str, list[ModelVersion]] = {}
+        self._published: dict[str, tuple[LoggedModel, ModelVersion]] = {}
+        """By the component's key, with tags that are kept up with what is written."""
 
     def publish(self, component: ComponentVersion) -> str:
         """Make the logged model and the registered version where they are missing; return the model's id.
 
         What an earlier version of this program left out is added: tags, descriptions, what services said they were.
         """
-        held = self._published.get(component.key)
-        if held is None:
+        if component.key not in self._published:
             model = self._logged_model(component)
-            version = self._registered_version(component, model.model_id)
-            held = _Published(model.model_id, str(version.version), dict(model.tags), dict(version.tags))
-            self._published[component.key] = held
-        self._complete(held, component)
-        return held.model_id
+            self._published[component.key] = model, self._registered_version(component, model.model_id)
+        model, version = self._published[component.key]
+        self._complete(model, version, component)
+        return model.model_id
 
     def use(self, component: ComponentVersion) -> None:
         """Let the alias ``current`` of the registered model name this version, where it has been published."""
@@ -87,16 +74,16 @@ class Versions:
         if held != component.fingerprint and (version := self._known(component)):
             self._client.set_registered_model_alias(name, ALIAS, str(version.version))
 
-    def _complete(self, held: _Published, component: ComponentVersion) -> None:
-        registered = canonical_json([{"name": component.registered_name, "version": int(held.version)}])
+    def _complete(self, model: LoggedModel, version: ModelVersion, component: ComponentVersion) -> None:
+        registered = canonical_json([{"name": component.registered_name, "version": int(version.version)}])
         wanted = _tags(component)
         on_model = wanted | {_NOTE: component.description, _VERSIONS_OF_MODEL: registered}
-        if lacking := _lacking(held.model_tags, on_model, component.served):
-            self._client.set_logged_model_tags(held.model_id, lacking)
-            held.model_tags.update(lacking)
-        for key, value in _lacking(held.version_tags, wanted, component.served).items():
-            self._client.set_model_version_tag(component.registered_name, held.version, key, value)
-            held.version_tags[key] = value
+        if lacking := _lacking(model.tags, on_model, component.served):
+            self._client.set_logged_model_tags(model.model_id, lacking)
+            model.tags.update(lacking)
+        for key, value in _lacking(version.tags, wanted, component.served).items():
+            self._client.set_model_version_tag(component.registered_name, str(version.version), key, value)
+            version.tags[key] = value
 
     def _logged_model(self, component: ComponentVersion) -> LoggedModel:
         found = connection.all_pages(
@@ -120,18 +107,16 @@ class Versions:
 
     def _known(self, component: ComponentVersion) -> ModelVersion | None:
         """The registered version with this fingerprint; of several, the first."""
-        name = component.registered_name
-        if name not in self._registered:
-            self._registered[name] = connection.all_pages(self._client.search_model_versions, f"name = '{name}'")
-        same = [each for each in self._registered[name] if each.tags.get(FINGERPRINT) == component.fingerprint]
-        return min(same, key=lambda each: int(each.version), default=None)
+        same = f"name = '{component.registered_name}' AND tags.`{FINGERPRINT}` = '{component.fingerprint}'"
+        found = connection.all_pages(self._client.search_model_versions, same)
+        return min(found, key=lambda each: int(each.version), default=None)
 
     def _registered_version(self, component: ComponentVersion, model_id: str) -> ModelVersion:
         name, version = component.registered_name, self._known(component)
         if version is None:
             self._registered_model(component)
             with _global_uri(self._tracking_uri):
-                version = self._client.create_model_version(
+                return self._client.create_model_version(
                     name,
                     f"models:/{model_id}",
                     tags=_lacking({}, _tags(component), component.served),
@@ -139,8 +124,7 @@ class Versions:
                     model_id=model_id,
                     await_creation_for=0,
                 )
-            self._registered[name].append(version)
-        elif component.description and not version.description:
+        if component.description and not version.description:
             self._registered_model(component)  # before the version's, which says that both are done
             self._client.update_model_version(name, version.version, component.description)
         return version
