@@ -38,8 +38,8 @@ PROVIDERS: dict[str, dict[str, str]] = {
     "encoders": {
         "layout": "driftledger.demo.encoders.layout:LayoutEncoder",
         "tfidf": "driftledger.demo.encoders.tfidf:TfIdf",
-        "vit": "driftledger.components.encoders.vit:ViT",
-        "dinov2": "driftledger.components.encoders.dinov2:DINOv2",
+        "vit": "driftledger.components.encoders.class_token:ViT",
+        "dinov2": "driftledger.components.encoders.class_token:DINOv2",
         "clip": "driftledger.components.encoders.clip:CLIP",
         "open_clip": "driftledger.components.encoders.open_clip:OpenCLIP",
         "sentence": "driftledger.components.encoders.sentence:Sentence",

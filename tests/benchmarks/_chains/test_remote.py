@@ -9,7 +9,7 @@ from driftledger.benchmarks._chains.flags import flags, served_versions
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.components.generators.openai_images import OpenAIImages
 from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.components.remote import retry as patience
+from driftledger.components.remote import client as patience
 from driftledger.components.remote.limits import Limits
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import BudgetError

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.components.checkpoints import hashes
-from driftledger.components.checkpoints.hashes import remembered_sha256
-from driftledger.components.checkpoints.source import find_source
+from driftledger.components.checkpoints import source as module
+from driftledger.components.checkpoints.source import find_source, remembered_sha256
 from driftledger.core.errors import ConfigError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -15,15 +14,15 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hashes, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(module, "user_cache_path", lambda name: tmp_path / "cache" / name)
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were really read."""
     read: list[str] = []
-    real = hashes.sha256_file
-    monkeypatch.setattr(hashes, "sha256_file", lambda path: (read.append(path.name), real(path))[1])
+    real = module.sha256_file
+    monkeypatch.setattr(module, "sha256_file", lambda path: (read.append(path.name), real(path))[1])
     return read
 
 
@@ -59,7 +58,7 @@ def test_without_a_cache_folder_files_are_read_each_time(
 ) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where a folder should be")
-    monkeypatch.setattr(hashes, "user_cache_path", lambda name: blocked / name)
+    monkeypatch.setattr(module, "user_cache_path", lambda name: blocked / name)
     file = folder / "config.json"
     assert remembered_sha256(file) == remembered_sha256(file)
     assert reads == ["config.json"] * 2

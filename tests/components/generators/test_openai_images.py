@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from driftledger.components.generators import openai_images
 from driftledger.components.generators.openai_images import OpenAIImages
+from driftledger.components.remote.client import TransientError
 from driftledger.components.remote.limits import Limits
-from driftledger.components.remote.retry import TransientError
 from driftledger.core.errors import ServiceError
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Generated, Outcome, Usage

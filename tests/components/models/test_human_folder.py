@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from driftledger.components.models.human import COLUMNS, read_sheet
 from driftledger.components.models.human_folder import Pending, write_sheet
-from driftledger.components.models.human_sheet import COLUMNS, read_sheet
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.types import ImageFile, Subject

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.components.models.human_sheet import LONGEST_TEXT, Sheet, read_sheet, sheet_text
+from driftledger.components.models.human import LONGEST_TEXT, Sheet, read_sheet, sheet_text
 from driftledger.core.errors import ConfigError
 from driftledger.core.sheets import cleaned, from_cell
 from driftledger.core.types import Subject

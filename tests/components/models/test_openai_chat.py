@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.components.remote.client import TransientError
 from driftledger.components.remote.limits import Limits, Prices
-from driftledger.components.remote.retry import TransientError
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, ServiceError
 from driftledger.core.registry import provider_class

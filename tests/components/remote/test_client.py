@@ -5,11 +5,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 from tenacity import wait_none
 
-from driftledger.components.remote import retry as patience
-from driftledger.components.remote.budget import Meter
-from driftledger.components.remote.client import Answered, ServiceClient
+from driftledger.components.remote import client as patience
+from driftledger.components.remote.client import Answered, Meter, ServiceClient, TransientError
 from driftledger.components.remote.limits import Limits, Prices
-from driftledger.components.remote.retry import TransientError
 from driftledger.core.errors import BudgetError, ServiceError
 from driftledger.core.types import Reply, Usage
 from tests.support.virtual_time import STARTED, run

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from driftledger.components.remote.client import TransientError
 from driftledger.components.remote.openai_client import OpenAIComponent, tokens_of
 from driftledger.components.remote.openai_failures import Rejected, retry_after
-from driftledger.components.remote.retry import TransientError
 from driftledger.core.errors import ConfigError, MissingExtraError, ServiceError
 from driftledger.core.strict import explain
 from driftledger.core.types import Outcome

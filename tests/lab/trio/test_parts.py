@@ -18,8 +18,8 @@ import torch
 from PIL import Image
 from safetensors import safe_open
 
+from driftledger.components.encoders.class_token import ViT
 from driftledger.components.encoders.open_clip import OpenCLIP
-from driftledger.components.encoders.vit import ViT
 from driftledger.components.generators.diffusers import Diffusers
 from driftledger.components.models.transformers import Transformers
 from driftledger.core.canonical import sha256_file

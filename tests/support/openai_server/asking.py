@@ -21,7 +21,7 @@ PICTURE = draw("a picture", (40, 30))
 
 def key_and_no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put :data:`KEY` into ``TEST_KEY``, and let nobody wait before the next attempt."""
-    monkeypatch.setattr("driftledger.components.remote.retry._BACKOFF", wait_none())
+    monkeypatch.setattr("driftledger.components.remote.client._BACKOFF", wait_none())
     monkeypatch.setenv("TEST_KEY", KEY)
 
 

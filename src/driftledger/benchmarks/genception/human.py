@@ -8,9 +8,8 @@ from driftledger.benchmarks.genception.runner import chain_request
 from driftledger.collect.call_result import Result
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.steps import Ask, Call, Draw, stored_in, walk
-from driftledger.components.models.human import Human
+from driftledger.components.models.human import SHEET, Human
 from driftledger.components.models.human_folder import Pending, write_sheet
-from driftledger.components.models.human_sheet import SHEET
 from driftledger.core.errors import ConfigError
 
 if TYPE_CHECKING:

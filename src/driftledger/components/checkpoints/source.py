@@ -1,17 +1,30 @@
-"""A local folder or a repository of the Hugging Face hub, and what it is at this moment."""
+"""A local folder or a repository of the Hugging Face hub, and what it is at this moment.
+
+The hashes of large files are remembered, so that weights are read once and not at every stage.
+"""
 
 import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftledger.components.checkpoints.hashes import remembered_sha256
-from driftledger.core.canonical import sha256_of
+from platformdirs import user_cache_path
+
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.extras import import_extra
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
 """What explains a checkpoint and is no part of it."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS hashes (
+    path TEXT PRIMARY KEY, bytes INTEGER, modified_ns INTEGER, changed_ns INTEGER, inode INTEGER, sha256 TEXT
+)
+"""
 
 
 class Source(NamedTuple):
@@ -86,3 +99,39 @@ def _cached_commit(hub: Any, repository: str, revision: str) -> str | None:
         return None
     name = Path(snapshot).name
     return name if _COMMIT.fullmatch(name) else None
+
+
+def remembered_sha256(file: Path) -> str:
+    """Hex SHA-256 of a file's bytes; read again if its size, its inode, or the time it was written has changed.
+
+    What is remembered lives in the user's cache folder. Without one, the file is read each time.
+    """
+    path = file.resolve()
+    before = path.stat()
+    seen = (before.st_size, before.st_mtime_ns, before.st_ctime_ns, before.st_ino)
+    with _memory() as memory:
+        if memory is None:
+            return sha256_file(path)
+        query = "SELECT bytes, modified_ns, changed_ns, inode, sha256 FROM hashes WHERE path = ?"
+        row = memory.execute(query, (str(path),)).fetchone()
+        if row is not None and row[:4] == seen:
+            return str(row[4])
+        digest = sha256_file(path)
+        memory.execute("REPLACE INTO hashes VALUES (?, ?, ?, ?, ?, ?)", (str(path), *seen, digest))
+        return digest
+
+
+@contextmanager
+def _memory() -> Iterator[sqlite3.Connection | None]:
+    folder = user_cache_path("driftledger")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        memory = sqlite3.connect(folder / "hashes.db", timeout=60, isolation_level=None)
+        memory.execute(_SCHEMA)
+    except (OSError, sqlite3.Error):
+        memory = None
+    try:
+        yield memory
+    finally:
+        if memory is not None:
+            memory.close()

@@ -10,8 +10,7 @@ from PIL import Image
 
 from driftledger.components.base import Encoder
 from driftledger.components.checkpoints.component import CheckpointComponent
-from driftledger.components.checkpoints.hashes import remembered_sha256
-from driftledger.components.checkpoints.source import Source
+from driftledger.components.checkpoints.source import Source, remembered_sha256
 from driftledger.components.encoders.towers import Tower, as_features, forward_pass, local_folder
 from driftledger.core.errors import ConfigError
 from driftledger.core.extras import import_extra

@@ -71,13 +71,6 @@ class TransformersEncoder(CheckpointComponent, Encoder):
             return as_features(self.look(tower.model, pixels.to(self.torch_device, self.torch_dtype)))
 
 
-class ClassTokenEncoder(TransformersEncoder):
-    """A vision transformer, seen through its class token after the last layer norm."""
-
-    def look(self, model: Any, pixels: Any) -> Any:
-        return model(pixel_values=pixels).last_hidden_state[:, 0]
-
-
 def as_features(vectors: Any) -> Float32:
     """A tensor of vectors as an n×d matrix on the host.
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.components.models.human_sheet import COLUMNS, SHEET, Sheet, picture_of, read_sheet, sheet_text
+from driftledger.components.models.human import COLUMNS, SHEET, Sheet, picture_of, read_sheet, sheet_text
 from driftledger.core.errors import DataError
 from driftledger.core.files import write_bytes
 from driftledger.core.sheets import cleaned, column_names

@@ -1,19 +1,37 @@
-"""A line to one service in one run: every attempt is paced, timed, retried and counted here."""
+"""A line to one service in one run: every attempt is paced, timed, retried and paid for here."""
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from driftledger.components.remote.budget import Meter
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
+from tenacity.wait import wait_random_exponential
+
 from driftledger.components.remote.limits import Limits, Prices
 from driftledger.components.remote.rate_limit import Pace
-from driftledger.components.remote.retry import TransientError, patiently
-from driftledger.core.errors import ServiceError
+from driftledger.core.errors import BudgetError, ServiceError
 from driftledger.core.types import Generated, Reply, Usage
 
 R = TypeVar("R", Reply, Generated)
+
+_BACKOFF = wait_random_exponential(multiplier=1.0, min=0.1, max=60.0)
+_APART = 0.1
+"""Calls that were told to come back at the same time come back a little apart."""
+
+
+class TransientError(Exception):
+    """One attempt failed for a reason that may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer.
+
+    ``retry_after`` is how many seconds the service asks to wait. ``billed`` says that it may have done the work.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None, *, billed: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.billed = billed
 
 
 @dataclass
@@ -35,6 +53,56 @@ class Answered(Generic[R]):
     bill: Bill
 
 
+class Meter:
+    """Attempts and costs of one component against its limits; used inside one event loop.
+
+    An attempt is admitted only if the budget holds even at its dearest.
+    """
+
+    def __init__(self, limits: Limits, name: str, calls: int = 0, cost: float = 0.0) -> None:
+        """Go on from the ``calls`` and the ``cost`` of earlier runs; ``name`` says in errors whose budget it is."""
+        self.calls = calls
+        self.cost = cost
+        self._limits = limits
+        self._name = name
+        self._reserved = 0.0
+        self._under_way = 0
+        self._settled = asyncio.Condition()
+
+    async def admit(self, most: float) -> None:
+        """Count an attempt that costs ``most`` at the most; wait while calls under way may turn out cheaper.
+
+        Raises:
+            BudgetError: it does not fit into the budget.
+        """
+        limits = self._limits
+        async with self._settled:
+            if limits.max_calls is not None and self.calls >= limits.max_calls:
+                raise BudgetError(
+                    f"{self._name}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: "
+                    "raise it in params.yaml and run again"
+                )
+            while limits.max_cost is not None and self.cost + self._reserved + most > limits.max_cost:
+                if not self._under_way:
+                    raise BudgetError(
+                        f"{self._name}: {self.cost:.4f} is spent and the next call may cost {most:.4f}: more than "
+                        f"limits.max_cost = {limits.max_cost}; finished calls are stored: raise it in params.yaml and "
+                        "run again"
+                    )
+                await self._settled.wait()
+            self.calls += 1
+            self._reserved += most
+            self._under_way += 1
+
+    async def settle(self, most: float, cost: float) -> None:
+        """An attempt admitted at ``most`` is over and has cost ``cost``."""
+        async with self._settled:
+            self._reserved -= most
+            self._under_way -= 1
+            self.cost += cost
+            self._settled.notify_all()
+
+
 class ServiceClient:
     """Used inside one event loop."""
 
@@ -52,17 +120,42 @@ class ServiceClient:
     async def call(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
         """Make one call with as many attempts as it takes and the limits allow.
 
+        Before a :class:`TransientError` is tried again, it waits as long as the service asks for, else exponentially
+        longer with jitter.
+
         Raises:
             BudgetError: an attempt does not fit into the budget.
-            ServiceError: as ``attempt`` raises it.
+            ServiceError: as ``attempt`` raises it, or the service asks to wait longer than a call may take at all.
         """
         bill = Bill()
+
+        async def once() -> R:  # tenacity awaits what it can see to be a coroutine function
+            return await self._attempt(attempt, expected, bill)
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(TransientError),
+            stop=stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline),
+            wait=self._pause,
+            reraise=True,
+        )
         async with self._pace.slot():
             try:
-                answer = await patiently(lambda: self._attempt(attempt, expected, bill), self._limits, self._pace.hold)
+                return Answered(await retrying(once), None, bill)
             except TransientError as error:
                 return Answered(None, f"{error} ({bill.attempts} attempts)", bill)
-        return Answered(answer, None, bill)
+
+    def _pause(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.retry_after if isinstance(error, TransientError) else None
+        if asked is None:
+            return _BACKOFF(state)
+        if asked > self._limits.deadline:
+            raise ServiceError(
+                f"{error}; the service asks to wait {asked:.0f} s, and limits.deadline is "
+                f"{self._limits.deadline:g} s: finished calls are stored, run again later"
+            )
+        self._pace.hold(asked)
+        return asked * (1 + random.uniform(0, _APART))
 
     async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, bill: Bill) -> R:
         most = self._prices.cost(expected)

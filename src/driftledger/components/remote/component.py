@@ -8,8 +8,7 @@ from functools import partial
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model, Operational
-from driftledger.components.remote.budget import Meter
-from driftledger.components.remote.client import Answered, ServiceClient
+from driftledger.components.remote.client import Answered, Meter, ServiceClient
 from driftledger.components.remote.limits import Limits, Prices
 from driftledger.core.types import Conversation, Generated, Outcome, Reply, Usage
 

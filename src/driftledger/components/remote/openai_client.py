@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, Field, JsonValue, ValidationError, model_validator
 
 from driftledger.components.base import Operational
+from driftledger.components.remote.client import TransientError
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.components.remote.openai_failures import OpenAIFailures
-from driftledger.components.remote.retry import TransientError
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError
 from driftledger.core.extras import import_extra

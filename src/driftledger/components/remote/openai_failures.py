@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from driftledger.components.remote.retry import TransientError
+from driftledger.components.remote.client import TransientError
 from driftledger.core.errors import ServiceError
 from driftledger.core.escaping import for_line
 from driftledger.core.types import Outcome, Usage
