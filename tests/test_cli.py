@@ -15,7 +15,7 @@ import pytest
 
 from driftledger import cli
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.commands import ask, prepare, resolve, stages, verify, views
+from driftledger.commands import ask, resolve, stages, verify, views
 from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.ledger.findings import Finding, VerifyResult
@@ -250,7 +250,7 @@ def test_plan_counts_and_asks_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(prepare, "plan", lambda project: {})
+    monkeypatch.setattr(collecting, "plan", lambda project: {})
     assert run(monkeypatch, "plan", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {}
 

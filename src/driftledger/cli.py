@@ -114,10 +114,10 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """What would the selected runs still ask of each component, and what may that cost? Nothing is asked."""
-    from driftledger.commands import prepare
+    from driftledger.commands import collect as collecting
     from driftledger.reports.plan import plan_table
 
-    planned = {name: calls.to_dict() for name, calls in prepare.plan(context.obj).items()}
+    planned = {name: calls.to_dict() for name, calls in collecting.plan(context.obj).items()}
     typer.echo(json.dumps(planned, indent=2) if as_json else plan_table(planned))
 
 

@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from driftledger.commands import stages
-from driftledger.commands.collect import collect
-from driftledger.commands.prepare import plan
+from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.models.blind import Blind

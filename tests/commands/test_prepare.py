@@ -9,7 +9,7 @@ import yaml
 
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
 from driftledger.commands import stages
-from driftledger.commands.prepare import plan
+from driftledger.commands.collect import plan
 from driftledger.core.errors import StoreError
 from driftledger.core.registry import PROVIDERS
 from driftledger.data.question_sets.files import read_questions

@@ -14,7 +14,7 @@ from driftledger.benchmarks.writing import dvc_metrics
 from driftledger.commands.resolve import resolve
 from driftledger.core.files import write_json
 from driftledger.project.project import Project
-from driftledger.reports.rows import write_plots
+from driftledger.reports.report import write_plots
 from tests.conftest import REPOSITORY, Checkout
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import genception_score

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.reports.leaderboard import write_leaderboard
-from driftledger.reports.overview import overview
+from driftledger.reports.leaderboard import overview, write_leaderboard
 from tests.benchmarks.genception.test_tables import gc_only
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import genception_score

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from driftledger.core.paths import Combination
-from driftledger.reports.rows import write_combinations, write_plots
+from driftledger.reports.report import write_combinations, write_plots
 from tests.support.description_ledgers import trac_score
 from tests.support.ledgers import genception_score
 from tests.support.question_ledgers import question_score

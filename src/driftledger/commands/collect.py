@@ -1,4 +1,4 @@
-"""Every call of the selection in one process, so that each checkpoint is loaded once and not once per stage.
+"""Every call of the selection: counted without asking, or made in one process, which loads each checkpoint once.
 
 The results go into the call store and the feature store alone; DVC's stages then find all of it there, and write their
 files without loading anything. What is asked, and in which company within a batch, is the same as when a stage asks.
@@ -12,6 +12,8 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark_names, runner
 from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.call_store import CallStore
+from driftledger.collect.plan import Plan, PlannedCalls
+from driftledger.collect.uncounted import NotStoredError
 from driftledger.commands.stages import ask
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.progress import Progress
@@ -49,6 +51,34 @@ def selected_work(project: Project, chosen: Collection[str] = ()) -> Iterator[Wo
         if (spec.name, *own.items()) not in seen:
             seen.add((spec.name, *own.items()))
             yield Work(spec, own)
+
+
+def plan(project: Project) -> dict[str, PlannedCalls]:
+    """What the selected runs would still ask of each selected component, without asking."""
+    settings, run = project.settings, project.settings.run
+    with project.store() as store:
+        plan = Plan(store)
+        for work in selected_work(project):
+            _count(project, work, plan)
+        found = {f"models.{name}": plan.of(settings.model(name)) for name in run.models}
+        found |= {f"generators.{name}": plan.of(settings.generator(name)) for name in run.generators}
+        judge = settings.model(run.judge)
+        return found | ({f"judge {run.judge}": plan.of(judge)} if settings.needs_judge else {})
+
+
+def _count(project: Project, work: Work, plan: Plan) -> None:
+    """Count a line of flow; what comes after calls that are still to be made is counted at most."""
+    complete = True
+    for stage in work.spec.collects:
+        collecting = work.collecting(project, stage.name, work.done if complete else {})
+        try:
+            if not complete:
+                raise NotStoredError(collecting.uncounted())
+            work.done[stage.name] = collecting.run(plan.run)
+        except NotStoredError as error:
+            complete = False
+            for each in error.rest:
+                plan.add(*each)
 
 
 def collect(project: Project, benchmarks: Collection[str] = (), models: Collection[str] = ()) -> None:

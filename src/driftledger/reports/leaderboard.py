@@ -3,7 +3,8 @@
 Which tables there are, what a metric is called and which direction is better stands in each benchmark's specification.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,23 +12,17 @@ from driftledger.benchmarks.base import Benchmark, SideBySide, Table
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.benchmarks.tables import best_first, cell, flag_lines, grouped, interval, markdown_table, ranks_of
-from driftledger.core.escaping import csv_text, for_csv, for_markdown
+from driftledger.core.escaping import for_csv, for_markdown
 from driftledger.core.files import write_text
-from driftledger.reports.overview import overview
+from driftledger.metrics.ranks import DECIMALS
 
 _COLUMNS = ("dataset", "generator", "encoder", "description", "metric", "kind", "name", "model", "value", "rank")
 
 OVERALL, STEP = "overall", "step"
 """Kinds of numbers beside those in groups."""
 
-
-class _Number(NamedTuple):
-    """What a row of the CSV is of."""
-
-    key: str
-    kind: str
-    """:data:`OVERALL`, :data:`STEP` or a kind of groups."""
-    name: str
+Told = Sequence[tuple[Benchmark, Sequence[Score]]]
+"""The scores of each benchmark that has some."""
 
 
 def write_leaderboard(target: Path, scores: Sequence[Score]) -> None:
@@ -40,9 +35,59 @@ def write_leaderboard(target: Path, scores: Sequence[Score]) -> None:
     told = [(spec, some) for spec, some in by_benchmark if some]
     lines = ["# Leaderboard", "", *overview(told)]
     lines += [line for spec, some in told for block in spec.blocks(some) for line in _block_lines(spec, block)]
-    rows = [row for spec, some in told for block in spec.blocks(some) for row in _rows(spec, block)]
-    write_text(target.with_suffix(".csv"), csv_text(_COLUMNS, rows))
+    write_text(target.with_suffix(".csv"), _values_csv(told))
     write_text(target.with_suffix(".md"), "\n".join(lines))
+
+
+class _Column(NamedTuple):
+    """One headline: what it is of, and each model's value, where it has one."""
+
+    title: str
+    of: str
+    values: Mapping[str, float | None]
+    digits: int
+    higher_is_better: bool
+
+
+def overview(told: Told) -> list[str]:
+    """Markdown lines: one row per model, the first headlines of each benchmark as columns.
+
+    Of datasets, question sets and components those that come first.
+    """
+    columns = [column for spec, scores in told for column in _columns(spec, scores)]
+    if not columns:
+        return []
+    models = dict.fromkeys(model for column in columns for model in column.values)
+    order = best_first({model: columns[0].values.get(model) for model in models})
+    ranks = [ranks_of([column.values.get(model) for model in order], column.higher_is_better) for column in columns]
+    lines = ["## At a glance", "", "| | " + " | ".join(column.title for column in columns) + " |"]
+    lines.append("|---|" + "---:|" * len(columns))
+    for place, model in enumerate(order):
+        cells = (
+            cell(column.values.get(model), rank[place], column.digits)
+            for column, rank in zip(columns, ranks, strict=True)
+        )
+        lines.append(f"| {model} | " + " | ".join(cells) + " |")
+    of = "; ".join(f"{column.title}: {column.of}" for column in columns)
+    return [*lines, "", f"Higher is better unless a column says otherwise. {of}.", ""]
+
+
+def _columns(spec: Benchmark, scores: Sequence[Score]) -> Iterator[_Column]:
+    """The headlines that a benchmark shows at a glance, each on the first data and through the first components that
+    have it; one that no score has is no column."""
+    wanted = spec.at_a_glance or (spec.metrics[0].key,)
+    for metric in spec.metrics:
+        if metric.key not in wanted:
+            continue
+        for block in spec.blocks(scores):
+            last = {score.model: spec.members(metric, score)[-1:] for score in block.scores}
+            key = next((key for keys in last.values() for key in keys), None)
+            if key is not None:
+                values = {s.model: next((spec.ranked(s, own) for own in last[s.model]), None) for s in block.scores}
+                better = metric.higher_is_better is not False
+                title = f"{spec.title} {metric.named(key)}{_direction(metric.higher_is_better)}"
+                yield _Column(title, block.title.partition(" on ")[2], values, metric.digits, better)
+                break
 
 
 def _block_lines(spec: Benchmark, block: SideBySide) -> Iterator[str]:
@@ -111,40 +156,43 @@ def _absent(spec: Benchmark, scores: Sequence[Score]) -> Iterator[str]:
         yield ""
 
 
+def _values_csv(told: Told) -> str:
+    """Every number of a score, of its groups and of its curves, with its rank among the models of its block."""
+    import pandas as pd  # which takes half a second
+
+    blocks = [(spec, block) for spec, some in told for block in spec.blocks(some)]
+    rows = [(place, *row) for place, (spec, block) in enumerate(blocks) for row in _rows(spec, block)]
+    frame = pd.DataFrame(rows, columns=["block", *_COLUMNS[:-1], "ranked"], dtype=object)
+    of_each = frame.astype({"ranked": float}).groupby(["block", "metric", "kind", "name"])
+    frame["rank"] = of_each["ranked"].rank(method="min").astype("Int64")
+    frame["name"] = frame["name"].map(for_csv)
+    return frame.to_csv(columns=[*_COLUMNS], index=False, lineterminator="\n")
+
+
 def _rows(spec: Benchmark, block: SideBySide) -> Iterator[tuple[object, ...]]:
-    """Rows of the CSV: every number of a score and of its groups with its rank, and every curve's."""
-    ranks = _ranks(spec, block.scores)
     for score in block.scores:
         generator, encoder, description = (score.keys.get(key, "") for key in ("generator", "encoder", "description"))
         fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
-        for number, value in _numbers(score):
-            key, kind, name = number
-            rank = ranks.get(number, {}).get(score.model)
-            yield (*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model, value, "" if rank is None else rank)
+        for key, kind, name, value in _numbers(score):
+            ranked = spec.ranked(score, key) if kind == OVERALL else value
+            yield (*fixed, f"{spec.name}/{key}", kind, name, score.model, value, _lowest_first(spec, key, kind, ranked))
 
 
-def _ranks(spec: Benchmark, scores: Sequence[Score]) -> dict[_Number, dict[str, int | None]]:
-    """Number → model → its rank, of the metrics of the table that can be better."""
-    values: dict[_Number, dict[str, float | None]] = {}
-    for score in scores:
-        for number, value in _numbers(score):
-            ranked = spec.ranked(score, number.key) if number.kind == OVERALL else value
-            values.setdefault(number, {})[score.model] = ranked
-    found = {}
-    for number, by_model in values.items():
-        metric = spec.metric(number.key) if number.kind != STEP and base_key(number.key) == number.key else None
-        if metric is not None and metric in spec.metrics and metric.higher_is_better is not None:
-            ranks = ranks_of(list(by_model.values()), metric.higher_is_better)
-            found[number] = dict(zip(by_model, ranks, strict=True))
-    return found
+def _lowest_first(spec: Benchmark, key: str, kind: str, value: float | None) -> float:
+    """A number by which the best model comes first; NaN where there is no best."""
+    metric = spec.metric(key) if kind != STEP and base_key(key) == key else None
+    if value is None or metric not in spec.metrics or metric.higher_is_better is None:
+        return math.nan
+    return round(-value if metric.higher_is_better else value, DECIMALS)
 
 
-def _numbers(score: Score) -> Iterator[tuple[_Number, float]]:
+def _numbers(score: Score) -> Iterator[tuple[str, str, str, float]]:
+    """Key, kind (:data:`OVERALL`, :data:`STEP` or a kind of groups), name and value."""
     for key, value in sorted(score.metrics.items()):
-        yield _Number(key, OVERALL, OVERALL), value
-    yield _Number("coverage", OVERALL, OVERALL), score.coverage
+        yield key, OVERALL, OVERALL, value
+    yield "coverage", OVERALL, OVERALL, score.coverage
     for kind, groups in sorted(score.groups.items()):
         for name, values in sorted(groups.items()):
-            yield from ((_Number(key, kind, name), value) for key, value in sorted(values.items()))
+            yield from ((key, kind, name, value) for key, value in sorted(values.items()))
     for curve, points in sorted(score.curves.items()):
-        yield from ((_Number(curve, STEP, str(point.step)), point.value) for point in points)
+        yield from ((curve, STEP, str(point.step), point.value) for point in points)

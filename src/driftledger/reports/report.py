@@ -1,13 +1,27 @@
-"""The report of what is selected: the leaderboard, the pictures of each benchmark, and rows for other programs."""
+"""The report of what is selected: the leaderboard, the pictures of each benchmark, and rows for other programs.
+
+Rows are what ``dvc plots`` draws, and one row per combination. Which there are follows from the scores alone: a
+pipeline's ``plots`` name those that are worth a picture.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.score import SCORE, Score
+from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.benchmarks.score import SCORE, SPREAD, Score, base_key
+from driftledger.core.canonical import pretty_json
 from driftledger.core.errors import StoreError
-from driftledger.core.files import read_json, write_bytes
+from driftledger.core.files import new_folder, read_json, write_bytes, write_text
+from driftledger.core.paths import Combination
 from driftledger.project.project import Project
 from driftledger.reports.leaderboard import write_leaderboard
-from driftledger.reports.rows import write_combinations, write_plots
+
+SCORES = "scores"
+"""Beside the curves of a benchmark: its metrics, a row per score."""
+
+Row = dict[str, str | int | float | None]
 
 
 def write_report(project: Project) -> None:
@@ -42,3 +56,56 @@ def _check_current(project: Project, spec: Benchmark, score: Score) -> None:
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other settings than "
             "params.yaml has now; run 'dvc repro'"
         )
+
+
+def write_plots(folder: Path, scores: Sequence[Score]) -> None:
+    """Write ``<benchmark>/<curve>.json``, a row per score and step, and ``<benchmark>/scores.json``, a row per score.
+
+    Each row has its ``model``, and in ``of`` what else names the score. All rows of a file have the same keys, since
+    DVC draws none of them otherwise; a model without a value has null.
+    """
+    with new_folder(folder) as made:
+        for name in dict.fromkeys(score.benchmark for score in scores):
+            own = [score for score in scores if score.benchmark == name]
+            for curve in dict.fromkeys(base_key(curve) for score in own for curve in score.curves):
+                _write(made / name / f"{curve.replace('/', '_')}.json", list(_points(own, curve)))
+            _write(made / name / f"{SCORES}.json", _metrics(own))
+
+
+def _points(scores: Sequence[Score], curve: str) -> Iterator[Row]:
+    ends = [end for end in SPREAD if any(curve + end in score.curves for score in scores)]
+    for score in scores:
+        values = {end: {p.step: p.value for p in score.curves.get(curve + end, ())} for end in ("", *ends)}
+        for point in score.curves.get(curve, ()):
+            spread = {end.removeprefix("_"): values[end].get(point.step) for end in ends}
+            yield {**_named(score), "step": point.step, "value": point.value, **spread}
+
+
+def _metrics(scores: Sequence[Score]) -> list[Row]:
+    keys = dict.fromkeys(key for score in scores for key in score.metrics if base_key(key) == key)
+    return [{**_named(score), **{key: score.metrics.get(key) for key in keys}} for score in scores]
+
+
+def _named(score: Score) -> dict[str, str]:
+    keys = benchmark(score.benchmark).scores.keys
+    return {"of": " · ".join(score.keys[key] for key in keys if key != "model"), "model": score.model}
+
+
+def write_combinations(path: Path, combinations: Sequence[Combination], scores: Sequence[Score]) -> None:
+    """Write a row per combination: the metrics for ``dvc metrics`` of each score of its run, by
+    ``<benchmark>/<dataset or question set>/<metric>``; where a benchmark has several scores of one model on the same
+    data, which differ in how it was asked or by what it is read, the first one's."""
+    _write(path, [_combination(each, scores) for each in combinations])
+
+
+def _combination(combination: Combination, scores: Sequence[Score]) -> Row:
+    row: Row = {**combination._asdict()}
+    for score in scores:
+        if all(score.keys.get(role, name) == name for role, name in combination._asdict().items()):
+            for key, value in benchmark(score.benchmark).shown_by_dvc(score).items():
+                row.setdefault(f"{score.benchmark}/{score.on}/{key}", value)
+    return row
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    write_text(path, pretty_json(list(rows)))
