@@ -3,7 +3,7 @@
 import gc
 import os
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError
@@ -20,6 +20,9 @@ from driftledger.core.extras import import_extra
 TRUST = "DRIFTLEDGER_TRUST_REMOTE_CODE"
 
 DType = Literal["float32", "bfloat16", "float16"]
+
+REPORTING: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+"""With these, ``from_pretrained`` of transformers names in a report the weights that it fills with random numbers."""
 
 
 class CheckpointComponent(Component):
@@ -142,6 +145,33 @@ class CheckpointComponent(Component):
         if self._loaded is not None:
             self._loaded = None
             _free()
+
+
+def lacking_weights(report: Mapping[str, Any], unused: str | None = None) -> list[str]:
+    """The weights that a report of :data:`REPORTING` says are random, other than of the part ``unused``."""
+    random = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
+    return sorted(name for name in random if name.partition(".")[0] != unused)
+
+
+@contextmanager
+def quietly(*libraries: str) -> Iterator[None]:
+    """Without progress bars, and without warnings of what is checked or told in another way.
+
+    Args:
+        libraries: those that log as transformers does, which is meant where none is named.
+    """
+    loggings = [import_extra(library).utils.logging for library in libraries or ("transformers",)]
+    before = [(logging, logging.get_verbosity(), logging.is_progress_bar_enabled()) for logging in loggings]
+    for logging in loggings:
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        for logging, verbosity, bars in before:
+            logging.set_verbosity(verbosity)
+            if bars:
+                logging.enable_progress_bar()
 
 
 @contextmanager

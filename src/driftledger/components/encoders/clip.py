@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from driftledger.components.checkpoints.component import quietly
 from driftledger.components.checkpoints.source import Source
 from driftledger.components.encoders.towers import (
     Tower,
@@ -10,7 +11,6 @@ from driftledger.components.encoders.towers import (
     as_features,
     as_readings,
     forward_pass,
-    quietly,
     well_formed,
 )
 from driftledger.core.extras import import_extra

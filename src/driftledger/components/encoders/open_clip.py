@@ -9,7 +9,7 @@ from PIL import Image
 from pydantic import Field, model_validator
 
 from driftledger.components.base import Encoder
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints.component import CheckpointComponent, quietly
 from driftledger.components.checkpoints.source import Source
 from driftledger.components.encoders.towers import (
     Tower,
@@ -17,7 +17,6 @@ from driftledger.components.encoders.towers import (
     as_readings,
     forward_pass,
     local_folder,
-    quietly,
     well_formed,
 )
 from driftledger.core.errors import ConfigError

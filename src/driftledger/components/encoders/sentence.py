@@ -6,17 +6,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from driftledger.components.base import Encoder
-from driftledger.components.checkpoints.component import CheckpointComponent
+from driftledger.components.checkpoints.component import REPORTING, CheckpointComponent, quietly
 from driftledger.components.checkpoints.source import Source
-from driftledger.components.encoders.towers import (
-    REPORTING,
-    as_features,
-    forward_pass,
-    local_folder,
-    quietly,
-    refuse_random,
-    well_formed,
-)
+from driftledger.components.encoders.towers import as_features, forward_pass, local_folder, refuse_random, well_formed
 from driftledger.core.errors import ConfigError
 from driftledger.core.extras import import_extra
 from driftledger.core.types import Float32, PromptUsage

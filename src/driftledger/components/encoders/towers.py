@@ -10,14 +10,17 @@ import numpy as np
 from PIL import Image
 
 from driftledger.components.base import Encoder, library_versions
-from driftledger.components.checkpoints.component import CheckpointComponent, memory_guard
+from driftledger.components.checkpoints.component import (
+    REPORTING,
+    CheckpointComponent,
+    lacking_weights,
+    memory_guard,
+    quietly,
+)
 from driftledger.components.checkpoints.source import Source
 from driftledger.core.errors import ConfigError, first_few
 from driftledger.core.extras import import_extra
 from driftledger.core.types import Float32, PromptUsage
-
-REPORTING: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
-"""With these, ``from_pretrained`` of transformers names in a report the weights that it fills with random numbers."""
 
 
 class Tower(NamedTuple):
@@ -104,10 +107,8 @@ def forward_pass(what: str) -> Iterator[None]:
 
 
 def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
-    """Raise a :class:`ValueError` if a report of :data:`REPORTING` names weights, other than of the part ``unused``."""
-    random = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
-    lacking = sorted(name for name in random if name.partition(".")[0] != unused)
-    if lacking:
+    """Raise a :class:`ValueError` where :func:`lacking_weights` finds some."""
+    if lacking := lacking_weights(report, unused):
         raise ValueError(f"its files lack the weights {first_few(lacking)}, or hold them in another shape")
 
 
@@ -126,15 +127,3 @@ def local_folder(source: Source, patterns: Sequence[str]) -> Path:
             f"{source.repository!r:.200} cannot be fetched: {' '.join(str(error).split()):.300}"
         ) from None
     return Path(fetched)
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Without transformers' warnings, for what is checked or told in another way."""
-    logging = import_extra("transformers").utils.logging
-    before = logging.get_verbosity()
-    logging.set_verbosity_error()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(before)

@@ -1,8 +1,7 @@
 """Text-to-image checkpoints in the layout of diffusers: Stable Diffusion, SDXL, SD3, FLUX and their kin."""
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
 from inspect import isclass, signature
 from pathlib import Path
@@ -13,7 +12,7 @@ from PIL import Image
 from pydantic import Field
 
 from driftledger.components.base import Generator, Operational
-from driftledger.components.checkpoints.component import CheckpointComponent, memory_guard
+from driftledger.components.checkpoints.component import CheckpointComponent, lacking_weights, memory_guard, quietly
 from driftledger.components.checkpoints.source import Source
 from driftledger.components.generators.prompt_reading import PromptReader
 from driftledger.core.errors import ConfigError, first_few, unknown_name
@@ -24,6 +23,9 @@ from driftledger.core.types import Float32, Generated, Outcome, PromptUsage
 _SETTINGS = ("guidance_scale", "height", "width", "negative_prompt")
 _ARGUMENTS = {"steps": "num_inference_steps"} | {name: name for name in _SETTINGS}
 """Setting → what pipelines call it."""
+
+_LOUD = ("diffusers", "transformers")
+"""They warn of what a record says: a prompt cut off, an image flagged."""
 
 
 class _Ready(NamedTuple):
@@ -74,7 +76,7 @@ class Diffusers(CheckpointComponent, Generator):
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
         ready = self.loaded
-        with memory_guard(self.path), _quiet():
+        with memory_guard(self.path), quietly(*_LOUD):
             texts = [ready.reader.harmless(prompt) for prompt in prompts]
             readings = [ready.reader.reading(text) for text in texts]
             drawn = self._draw(ready, texts, seeds)
@@ -128,7 +130,7 @@ class Diffusers(CheckpointComponent, Generator):
         folder = source.folder or Path(
             diffusers.DiffusionPipeline.download(source.repository, revision=revision, **arguments, **self._without)
         )
-        with _quiet():
+        with quietly(*_LOUD):
             parts = {name: self._whole(folder, name, *where) for name, where in self._parts.items()}
             given = {name: part for name, part in parts.items() if part is not None} | self._without
             pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(folder, **arguments, **given)
@@ -150,8 +152,7 @@ class Diffusers(CheckpointComponent, Generator):
         if issubclass(found, transformers.PreTrainedModel):
             arguments["ignore_mismatched_sizes"] = True  # to read of them in the report
         part, report = found.from_pretrained(place, output_loading_info=True, **arguments)
-        lacking = sorted(str(key) for key in (*report["missing_keys"], *report["mismatched_keys"]))
-        if lacking:
+        if lacking := lacking_weights(report):
             said = f"{name} lacks weights, or has them in another shape"
             raise ConfigError(f"{self.path!r:.200} is damaged: {said}: {first_few(lacking)}; fetch it anew")
         return part
@@ -228,7 +229,7 @@ class Diffusers(CheckpointComponent, Generator):
         """One that the settings ask for, from the configuration of the checkpoint's own."""
         diffusers = import_extra("diffusers")
         name, config = self._scheduler_config
-        with _quiet():
+        with quietly(*_LOUD):
             found = getattr(diffusers, name).from_config(config).compatibles
             fitting = {one.__name__: one for one in found if issubclass(one, diffusers.SchedulerMixin)}
             if self.scheduler not in fitting:
@@ -249,23 +250,6 @@ class Diffusers(CheckpointComponent, Generator):
         except (OSError, ValueError) as error:
             said = f"{name} cannot be read ({' '.join(str(error).split()):.300})"
             raise ConfigError(f"{self.path!r:.200} is no checkpoint of diffusers: {said}") from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without progress bars, and without warnings of what a record says: a prompt cut off, an image flagged."""
-    libraries = [import_extra("diffusers").utils.logging, import_extra("transformers").utils.logging]
-    before = [(logging, logging.get_verbosity(), logging.is_progress_bar_enabled()) for logging in libraries]
-    for logging in libraries:
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        for logging, verbosity, bars in before:
-            logging.set_verbosity(verbosity)
-            if bars:
-                logging.enable_progress_bar()
 
 
 def _global_noise(device: str) -> list[bytes]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Model, Operational
-from driftledger.components.checkpoints.component import CheckpointComponent, memory_guard
+from driftledger.components.checkpoints.component import REPORTING, CheckpointComponent, lacking_weights, memory_guard
 from driftledger.components.checkpoints.source import Source
 from driftledger.components.models.transformers_chat import Chat, Prompt, UnfitError, load_processor
 from driftledger.core.errors import first_few
@@ -106,16 +106,14 @@ class Transformers(CheckpointComponent, Model):
             source.location,
             attn_implementation=self.attention,
             device_map=self.device_map or {"": self.torch_device},
-            ignore_mismatched_sizes=True,  # so that the report names them
-            output_loading_info=True,
             quantization_config=self._quantization_config(),
+            **REPORTING,
             **self.weight_arguments,
         )
-        wrong = {*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])}
-        if wrong:
+        if lacking := lacking_weights(report):
             raise ValueError(
                 "weights are missing or of another shape than its configuration says "
-                f"({first_few(sorted(wrong), 3)}); fetch it again, or mend path"
+                f"({first_few(lacking, 3)}); fetch it again, or mend path"
             )
         return model
 
