@@ -15,7 +15,7 @@ import yaml
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import write_text
 from driftledger.core.yaml_text import load_yaml
-from driftledger.project.settings import PARAMS, Settings, parse_settings
+from driftledger.project.settings import PARAMS, Settings, parse_settings, read_yaml_text
 
 
 class _Change(NamedTuple):
@@ -60,17 +60,12 @@ def _title(name: str) -> str:
 
 def _read(root: Path, name: str) -> tuple[str, dict[str, Any], list[_Change]]:
     """``params.yaml`` as it is written, what the preset wants of it, and what that changes."""
-    known, params = presets(root), root / PARAMS
+    known = presets(root)
     if name not in known:
         raise ConfigError(unknown_name("preset", name, known))
     preset = load_yaml(known[name].read_text(encoding="utf-8"))
-    try:
-        text = params.read_bytes().decode()
-        return text, preset, _changes(text, preset)
-    except FileNotFoundError:
-        raise ConfigError(f"{params} is missing; run this in the top folder of the project") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{params} is not YAML: {' '.join(str(error).split())}") from None
+    text, _ = read_yaml_text(root / PARAMS)
+    return text, preset, _changes(text, preset)
 
 
 def _changed(text: str, changes: Sequence[_Change]) -> str:

@@ -332,13 +332,19 @@ def load_settings(path: Path = Path(PARAMS)) -> Settings:
 
 
 def read_yaml(path: Path) -> Any:
-    """What a file of settings in the checkout holds, unchecked.
+    """What a file of settings in the checkout holds, unchecked; errors as in :func:`read_yaml_text`."""
+    return read_yaml_text(path)[1]
+
+
+def read_yaml_text(path: Path) -> tuple[str, Any]:
+    """The text of a file of settings in the checkout, and what it holds, unchecked.
 
     Raises:
         ConfigError: it is missing, or is not YAML.
     """
     try:
-        return load_yaml(path.read_text(encoding="utf-8"))
+        text = path.read_bytes().decode()
+        return text, load_yaml(text)
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; run this in the top folder of the project") from None
     except (yaml.YAMLError, ValueError) as error:

@@ -5,7 +5,7 @@ Generators, models, encoders and judges are shown alike, so that MLflow itself s
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.score import Score
@@ -23,31 +23,20 @@ _MAX_VALUE = 300
 _MAX_SERVED = 200
 
 
-class Played(NamedTuple):
-    """The component versions that took part in one score."""
-
-    measured: tuple[ComponentVersion, ...] = ()
-    """Those that the score is of: its metrics are shown with each of them."""
-    beside: tuple[ComponentVersion, ...] = ()
-    """Those that only chose or described in-context examples."""
+def components_of(score: Score) -> dict[str, ComponentVersion]:
+    """Role → who played it in a score, with what its service said it was."""
+    return {role: version_of(ROLES[role], card, score.served.get(role, ())) for role, card in score.components.items()}
 
 
-def components_of(score: Score) -> Played:
-    """Who played a part in a score, with what their services said they were."""
-    versions = {
-        role: version_of(ROLES[role], card, score.served.get(role, ())) for role, card in score.components.items()
-    }
-    beside = {role for role in versions if role.startswith("example_")}
-    return Played(
-        tuple(version for role, version in versions.items() if role not in beside),
-        tuple(version for role, version in versions.items() if role in beside),
-    )
+def measured_in(score: Score) -> tuple[str, ...]:
+    """The keys of the versions that a score is of, not of those that only chose or described in-context examples."""
+    return tuple(version.key for role, version in components_of(score).items() if not role.startswith("example_"))
 
 
-def all_of(played: Iterable[Played]) -> tuple[ComponentVersion, ...]:
+def all_of(scores: Iterable[Score]) -> tuple[ComponentVersion, ...]:
     """Each version once, in order of appearance, with what every service said of it."""
     found: dict[str, ComponentVersion] = {}
-    for component in (each for some in played for each in (*some.measured, *some.beside)):
+    for component in (each for score in scores for each in components_of(score).values()):
         known = found.get(component.key, component)
         found[component.key] = replace(known, served=known.served | component.served)
     return tuple(found.values())

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log import chain
 from driftledger.project.settings import Tracking
 from driftledger.tracking.component_versions import all_of, spec_params
-from driftledger.tracking.content import DatasetInput, LoggedMetric, RunContent
+from driftledger.tracking.content import DatasetInput, RunContent
 from driftledger.tracking.score_part import ScorePart
 from driftledger.tracking.store import push
 
@@ -71,11 +70,11 @@ def run_content(root: Path, evidence: Evidence) -> RunContent:
         fingerprint=evidence.fingerprint,
         params=params,
         tags=tags | _said(evidence) | {"mlflow.note.content": _note(evidence, parts)},
-        metrics=tuple(metric for part in parts for metric in _linked(part, part.metrics())),
+        metrics=tuple(metric for part in parts for metric in part.metrics()),
         datasets=tuple(_datasets(evidence)),
-        components=all_of(part.components for part in parts),
+        components=all_of(lineage.score for lineage in evidence.lineages),
         artifacts=artifacts,
-        late_metrics=lambda: [metric for part in parts for metric in _linked(part, part.late_metrics())],
+        late_metrics=lambda: [metric for part in parts for metric in part.late_metrics()],
     )
 
 
@@ -100,12 +99,6 @@ def _roles(evidence: Evidence) -> Iterator[tuple[str, ComponentCard]]:
         if card.name != first[role].name
     }
     yield from ((f"{role}.{name}", card) for (role, name), card in others.items())
-
-
-def _linked(part: ScorePart, metrics: Iterable[LoggedMetric]) -> Iterator[LoggedMetric]:
-    """The metrics with the component versions that they are of."""
-    keys = tuple(component.key for component in part.components.measured)
-    return (replace(metric, of=keys) for metric in metrics)
 
 
 @cache

@@ -1,7 +1,8 @@
 """What one score adds to a run in MLflow, by its benchmark's tables."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Lineage
 from driftledger.metrics.exact import exact_mean
-from driftledger.tracking.component_versions import Played, components_of
+from driftledger.tracking.component_versions import measured_in
 from driftledger.tracking.content import LoggedMetric, as_text, key_of
 
 
@@ -30,19 +31,17 @@ class ScorePart(NamedTuple):
     costed: bool = True
     """Whether what its calls took is told here, and not with another score of the same records."""
 
-    @property
-    def components(self) -> Played:
-        """The metrics are shown with each version that they are of."""
-        return components_of(self.lineage.score)
-
     def metrics(self) -> Iterator[LoggedMetric]:
         """Headlines first, then the other metrics, curves with their steps, and groups that the benchmark tracks."""
+        of = measured_in(self.lineage.score)
         for key, value, step in (*self._values(), *self._curves(), *self._groups()):
-            yield LoggedMetric(f"{self.prefix}/{key}", value, step=step, dataset=self.lineage.on)
+            yield LoggedMetric(f"{self.prefix}/{key}", value, step, self.lineage.on, of)
 
-    def late_metrics(self) -> Iterable[LoggedMetric]:
+    def late_metrics(self) -> Iterator[LoggedMetric]:
         """What its calls took."""
-        return cost_metrics(self.root, self.prefix, self.lineage) if self.costed else ()
+        of = measured_in(self.lineage.score)
+        for metric in cost_metrics(self.root, self.prefix, self.lineage) if self.costed else ():
+            yield replace(metric, of=of)
 
     def _values(self) -> Iterator[tuple[str, float, int]]:
         score, spec = self.lineage.score, self.lineage.spec
