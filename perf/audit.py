@@ -26,9 +26,14 @@ from typing import Any, NamedTuple
 import yaml
 from _report import write
 
+from driftledger.benchmarks.base import Stage
+from driftledger.benchmarks.records import CARD, RECORDS
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import SCORE, Inputs, Score
+from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import LedgerError
-from driftledger.core.paths import Combination, Layout, chain_stage, dataset_stage, drift_stage
+from driftledger.core.files import write_json
 from driftledger.ledger.audit.audit import as_tree
 from driftledger.ledger.audit.query import parse_query
 from driftledger.ledger.audit.sources import Sources
@@ -37,6 +42,8 @@ from driftledger.ledger.audit.touched import as_table, touched
 
 SAMPLES, MODELS, GENERATORS = 10_000, 20, 5
 REPEATS = 5
+SPEC = benchmark("genception")
+[CHAIN] = SPEC.collects
 DESCRIPTION = (
     "A photograph of a harbour at dusk: two red boats, a white lighthouse, clouds, and gulls above the pier. " * 3
 )
@@ -89,7 +96,7 @@ QUESTIONS = {
 
 def ask(kind: str, root: str, image: str) -> None:
     """Ask, print the answer, and the peak memory of this process in MiB on standard error."""
-    with Sources(Layout(Path(root))) as sources:
+    with Sources(Path(root)) as sources:
         try:
             if kind == "audit":
                 print(as_tree(resolve_target(sources, image), sources))
@@ -127,21 +134,19 @@ def forget(root: Path) -> None:
 
 def make(root: Path) -> None:
     """The ledger, committed."""
-    layout = Layout(root)
     root.mkdir()
     git(root, "init", "--quiet")
     (root / ".dvc").mkdir()
     (root / ".dvc" / "config").write_text("[core]\n    analytics = false\n")
     (root / ".gitignore").write_text("/data/\n/.driftledger/\n/.dvc/cache/\n/.dvc/tmp/\n")
     stages: dict[str, Any] = {}
-    store(root, stages, dataset_stage("photos"), layout.dataset("photos"), "dataset.json", "samples.jsonl", samples())
+    store(root, stages, SPEC.data, {"dataset": "photos"}, "dataset.json", "samples.jsonl", samples())
     for model in range(MODELS):
         for generator in range(GENERATORS):
-            combination = Combination(f"model_{model}", f"generator_{generator}", "encoder")
-            names = ("photos", combination.model, combination.generator)
-            rows = records(model, generator)
-            store(root, stages, chain_stage(*names), layout.chain(*names), "components.json", "records.jsonl", rows)
-            score(root, stages, combination)
+            roles = {"model": f"model_{model}", "generator": f"generator_{generator}", "encoder": "encoder"}
+            keys = {"dataset": "photos", **roles}
+            store(root, stages, CHAIN, keys, CARD, RECORDS, records(model, generator))
+            score(root, stages, keys, roles)
     text = yaml.dump({"schema": "2.0", "stages": stages}, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
     (root / "dvc.lock").write_text(text, encoding="utf-8")
     git(root, "add", "--all")
@@ -172,9 +177,16 @@ def records(model: int, generator: int) -> Iterator[dict[str, Any]]:
 
 
 def store(
-    root: Path, stages: dict[str, Any], stage: str, folder: Path, card: str, listed: str, rows: Iterator[dict[str, Any]]
+    root: Path,
+    stages: dict[str, Any],
+    stage: Stage,
+    keys: dict[str, str],
+    card: str,
+    listed: str,
+    rows: Iterator[dict[str, Any]],
 ) -> None:
     """A folder with its list, and DVC's manifest of the list and the images; an MD5 here is the start of a SHA-256."""
+    folder = root / stage.at(keys)
     folder.mkdir(parents=True)
     digest, files = hashlib.md5(usedforsecurity=False), []
     with (folder / listed).open("wb") as file:
@@ -192,32 +204,33 @@ def store(
     kept = root / ".dvc" / "cache" / "files" / "md5" / md5[:2] / f"{md5[2:]}.dir"
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_bytes(manifest)
-    out = {
-        "path": folder.relative_to(root).as_posix(),
-        "hash": "md5",
-        "md5": f"{md5}.dir",
-        "size": 1,
-        "nfiles": len(files),
-    }
-    stages[stage] = {"cmd": f"driftledger {stage}", "outs": [out]}
+    out = {"path": stage.at(keys), "hash": "md5", "md5": f"{md5}.dir", "size": 1, "nfiles": len(files)}
+    stages[stage.named(keys)] = {"cmd": f"driftledger {stage.name}", "outs": [out]}
 
 
-def score(root: Path, stages: dict[str, Any], combination: Combination) -> None:
+def score(root: Path, stages: dict[str, Any], keys: dict[str, str], roles: dict[str, str]) -> None:
     """A score file, as small as one may be."""
-    path = Layout(root).scores("genception", "photos", combination)
     cards = {
-        role: {"name": name, "fingerprint": hashed(role, name), "settings": {}, "identity": {}}
-        for role, name in combination._asdict().items()
+        role: ComponentCard(
+            name=name, fingerprint=hashed(role, name), provider=role, version="1", settings={}, identity={}
+        )
+        for role, name in roles.items()
     }
-    chain = {"iterations": 1, "model": cards["model"], "generator": cards["generator"]}
-    inputs = {"dataset_digest": hashed("photos"), "chain": chain, "encoder": cards["encoder"]}
-    content = {"benchmark": "genception", "dataset": "photos", **combination._asdict(), "metrics": {"gc_at_1": 0.5}}
-    data = canonical_json(content | {"inputs": inputs}).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
-    out = {"path": path.relative_to(root).as_posix(), "hash": "md5", "md5": md5, "size": len(data)}
-    stages[drift_stage("photos", combination)] = {"cmd": "driftledger drift", "outs": [out]}
+    made = Score(
+        benchmark=SPEC.name,
+        keys=keys,
+        components=cards,
+        metrics={"gc_at_1": 0.5},
+        scored=SAMPLES,
+        total=SAMPLES,
+        coverage=1.0,
+        inputs=Inputs(data_digest=hashed("photos"), records={}, protocol={"iterations": 1}, settings={}),
+    )
+    path = f"{SPEC.scores.at(keys)}/{SCORE}"
+    write_json(root / path, made)
+    data = (root / path).read_bytes()
+    out = {"path": path, "hash": "md5", "md5": hashlib.md5(data, usedforsecurity=False).hexdigest(), "size": len(data)}
+    stages[SPEC.scores.named(keys)] = {"cmd": f"driftledger {SPEC.name}", "outs": [out]}
 
 
 def git(root: Path, *arguments: str) -> None:
