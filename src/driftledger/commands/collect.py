@@ -13,7 +13,7 @@ from driftledger.benchmarks.registry import benchmark_names, runner
 from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.plan import Plan, PlannedCalls
-from driftledger.collect.uncounted import NotStoredError
+from driftledger.collect.steps import NotStoredError
 from driftledger.commands.stages import ask
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.progress import Progress
