@@ -15,7 +15,7 @@ import pytest
 
 from driftledger import cli
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.commands import ask, resolve, stages, verify, views
+from driftledger.commands import ask, resolve, stages, verify
 from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.ledger.findings import Finding, VerifyResult
@@ -32,8 +32,8 @@ COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
         ["words", "tell", "shapes", "seer"],
         ("words", "tell", ["shapes", "seer"]),
     ),
-    "report": (views, "report", [], ()),
-    "track": (views, "track", [], ()),
+    "report": (stages, "report", [], ()),
+    "track": (stages, "track", [], ()),
     "collect": (collecting, "collect", ["mme", "trac", "--model", "seer"], (["mme", "trac"], ["seer"])),
 }
 
@@ -121,7 +121,7 @@ def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 def test_a_mistake_is_one_sentence(
     kind: type[DriftledgerError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(views, "report", raising(kind("x is wrong; mend it")))
+    monkeypatch.setattr(stages, "report", raising(kind("x is wrong; mend it")))
     assert run(monkeypatch, "report") == 2
     assert capsys.readouterr() == ("", "driftledger: x is wrong; mend it\n")
 
@@ -129,7 +129,7 @@ def test_a_mistake_is_one_sentence(
 def test_a_hostile_mistake_is_one_inert_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(views, "report", raising(StoreError("a\nb\r\x1b[2J\u202e\u2028c")))
+    monkeypatch.setattr(stages, "report", raising(StoreError("a\nb\r\x1b[2J\u202e\u2028c")))
     assert run(monkeypatch, "report") == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
@@ -141,7 +141,7 @@ def test_a_hostile_mistake_is_one_inert_line(
 def test_a_disk_that_cannot_be_used_is_one_sentence(
     number: int, name: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(views, "report", raising(OSError(number, os.strerror(number), name)))
+    monkeypatch.setattr(stages, "report", raising(OSError(number, os.strerror(number), name)))
     assert run(monkeypatch, "report") == 2
     said = capsys.readouterr().err
     assert said == f"driftledger: {name or 'a file'}: {os.strerror(number)}; mend that and run again\n"
@@ -149,7 +149,7 @@ def test_a_disk_that_cannot_be_used_is_one_sentence(
 
 @pytest.mark.parametrize("bug", [ValueError("a bug"), KeyError("x"), OSError(errno.EISDIR, "Is a directory")])
 def test_a_bug_is_not_dressed_up(bug: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "report", raising(bug))
+    monkeypatch.setattr(stages, "report", raising(bug))
     monkeypatch.setattr(sys, "argv", ["driftledger", "report"])
     with pytest.raises(type(bug)) as caught:
         cli.main()
@@ -159,9 +159,9 @@ def test_a_bug_is_not_dressed_up(bug: Exception, monkeypatch: pytest.MonkeyPatch
 def test_a_bug_keeps_its_traceback(tmp_path: Path) -> None:
     code = (
         "from driftledger import cli\n"
-        "from driftledger.commands import views\n"
+        "from driftledger.commands import stages\n"
         "def broken(project): raise ValueError('a bug')\n"
-        "views.report = broken\n"
+        "stages.report = broken\n"
         "cli.main()"
     )
     done = subprocess.run(

@@ -80,17 +80,17 @@ def stage(
 @app.command()
 def report(context: typer.Context) -> None:
     """DVC stage: write the leaderboard, and what DVC shows of the scores."""
-    from driftledger.commands import views
+    from driftledger.commands import stages
 
-    views.report(context.obj)
+    stages.report(context.obj)
 
 
 @app.command()
 def track(context: typer.Context) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
-    from driftledger.commands import views
+    from driftledger.commands import stages
 
-    typer.echo(views.track(context.obj))
+    typer.echo(stages.track(context.obj))
 
 
 @app.command()

@@ -14,14 +14,14 @@ pytestmark = pytest.mark.slow
 
 DEFAULT_RUN = """
 from pathlib import Path
-from driftledger.commands import views
+from driftledger.commands import stages
 from driftledger.project.project import Project
 from tests.support.evaluation import build, evaluate
 
 project = Project(Path.cwd())
 build(project)
 evaluate(project)
-views.report(project)
+stages.report(project)
 """
 
 SCENES = 13

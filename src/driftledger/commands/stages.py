@@ -41,6 +41,23 @@ def question_set(project: Project, name: str) -> None:
         build(name, provider, question_rules(provider), target)
 
 
+def report(project: Project) -> None:
+    """Write the report; errors as in :func:`~driftledger.reports.report.write_report`."""
+    from driftledger.reports.report import write_report
+
+    with project.only_one(project.paths.leaderboard):
+        write_report(project)
+
+
+def track(project: Project) -> str:
+    """Show what is selected in MLflow, and say in a line what that took."""
+    from driftledger.ledger.lineage import read_all_evidence
+    from driftledger.tracking import projection
+
+    evidence = read_all_evidence(project.root, project.selected, project.combinations)
+    return projection.show(project.root, evidence, project.settings.tracking)
+
+
 def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Sequence[str]) -> None:
     """Run a stage of a benchmark, given the values of its keys.
 
