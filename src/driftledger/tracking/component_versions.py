@@ -24,13 +24,21 @@ _MAX_SERVED = 200
 
 
 def components_of(score: Score) -> dict[str, ComponentVersion]:
-    """Role → who played it in a score, with what its service said it was."""
-    return {role: version_of(ROLES[role], card, score.served.get(role, ())) for role, card in score.components.items()}
+    """Role → who played it in a score, with what its service said it was; roles beside the measurement come last."""
+    return {
+        role: version_of(ROLES[role], score.components[role], score.served.get(role, ()))
+        for role in sorted(score.components, key=_is_beside)
+    }
 
 
 def measured_in(score: Score) -> tuple[str, ...]:
-    """The keys of the versions that a score is of, not of those that only chose or described in-context examples."""
-    return tuple(version.key for role, version in components_of(score).items() if not role.startswith("example_"))
+    """The keys of the versions that a score is of."""
+    return tuple(version.key for role, version in components_of(score).items() if not _is_beside(role))
+
+
+def _is_beside(role: str) -> bool:
+    """Whether who plays it only chose or described in-context examples."""
+    return role.startswith("example_")
 
 
 def all_of(scores: Iterable[Score]) -> tuple[ComponentVersion, ...]:
