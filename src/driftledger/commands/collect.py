@@ -32,9 +32,6 @@ class Work:
     shown: list[tuple[Collecting[Any], Any]] = field(default_factory=list)
     """What image encoders will look at."""
 
-    def collecting(self, project: Project, stage: str, earlier: Mapping[str, Any]) -> Collecting[Any]:
-        return runner(self.spec.name).collecting(project, stage, self.keys, earlier)
-
 
 def selected_work(project: Project, chosen: Collection[str] = ()) -> Iterator[Work]:
     """The collect stages that the selection needs, each line of flow once; of the chosen benchmarks, or of all.
@@ -70,7 +67,7 @@ def _count(project: Project, work: Work, plan: Plan) -> None:
     """Count a line of flow; what comes after calls that are still to be made is counted at most."""
     complete = True
     for stage in work.spec.collects:
-        collecting = work.collecting(project, stage.name, work.done if complete else {})
+        collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, work.done if complete else {})
         try:
             if not complete:
                 raise NotStoredError(collecting.uncounted())
@@ -120,7 +117,7 @@ def _ask_model(project: Project, work: Sequence[Work], store: CallStore) -> None
 
 
 def _ask(project: Project, work: Work, stage: str, store: CallStore) -> None:
-    collecting = work.collecting(project, stage, work.done)
+    collecting = runner(work.spec.name).collecting(project, stage, work.keys, work.done)
     if collecting.calls:
         work.done[stage] = ask(collecting, store)
         work.shown.append((collecting, work.done[stage]))

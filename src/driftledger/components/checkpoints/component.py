@@ -9,7 +9,7 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from driftledger.components.base import Component, Operational, library_versions
 from driftledger.components.checkpoints.source import Source, find_source
@@ -48,8 +48,6 @@ class CheckpointComponent(Component):
     """Whether code from the checkpoint's repository may run; the environment must say so too."""
     allow_pickle: bool = False
     """Whether weights that are not safetensors may be loaded, which can run code."""
-
-    _loaded: Any = PrivateAttr(default=None)
 
     @abstractmethod
     def load(self, source: Source) -> Any:
@@ -115,7 +113,7 @@ class CheckpointComponent(Component):
                 f"the library {error.name!r} is not installed; run: pip install 'driftledger[{self.extra}]'"
             ) from None
 
-    @property
+    @cached_property
     def loaded(self) -> Any:
         """What :meth:`load` gave, loaded at the first use.
 
@@ -123,12 +121,10 @@ class CheckpointComponent(Component):
             ConfigError: the checkpoint cannot be loaded as the settings say.
             OutOfMemoryError: it does not fit.
         """
-        if self._loaded is None:
-            with self._trouble_in_one_sentence(), memory_guard(self.path):
-                if self.dtype == "float32":
-                    import_extra("torch").backends.cudnn.allow_tf32 = False  # which has the digits of float16
-                self._loaded = self.load(self.source)
-        return self._loaded
+        with self._trouble_in_one_sentence(), memory_guard(self.path):
+            if self.dtype == "float32":
+                import_extra("torch").backends.cudnn.allow_tf32 = False  # which has the digits of float16
+            return self.load(self.source)
 
     @contextmanager
     def _trouble_in_one_sentence(self) -> Iterator[None]:
@@ -142,8 +138,7 @@ class CheckpointComponent(Component):
             raise ConfigError(f"{self.path!r:.200} cannot be loaded: {said:.400}") from None
 
     def release(self) -> None:
-        if self._loaded is not None:
-            self._loaded = None
+        if self.__dict__.pop("loaded", None) is not None:
             _free()
 
 
