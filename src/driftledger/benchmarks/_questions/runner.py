@@ -69,9 +69,19 @@ class QuestionRunner(Runner):
         return self.grading(project, keys, GivenAnswers(questions, answers, file, card.digest))
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
-        path, folder = lineage.collected[ANSWER].path, where(ANSWER)
-        card = read_json(folder / CARD, CollectedCard)
-        calls = partial(_answered, path, where(DATA), card, read_jsonl(folder / RECORDS, AnswerRecord))
+        path, folder, data = lineage.collected[ANSWER].path, where(ANSWER), where(DATA)
+        card, answers = read_json(folder / CARD, CollectedCard), read_jsonl(folder / RECORDS, AnswerRecord)
+
+        def calls(model: Model) -> Iterator[RecordedCall]:
+            questions = {question.id: question for question in read_questions(data)}
+            about, asked = read_json(data / QUESTION_SET_CARD, QuestionSetCard), card.protocol
+            protocol = AnswerProtocol(about, data, model, asked["prompt"], asked["seed"])
+            for answer in answers:
+                if answer.text and answer.outcome is not Outcome.FAILED:
+                    place = f"{path}/{RECORDS}: {answer.question}, variant {answer.variant}: text"
+                    run = partial(protocol.run, questions[answer.question], answer.variant)
+                    yield RecordedCall("answer", model, place, partial(only_call, run), answer.text)
+
         yield Caller("model", card.components["model"], path, calls)
 
     def reread(self, stage: str, where: Callable[[str], Path]) -> Reread | None:
@@ -83,19 +93,6 @@ class QuestionRunner(Runner):
             return Reread((), f"the answers were read by parser version {recorded}, and version {self.parser} is here")
         answers = read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)
         return Reread(self.read_again(read_questions(where(DATA)), answers, where(GRADE)))
-
-
-def _answered(
-    path: str, data: Path, card: CollectedCard, answers: Sequence[AnswerRecord], model: Model
-) -> Iterator[RecordedCall]:
-    questions = {question.id: question for question in read_questions(data)}
-    about = read_json(data / QUESTION_SET_CARD, QuestionSetCard)
-    protocol = AnswerProtocol(about, data, model, card.protocol["prompt"], card.protocol["seed"])
-    for answer in answers:
-        if answer.text and answer.outcome is not Outcome.FAILED:
-            place = f"{path}/{RECORDS}: {answer.question}, variant {answer.variant}: text"
-            run = partial(protocol.run, questions[answer.question], answer.variant)
-            yield RecordedCall("answer", model, place, partial(only_call, run), answer.text)
 
 
 def only_call(run: Callable[[], Steps[Any]]) -> Call:

@@ -1,13 +1,12 @@
 """What the scores over questions have in common: reading the records, coverage, and the record that comes of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import HIGH, LOW, Inputs, Row, Score
-from driftledger.benchmarks.scoring import Scored, ToScore, check_coverage, outcomes
+from driftledger.benchmarks.scoring import ToScore, check_coverage, outcomes
 from driftledger.benchmarks.settings import Scoring
 from driftledger.collect.served import changed_versions, count_versions, version
 from driftledger.core.canonical import sha256_file
@@ -25,46 +24,69 @@ DATA, ANSWER, GRADE = "question_set", "answer", "grade"
 G = TypeVar("G", bound=GradeRecord)
 
 
-@dataclass(frozen=True)
 class GradedAnswers(Generic[G]):
-    """What a score over questions is computed from."""
-
-    benchmark: str
-    given: ToScore
-    questions: Sequence[QuestionEntry]
-    answers: Sequence[AnswerRecord]
-    grades: Sequence[G]
-    by_question: Mapping[str, Sequence[G]]
-    """Each question's grades, by variant and grading."""
-
-
-class Measured(NamedTuple):
-    """The numbers that a benchmark makes of it."""
-
-    metrics: dict[str, float]
-    groups: dict[str, dict[str, dict[str, float]]]
-    scored: int
-    total: int
-    absent: dict[str, str]
-    rows: list[Row]
-
-
-def read_graded(given: ToScore, benchmark: str, kind: type[G]) -> GradedAnswers[G]:
-    """Read the records.
+    """What a score over questions is computed from.
 
     Raises:
         CoverageError: of fewer than ``min_coverage`` of the answers could be said what they are worth.
     """
-    grades = read_jsonl(given.folders[GRADE] / RECORDS, kind)
-    unread = [grade for grade in grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
-    lost = [f"{grade.question}: {grade.outcome}, {grade.how}" for grade in unread]
-    read = len(grades) - len(unread)
-    check_coverage(read, len(grades), "answers could be read", benchmark, given.min_coverage, lost)
-    by_question: dict[str, list[G]] = {}
-    for grade in sorted(grades, key=lambda grade: (grade.variant, grade.grading)):
-        by_question.setdefault(grade.question, []).append(grade)
-    answers = read_jsonl(given.folders[ANSWER] / RECORDS, AnswerRecord)
-    return GradedAnswers(benchmark, given, read_questions(given.folders[DATA]), answers, grades, by_question)
+
+    def __init__(self, given: ToScore, benchmark: str, kind: type[G]) -> None:
+        self._given, self._benchmark = given, benchmark
+        self.grades: list[G] = read_jsonl(given.folders[GRADE] / RECORDS, kind)
+        unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
+        lost = [f"{grade.question}: {grade.outcome}, {grade.how}" for grade in unread]
+        read, total = len(self.grades) - len(unread), len(self.grades)
+        check_coverage(read, total, "answers could be read", benchmark, given.min_coverage, lost)
+        self.answers = read_jsonl(given.folders[ANSWER] / RECORDS, AnswerRecord)
+        self.questions = read_questions(given.folders[DATA])
+        self.by_question: dict[str, list[G]] = {}
+        """Each question's grades, by variant and grading."""
+        for grade in sorted(self.grades, key=lambda grade: (grade.variant, grade.grading)):
+            self.by_question.setdefault(grade.question, []).append(grade)
+
+    def score(
+        self,
+        metrics: dict[str, float],
+        groups: dict[str, dict[str, dict[str, float]]],
+        scored: int,
+        total: int,
+        absent: dict[str, str],
+        *,
+        served: Mapping[str, Iterable[str]] | None = None,
+        flags: Sequence[str] = (),
+        details: Mapping[str, Any] | None = None,
+    ) -> Score:
+        """The score, with what stands behind its numbers.
+
+        Args:
+            served: role → the version that its service said for each call, beside the model's.
+        """
+        folders = self._given.folders
+        cards = [read_json(folders[stage] / CARD, CollectedCard) for stage in (ANSWER, GRADE)]
+        said = (version(answer.served_model, answer.system_fingerprint) for answer in self.answers)
+        versions = count_versions({"model": said, **(served or {})})
+        return Score(
+            benchmark=self._benchmark,
+            keys=dict(self._given.keys),
+            components={role: card for each in cards for role, card in each.components.items()},
+            metrics=metrics,
+            groups=groups,
+            outcomes=outcomes(self.grades),
+            scored=scored,
+            total=total,
+            coverage=scored / total,
+            absent=absent,
+            served=versions,
+            flags=[*changed_versions(versions), *flags],
+            details=dict(details or {}),
+            inputs=Inputs(
+                data_digest=read_json(folders[DATA] / QUESTION_SET_CARD, QuestionSetCard).digest,
+                records={stage: sha256_file(folders[stage] / RECORDS) for stage in (ANSWER, GRADE)},
+                protocol={key: value for card in cards for key, value in card.protocol.items()},
+                settings=self._given.scoring.model_dump(mode="json"),
+            ),
+        )
 
 
 def question_row(
@@ -95,47 +117,6 @@ def interval(
         seed=scoring.seed,
     )
     return {key + LOW: unit * found.low, key + HIGH: unit * found.high}
-
-
-def assemble(
-    graded: GradedAnswers[G],
-    measured: Measured,
-    *,
-    served: Mapping[str, Iterable[str]] | None = None,
-    flags: Sequence[str] = (),
-    details: Mapping[str, Any] | None = None,
-) -> Scored:
-    """The score, its rows, and what stands behind them.
-
-    Args:
-        served: role → the version that its service said for each call, beside the model's.
-    """
-    given = graded.given
-    cards = [read_json(given.folders[stage] / CARD, CollectedCard) for stage in (ANSWER, GRADE)]
-    said = (version(answer.served_model, answer.system_fingerprint) for answer in graded.answers)
-    versions = count_versions({"model": said, **(served or {})})
-    score = Score(
-        benchmark=graded.benchmark,
-        keys=dict(given.keys),
-        components={role: card for each in cards for role, card in each.components.items()},
-        metrics=measured.metrics,
-        groups=measured.groups,
-        outcomes=outcomes(graded.grades),
-        scored=measured.scored,
-        total=measured.total,
-        coverage=measured.scored / measured.total,
-        absent=measured.absent,
-        served=versions,
-        flags=[*changed_versions(versions), *flags],
-        details=dict(details or {}),
-        inputs=Inputs(
-            data_digest=read_json(given.folders[DATA] / QUESTION_SET_CARD, QuestionSetCard).digest,
-            records={stage: sha256_file(given.folders[stage] / RECORDS) for stage in (ANSWER, GRADE)},
-            protocol={key: value for card in cards for key, value in card.protocol.items()},
-            settings=given.scoring.model_dump(mode="json"),
-        ),
-    )
-    return Scored(score, measured.rows)
 
 
 def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:

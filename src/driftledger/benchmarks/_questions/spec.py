@@ -30,7 +30,6 @@ READ = frozenset({Input.ANSWERS, Input.DATA})
 """What every number of theirs depends on."""
 
 ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
-ANOTHER_PARSER = Rule("parser", "another parser reads other answers from the same replies")
 
 
 class QuestionBenchmark(Benchmark):
@@ -42,6 +41,10 @@ class QuestionBenchmark(Benchmark):
     protocol: ClassVar[type[QuestionProtocol]] = QuestionProtocol
     scoring: ClassVar[type[Scoring]] = Scoring
 
+    unfair: ClassVar[tuple[Rule, ...]] = (
+        ANOTHER_PROMPT,
+        Rule("parser", "another parser reads other answers from the same replies"),
+    )
     shown: ClassVar[Mapping[str, Mapping[str, str]]]
     """Title of a table of the leaderboard, a row per model → head of a column → the number below it, by its name as in
     :meth:`~driftledger.benchmarks.score.Score.numbers`. Metrics that stand in none have a column of the first, too."""
@@ -60,18 +63,31 @@ class QuestionBenchmark(Benchmark):
         return {"answers.csv": partial(answers_csv, answered, graded, cast(type[GradeRecord], self.collects[1].record))}
 
 
-def answer_stage(*settings: str) -> Stage:
-    """The stage that asks the model, which depends on these settings of the benchmark's section."""
-    path, code = "data/answers/{question_set}/{model}", "driftledger.benchmarks._questions.answers"
-    return Stage("answer", KEYS, path, code, AnswerRecord, settings)
+def flow(
+    name: str,
+    record: type[GradeRecord],
+    *,
+    asked: tuple[str, ...] = ("prompt",),
+    graded: tuple[str, ...] = (),
+    scored: tuple[str, ...] = (),
+) -> tuple[Stage, Stage, Stage]:
+    """The stages that ask the model, read or grade the answers and score that, the latter two by the modules ``grade``
+    and ``score`` of the benchmark's folder.
 
-
-def grade_stage(code: str, record: type[GradeRecord], *settings: str) -> Stage:
-    """The stage that reads or grades the answers, by the module ``code``."""
-    return Stage("grade", KEYS, "data/grades/{question_set}/{model}", code, record, settings)
-
-
-def score_stage(name: str, *settings: str) -> Stage:
-    """The stage that scores, by the module ``score`` in the benchmark's folder."""
-    path, code = f"{SCORES}/{name}/{{question_set}}/{{model}}", f"driftledger.benchmarks.{name}.score"
-    return Stage(name, KEYS, path, code, settings=("min_coverage", "bootstrap", *settings))
+    Args:
+        record: what an answer is read or graded as.
+        asked: settings of the benchmark's section that the first depends on; ``graded`` and ``scored`` likewise.
+    """
+    code = f"driftledger.benchmarks.{name}"
+    asking, answers = "driftledger.benchmarks._questions.answers", "data/answers/{question_set}/{model}"
+    return (
+        Stage("answer", KEYS, answers, asking, AnswerRecord, asked),
+        Stage("grade", KEYS, "data/grades/{question_set}/{model}", f"{code}.grade", record, graded),
+        Stage(
+            name,
+            KEYS,
+            f"{SCORES}/{name}/{{question_set}}/{{model}}",
+            f"{code}.score",
+            settings=("min_coverage", "bootstrap", *scored),
+        ),
+    )

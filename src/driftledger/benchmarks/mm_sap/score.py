@@ -9,11 +9,8 @@ from numpy.typing import NDArray
 from driftledger.benchmarks._questions.scoring import (
     PERCENT,
     GradedAnswers,
-    Measured,
-    assemble,
     interval,
     question_row,
-    read_graded,
 )
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
@@ -42,7 +39,7 @@ def score(given: ToScore) -> Scored:
     Raises:
         CoverageError: too few answers could be read, or none is other than a refusal in free text that does not count.
     """
-    graded, scoring = read_graded(given, "mm_sap", ChoiceRecord), cast(MMSAPScoring, given.scoring)
+    graded, scoring = GradedAnswers(given, "mm_sap", ChoiceRecord), cast(MMSAPScoring, given.scoring)
     questions = graded.questions
     key = Key(
         np.array([-1 if question.answer is None else int(question.answer) for question in questions]),
@@ -78,7 +75,7 @@ def score(given: ToScore) -> Scored:
         told = {"subset": question.subset or "", "subtask": question.subtask or ""}
         rows.append(question_row(question, graded.by_question[question.id], {"score": worth}, **told))
     absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics}
-    return assemble(graded, Measured(metrics, groups, int((choices >= 0).sum()), choices.size, absent, rows))
+    return Scored(graded.score(metrics, groups, int((choices >= 0).sum()), choices.size, absent), rows)
 
 
 def _choices(graded: GradedAnswers[ChoiceRecord], count_refusals: bool) -> NDArray[np.int64]:

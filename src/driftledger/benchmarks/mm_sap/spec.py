@@ -9,15 +9,7 @@ from functools import partial
 from typing import ClassVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks._questions.spec import (
-    ANOTHER_PARSER,
-    ANOTHER_PROMPT,
-    READ,
-    QuestionBenchmark,
-    answer_stage,
-    grade_stage,
-    score_stage,
-)
+from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, flow
 from driftledger.benchmarks.base import Metric, Rule, SideBySide, Stage, Table
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
@@ -29,6 +21,7 @@ _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
 _letters = partial(_percent, source="positions.position_bias", higher_is_better=None, digits=1)
+_STAGES = flow("mm_sap", ChoiceRecord, asked=("permutations", "prompt"), scored=("count_free_refusals",))
 
 
 class MMSAP(QuestionBenchmark):
@@ -37,11 +30,8 @@ class MMSAP(QuestionBenchmark):
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = (
-        answer_stage("permutations", "prompt"),
-        grade_stage("driftledger.benchmarks.mm_sap.grade", ChoiceRecord),
-    )
-    scores: ClassVar[Stage] = score_stage("mm_sap", "count_free_refusals")
+    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
+    scores: ClassVar[Stage] = _STAGES[2]
     metrics: ClassVar[tuple[Metric, ...]] = (
         _percent(
             "score",
@@ -114,8 +104,7 @@ class MMSAP(QuestionBenchmark):
     scoring: ClassVar[type[MMSAPScoring]] = MMSAPScoring
     runner: ClassVar[str] = "driftledger.benchmarks.mm_sap.runner:MMSAPRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (
-        ANOTHER_PROMPT,
-        ANOTHER_PARSER,
+        *QuestionBenchmark.unfair,
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
     )
     dvc_metrics: ClassVar[tuple[str, ...]] = ("score", "answer_rate", "answer_accuracy")

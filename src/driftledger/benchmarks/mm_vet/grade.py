@@ -15,7 +15,7 @@ from driftledger.benchmarks.mm_vet.records import CALIBRATION as CALIBRATION_FIL
 from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
-from driftledger.collect.call_result import Context, Result
+from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, NotStoredError, Steps, Uncounted
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import sha256_file
@@ -41,21 +41,21 @@ class Judging:
         if not answer.readable:
             return unread(answer, repeat)
         said = yield self._ask(self.asked(question, answer), repeat, question.id)
-        read = _grade_in(said)
-        return JudgedRecord(
+        record = JudgedRecord(
             question=answer.question,
             variant=answer.variant,
             repeat=repeat,
-            outcome=said.outcome if read is None and not said.outcome.goes_on else _outcome(read),
-            tenths=read,
-            how=NO_GRADE if read is None else GRADE,
+            outcome=said.outcome,
+            how=NO_GRADE,
             judge_text=said.text,
             served_judge=said.served_model,
         )
+        return _read(record) if said.outcome.goes_on else record
 
     def calibrate(self, known: Known, repeat: int) -> Steps[int | None]:
         """One grading of an answer whose grade is known."""
-        return _grade_in((yield self._ask(self.asked_known(known), repeat, "calibration")))
+        said = yield self._ask(self.asked_known(known), repeat, "calibration")
+        return grade.parse_grade(said.text or "").tenths if said.outcome.goes_on else None
 
     def asked(self, question: QuestionEntry, answer: AnswerRecord) -> Conversation:
         """What the judge is given."""
@@ -72,12 +72,11 @@ def _conversation(text: str) -> Conversation:
     return Conversation((Turn("user", (text,)),))
 
 
-def _grade_in(said: Result) -> int | None:
-    return grade.parse_grade(said.text or "").tenths if said.outcome.goes_on else None
-
-
-def _outcome(read: int | None) -> Outcome:
-    return Outcome.UNPARSED if read is None else Outcome.OK
+def _read(record: JudgedRecord) -> JudgedRecord:
+    """With the grade in what the judge said."""
+    tenths = grade.parse_grade(record.judge_text or "").tenths
+    outcome, how = (Outcome.UNPARSED, NO_GRADE) if tenths is None else (Outcome.OK, GRADE)
+    return record.model_copy(update={"tenths": tenths, "outcome": outcome, "how": how})
 
 
 def unread(answer: AnswerRecord, repeat: int) -> JudgedRecord:
@@ -190,8 +189,5 @@ def read_again(stored: Iterable[JudgedRecord], answers: Iterable[AnswerRecord]) 
 def _read_again(record: JudgedRecord, answer: AnswerRecord) -> JudgedRecord:
     if not answer.readable:
         return unread(answer, record.repeat)
-    if record.judge_text is None or record.outcome not in (Outcome.OK, Outcome.UNPARSED):
-        return record
-    tenths = grade.parse_grade(record.judge_text).tenths
-    read = {"tenths": tenths, "outcome": _outcome(tenths), "how": NO_GRADE if tenths is None else GRADE}
-    return record.model_copy(update=read)
+    looked_for = record.judge_text is not None and record.outcome in (Outcome.OK, Outcome.UNPARSED)
+    return _read(record) if looked_for else record

@@ -46,28 +46,18 @@ class MMVetRunner(QuestionRunner):
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
         yield from super().callers(lineage, where)
-        path, folder = lineage.collected[GRADE].path, where(GRADE)
-        card = read_json(folder / CARD, CollectedCard)
-        answers = read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)
-        graded = read_jsonl(folder / RECORDS, JudgedRecord)
-        calls = partial(_graded, path, where(DATA), card, answers, graded)
+        path, folder, data = lineage.collected[GRADE].path, where(GRADE), where(DATA)
+        card, graded = read_json(folder / CARD, CollectedCard), read_jsonl(folder / RECORDS, JudgedRecord)
+        answers = {(each.question, each.variant): each for each in read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)}
+
+        def calls(judge: Model) -> Iterator[RecordedCall]:
+            questions, asked = {question.id: question for question in read_questions(data)}, card.protocol
+            judging = Judging(card.keys[DATA], judge, asked["grade_prompt"], asked["gradings"])
+            for record in graded:
+                if record.judge_text and record.outcome is not Outcome.FAILED:
+                    place = f"{path}/{RECORDS}: {record.question}, grading {record.repeat}: judge_text"
+                    answer = answers[record.question, record.variant]
+                    run = partial(judging.run, questions[record.question], answer, record.repeat)
+                    yield RecordedCall("grade", judge, place, partial(only_call, run), record.judge_text)
+
         yield Caller("judge", card.components["judge"], path, calls)
-
-
-def _graded(
-    path: str,
-    data: Path,
-    card: CollectedCard,
-    answers: Sequence[AnswerRecord],
-    graded: Sequence[JudgedRecord],
-    judge: Model,
-) -> Iterator[RecordedCall]:
-    questions = {question.id: question for question in read_questions(data)}
-    given = {(answer.question, answer.variant): answer for answer in answers}
-    judging = Judging(card.keys[DATA], judge, card.protocol["grade_prompt"], card.protocol["gradings"])
-    for record in graded:
-        if record.judge_text and record.outcome is not Outcome.FAILED:
-            place = f"{path}/{RECORDS}: {record.question}, grading {record.repeat}: judge_text"
-            answer = given[record.question, record.variant]
-            run = partial(judging.run, questions[record.question], answer, record.repeat)
-            yield RecordedCall("grade", judge, place, partial(only_call, run), record.judge_text)

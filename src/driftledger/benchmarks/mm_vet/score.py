@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from driftledger.benchmarks._questions.scoring import GRADE, Measured, assemble, interval, question_row, read_graded
+from driftledger.benchmarks._questions.scoring import GRADE, GradedAnswers, interval, question_row
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
 from driftledger.benchmarks.mm_vet.records import CALIBRATION, Calibration, JudgedRecord
 from driftledger.benchmarks.score import STD
@@ -23,7 +23,7 @@ def score(given: ToScore) -> Scored:
     Raises:
         CoverageError: too few grades could be read.
     """
-    graded = read_graded(given, "mm_vet", JudgedRecord)
+    graded = GradedAnswers(given, "mm_vet", JudgedRecord)
     questions = graded.questions
     tenths = [[grade.tenths for grade in graded.by_question[question.id]] for question in questions]
     needed = [question.capabilities for question in questions]
@@ -33,7 +33,16 @@ def score(given: ToScore) -> Scored:
     counts = np.array([sum(grade is not None for grade in row) for row in tenths])
     images = [question.image_sha256 for question in questions]
     calibration = read_jsonl(given.folders[GRADE] / CALIBRATION, Calibration)
-    measured = Measured(
+    rows = [
+        question_row(
+            question,
+            graded.by_question[question.id],
+            {"total": [None if grade is None else grade / TENTHS for grade in row]},
+            combination="+".join(question.capabilities),
+        )
+        for question, row in zip(questions, tenths, strict=True)
+    ]
+    score = graded.score(
         _values("total", total) | interval("total", TENTHS, sums, counts, images, given.scoring),
         {
             "capability": {name: _values("grade", grades) for name, grades in capabilities.items()},
@@ -43,23 +52,11 @@ def score(given: ToScore) -> Scored:
         total.total,
         {f"{name}: grade": "no question needs it" for name in CAPABILITIES if name not in capabilities}
         | {f"{name}: grade": "no grade could be read" for name, each in capabilities.items() if each.mean is None},
-        [
-            question_row(
-                question,
-                graded.by_question[question.id],
-                {"total": [None if grade is None else grade / TENTHS for grade in row]},
-                combination="+".join(question.capabilities),
-            )
-            for question, row in zip(questions, tenths, strict=True)
-        ],
-    )
-    return assemble(
-        graded,
-        measured,
         served={"judge": (version(grade.served_judge, None) for grade in graded.grades)},
         flags=judge_flags(calibration),
         details={"calibration": [item.model_dump(mode="json", exclude={"schema_"}) for item in calibration]},
     )
+    return Scored(score, rows)
 
 
 def _values(name: str, grades: CapabilityScores) -> dict[str, float]:

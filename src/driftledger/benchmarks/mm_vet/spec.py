@@ -7,14 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from driftledger.benchmarks._questions.spec import (
-    ANOTHER_PROMPT,
-    READ,
-    QuestionBenchmark,
-    answer_stage,
-    grade_stage,
-    score_stage,
-)
+from driftledger.benchmarks._questions.spec import ANOTHER_PROMPT, READ, QuestionBenchmark, flow
 from driftledger.benchmarks.base import Metric, Rule, Stage
 from driftledger.benchmarks.mm_vet.questions import CAPABILITIES, MMVetQuestions
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
@@ -22,6 +15,7 @@ from driftledger.benchmarks.mm_vet.settings import MMVetProtocol, MMVetSettings
 from driftledger.data.question_sets.base import QuestionRules
 
 _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
+_STAGES = flow("mm_vet", JudgedRecord, graded=("grade_prompt", "gradings"))
 
 
 class MMVet(QuestionBenchmark):
@@ -30,11 +24,8 @@ class MMVet(QuestionBenchmark):
     name: ClassVar[str] = "mm_vet"
     title: ClassVar[str] = "MM-Vet"
     questions: ClassVar[QuestionRules] = MMVetQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = (
-        answer_stage("prompt"),
-        grade_stage("driftledger.benchmarks.mm_vet.grade", JudgedRecord, "grade_prompt", "gradings"),
-    )
-    scores: ClassVar[Stage] = score_stage("mm_vet")
+    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
+    scores: ClassVar[Stage] = _STAGES[2]
     metrics: ClassVar[tuple[Metric, ...]] = (
         _grade(
             "total",

@@ -1,6 +1,6 @@
 """Accuracy, accuracy+ and the score per category, and what MME makes of them in total."""
 
-from driftledger.benchmarks._questions.scoring import PERCENT, Measured, assemble, joint_outcome, read_graded
+from driftledger.benchmarks._questions.scoring import PERCENT, GradedAnswers, joint_outcome
 from driftledger.benchmarks.mme.records import YesNoRecord
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -21,7 +21,7 @@ def score(given: ToScore) -> Scored:
     Raises:
         CoverageError: too few answers could be read.
     """
-    graded = read_graded(given, "mme", YesNoRecord)
+    graded = GradedAnswers(given, "mme", YesNoRecord)
     questions, grades = graded.questions, [graded.by_question[question.id][0] for question in graded.questions]
     truth = [question.answer == "yes" for question in questions]
     answers = [
@@ -43,18 +43,13 @@ def score(given: ToScore) -> Scored:
     pairs: dict[str, list[int]] = {}
     for index, image in enumerate(images):
         pairs.setdefault(image, []).append(index)
-    measured = Measured(
-        metrics,
-        {"category": {name: _values(values) for name, values in each.items()}},
-        overall.scored,
-        overall.total,
-        {f"{name}: score": "nothing could be read" for name in together.missing},
-        [
-            _row(image, [questions[i] for i in pair], [correct[i] for i in pair], [grades[i].outcome for i in pair])
-            for image, pair in pairs.items()
-        ],
-    )
-    return assemble(graded, measured)
+    rows = [
+        _row(image, [questions[i] for i in pair], [correct[i] for i in pair], [grades[i].outcome for i in pair])
+        for image, pair in pairs.items()
+    ]
+    groups = {"category": {name: _values(values) for name, values in each.items()}}
+    absent = {f"{name}: score": "nothing could be read" for name in together.missing}
+    return Scored(graded.score(metrics, groups, overall.scored, overall.total, absent), rows)
 
 
 def _values(measured: YesNoScores) -> dict[str, float]:

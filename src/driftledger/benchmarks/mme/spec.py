@@ -7,16 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from driftledger.benchmarks._questions.spec import (
-    ANOTHER_PARSER,
-    ANOTHER_PROMPT,
-    READ,
-    QuestionBenchmark,
-    answer_stage,
-    grade_stage,
-    score_stage,
-)
-from driftledger.benchmarks.base import Metric, Rule, Stage
+from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, flow
+from driftledger.benchmarks.base import Metric, Stage
 from driftledger.benchmarks.mme.questions import MMEQuestions
 from driftledger.benchmarks.mme.records import YesNoRecord
 from driftledger.data.question_sets.base import QuestionRules
@@ -24,6 +16,7 @@ from driftledger.data.question_sets.base import QuestionRules
 _PAPER = "Fu et al., MME, section 2.2"
 _score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ)
 _share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
+_STAGES = flow("mme", YesNoRecord)
 
 
 class MME(QuestionBenchmark):
@@ -32,11 +25,8 @@ class MME(QuestionBenchmark):
     name: ClassVar[str] = "mme"
     title: ClassVar[str] = "MME"
     questions: ClassVar[QuestionRules] = MMEQuestions()
-    collects: ClassVar[tuple[Stage, ...]] = (
-        answer_stage("prompt"),
-        grade_stage("driftledger.benchmarks.mme.grade", YesNoRecord),
-    )
-    scores: ClassVar[Stage] = score_stage("mme")
+    collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
+    scores: ClassVar[Stage] = _STAGES[2]
     metrics: ClassVar[tuple[Metric, ...]] = (
         _score(
             "score",
@@ -69,7 +59,6 @@ class MME(QuestionBenchmark):
         ),
     )
     runner: ClassVar[str] = "driftledger.benchmarks.mme.runner:MMERunner"
-    unfair: ClassVar[tuple[Rule, ...]] = (ANOTHER_PROMPT, ANOTHER_PARSER)
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "score (0 to 200), accuracy and accuracy+": {
             name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
