@@ -22,11 +22,10 @@ SPECIFICATIONS = (
     *(
         "benchmarks.descriptions",
         "benchmarks.tables",
-        "benchmarks.costs",
         "benchmarks.*.tables",
         "benchmarks.*.artifacts",
     ),
-    *("benchmarks._chains.costs", "benchmarks._chains.contact_sheet"),
+    "benchmarks._chains.contact_sheet",
 )
 """What a benchmark is, without what runs it."""
 

@@ -1,12 +1,15 @@
 """Ways to ask for a description: the section ``descriptions``, which several benchmarks share."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from driftledger.benchmarks.settings import Name
+from driftledger.collect.call_key import CallKey
 from driftledger.core.errors import ConfigError
 from driftledger.core.strict import Strict
+from driftledger.core.types import Conversation, ImageFile
 from driftledger.data.records import DatasetCard
 
 CATEGORY = "{category}"
@@ -70,3 +73,9 @@ def filled(prompt: str, dataset: DatasetCard, name: str) -> str:
             "are; set its general_category, e.g. bird"
         )
     return prompt.replace(CATEGORY, dataset.general_category or "")
+
+
+def describe_key(model: str, prompt: str, image_sha256: str, max_tokens: int | None) -> str:
+    """The key of asking the model of that fingerprint for a description, without examples."""
+    asked = Conversation.ask(prompt, ImageFile(Path(), image_sha256), max_tokens=max_tokens)
+    return CallKey.of_conversation(model, "describe", asked, {}).digest

@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo
 
 from driftledger.core.strict import Strict
 
@@ -46,7 +46,7 @@ class Scoring(BaseModel):
     seed: int
 
 
-def has_once(prompt: str, name: str, *places: str) -> str:
+def has_once(prompt: str, name: str | None, *places: str) -> str:
     """``prompt``, in which each placeholder must stand exactly once.
 
     Raises:
@@ -56,3 +56,11 @@ def has_once(prompt: str, name: str, *places: str) -> str:
         if prompt.count(place) != 1:
             raise ValueError(f"{name} must hold the placeholder {place} exactly once")
     return prompt
+
+
+def _has_description(prompt: str, info: ValidationInfo) -> str:
+    return has_once(prompt, info.field_name, "{description}")
+
+
+DrawingPrompt = Annotated[str, AfterValidator(_has_description)]
+"""What a generator is asked, with the description in its place."""

@@ -4,10 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from driftledger.benchmarks._chains.costs import chain_calls
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, check_chains
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, check_chains, generation_prompt
 from driftledger.benchmarks.base import DATASET, Benchmark, Input, Rule, Stage
-from driftledger.benchmarks.records import CollectedCard, Linked
+from driftledger.benchmarks.descriptions import describe_key
+from driftledger.benchmarks.records import RECORDS, CollectedCard, Linked
+from driftledger.benchmarks.score import Score
+from driftledger.collect.call_key import CallKey
+from driftledger.core.files import read_jsonl
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -35,4 +38,17 @@ class ChainBenchmark(Benchmark):
 
     def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
         [folder] = lineage.collected.values()
-        return chain_calls(lineage.score, root / folder.path)
+        return _calls(lineage.score, root / folder.path)
+
+
+def _calls(score: Score, folder: Path) -> Mapping[str, Sequence[str]]:
+    """``describe`` and ``generate`` → keys of the calls that the chains in ``folder``, which ``score`` is of, made."""
+    asked = ChainRequest.model_validate(score.inputs.protocol)
+    model, generator = score.components["model"].fingerprint, score.components["generator"].fingerprint
+    calls: dict[str, list[str]] = {"describe": [], "generate": []}
+    for record in read_jsonl(folder / RECORDS, ChainRecord):
+        calls["describe"].append(describe_key(model, asked.describe_prompt, record.parent_sha256, asked.max_tokens))
+        if record.image is not None:
+            prompt = generation_prompt(asked.generate_prompt, record.description)
+            calls["generate"].append(CallKey.of_prompt(generator, prompt, record.seed, {}).digest)
+    return calls

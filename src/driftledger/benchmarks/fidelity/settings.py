@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from driftledger.benchmarks.settings import DescriptionName, Scoring, Section, has_once
+from driftledger.benchmarks.settings import DescriptionName, DrawingPrompt, Scoring, Section
 
 
 class FidelitySettings(Section):
@@ -12,16 +12,11 @@ class FidelitySettings(Section):
 
     description: DescriptionName
     """Asked once per image, without examples and with at most one length."""
-    generate_prompt: str
+    generate_prompt: DrawingPrompt
     ssim_side: int = Field(ge=16, le=4096)
     """Both images are brought to so many pixels per side before SSIM compares them."""
     ratings: Path | None
     """A CSV file with what people think of the descriptions; `driftledger ratings sheet` writes it."""
-
-    @field_validator("generate_prompt")
-    @classmethod
-    def _has_place(cls, prompt: str) -> str:
-        return has_once(prompt, "generate_prompt", "{description}")
 
 
 class FidelityScoring(Scoring):

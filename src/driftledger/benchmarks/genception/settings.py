@@ -1,8 +1,8 @@
 """The section ``genception`` of ``params.yaml``, and what of it a score keeps."""
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from driftledger.benchmarks.settings import Scoring, Section, has_once
+from driftledger.benchmarks.settings import DrawingPrompt, Scoring, Section
 
 
 class GenCeptionSettings(Section):
@@ -10,12 +10,7 @@ class GenCeptionSettings(Section):
 
     iterations: int = Field(ge=1, le=100)
     describe_prompt: str = Field(min_length=1)
-    generate_prompt: str
-
-    @field_validator("generate_prompt")
-    @classmethod
-    def _has_place(cls, prompt: str) -> str:
-        return has_once(prompt, "generate_prompt", "{description}")
+    generate_prompt: DrawingPrompt
 
 
 class GenCeptionScoring(Scoring):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from driftledger.benchmarks.base import Benchmark, Metric, Table
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import NOTHING, best_first, cell, ranks_of
+from driftledger.benchmarks.tables import NOTHING, best_first, cell, metrics_in, ranks_of
 from driftledger.core.escaping import for_markdown
 
 
@@ -14,17 +14,11 @@ def tables(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     gc, similarity = f"gc_at_{t}", f"similarity_at_{t}"
     by_model = {score.model: score for score in scores}
     order = [by_model[name] for name in best_first({score.model: spec.ranked(score, gc) for score in scores})]
-    at_last = {key for score in scores for key in score.metrics if key.endswith(f"_at_{t}")}
-    some = [(gc, _metric(spec, gc)), *((key, _metric(spec, key)) for key in sorted(at_last - {gc, similarity}))]
-    some.append((similarity, _metric(spec, similarity)))
-    yield from (_table(spec, order, key, metric) for key, metric in some)
-
-
-def _metric(spec: Benchmark, key: str) -> Metric:
-    metric = spec.metric(key)
-    if metric is None:
-        raise ValueError(f"{spec.name} has no metric {key!r}")
-    return metric
+    further = [key for key in metrics_in(spec, scores) if key.endswith(f"_at_{t}") and key not in (gc, similarity)]
+    for key in (gc, *further, similarity):
+        metric = spec.metric(key)
+        if metric is not None:
+            yield _table(spec, order, key, metric)
 
 
 def _table(spec: Benchmark, scores: Sequence[Score], key: str, metric: Metric) -> Table:

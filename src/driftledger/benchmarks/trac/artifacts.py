@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.base import Artifacts
-from driftledger.benchmarks.costs import describe_key
+from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.tables import csv_table, groups_csv

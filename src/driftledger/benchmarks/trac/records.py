@@ -1,10 +1,8 @@
 """The records of TRAC: every description of a labelled dataset, and how they were asked for."""
 
-from collections.abc import Iterator, Mapping, Sequence
-
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.records import CalledRecord, Linked
+from driftledger.benchmarks.records import CalledRecord
 from driftledger.core.types import Split
 
 
@@ -58,11 +56,3 @@ def length_name(max_tokens: int | None) -> str:
 def condition_name(max_tokens: int | None, shots: int) -> str:
     """A condition as the paper names it, e.g. l30, 4-shot."""
     return f"{length_name(max_tokens)}, {shots}-shot"
-
-
-def check_examples(records: Sequence[DescriptionRecord], parents: Mapping[str, str]) -> Iterator[Linked]:
-    """Every example that was shown is a sample that there is."""
-    for record in records:
-        for name in record.demonstrations:
-            if parents and name not in parents:
-                yield Linked(record.place, f"its example {name} is no sample of the dataset")

@@ -25,7 +25,7 @@ from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.benchmarks.trac.artifacts import artifacts, describe_calls
-from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, check_examples
+from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.tables import tables
 
 if TYPE_CHECKING:
@@ -154,7 +154,11 @@ class Trac(Benchmark):
     def links(
         self, stage: str, records: Sequence[DescriptionRecord], card: CollectedCard, parents: Mapping[str, str]
     ) -> Iterator[Linked]:
-        return check_examples(records, parents)
+        """Every example that was shown is a sample that there is."""
+        for record in records:
+            for name in record.demonstrations:
+                if parents and name not in parents:
+                    yield Linked(record.place, f"its example {name} is no sample of the dataset")
 
     def tables(self, block: SideBySide) -> Iterator[Table]:
         return tables(self, block.scores)
