@@ -1,10 +1,12 @@
 """How far a score could have come out otherwise: over other samples, other images, or beside another score.
 
-Everything repeats to the bit. Samples are drawn inside their categories. Questions about one image are answered well or
-badly together, so that images are drawn, each with all of its questions. Of two scores over the same samples it is the
-differences that are drawn, sample by sample: what both share, an easy sample for instance, cancels in them, so that two
-intervals that overlap say little about the difference. How a score moves when the same questions are asked again, with
-the options in another order or graded once more, is another matter: a standard deviation over the repeats.
+Everything repeats to the bit, whatever the order of the samples: indices come from the raw PCG64 stream, whose values
+numpy guarantees, and sums are of integers, see :func:`_fixed_point`. Samples are drawn inside their categories.
+Questions about one image are answered well or badly together, so that images are drawn, each with all of its questions.
+Of two scores over the same samples it is the differences that are drawn, sample by sample: what both share, an easy
+sample for instance, cancels in them, so that two intervals that overlap say little about the difference. How a score
+moves when the same questions are asked again, with the options in another order or graded once more, is another matter:
+a standard deviation over the repeats.
 """
 
 import math
@@ -19,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.core.types import Float64
-from driftledger.metrics._checks import EXACT, Integers, check_finite, check_integers, check_same_lengths
+from driftledger.metrics._checks import EXACT, Integers, check_finite, check_integers, check_same_lengths, members
 from driftledger.metrics.exact import exact_mean
 
 DRAWS_AT_ONCE = 2**20
@@ -87,9 +89,6 @@ def bootstrap_interval(
     one category for all it is the ordinary bootstrap of the mean. Small categories give intervals that are
     somewhat too narrow, as always with this method.
 
-    The same bits everywhere, whatever the order of the samples: indices come from the raw PCG64 stream, whose values
-    numpy guarantees, and sums are of integers, see :func:`_fixed_point`.
-
     Source: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13.
 
     Raises:
@@ -125,9 +124,6 @@ def clustered_ratio_interval(
     clusters as there are, with replacement, each with all its questions; the interval is what remains of the ratios
     when ⌊ratios·(1 − confidence)/2⌋ of them are cut off at each end. A draw in which nothing counts has no ratio
     and is left out. One cluster has no width; a few dozen give intervals that are somewhat too narrow.
-
-    The same bits everywhere, whatever the order of the questions or the names of the clusters: indices come from the
-    raw PCG64 stream, as in :func:`bootstrap_interval`, and sums are of integers.
 
     Source: Davison and Hinkley 1997, "Bootstrap Methods and their Application", section 3.8 (its first strategy).
 
@@ -174,13 +170,9 @@ def paired_interval(
 
     Entry i of ``a``, ``b`` and ``categories`` is about sample i. The interval is
     :func:`bootstrap_interval` of the n differences: samples are drawn inside their
-    categories, each with both of its values. The same bits everywhere, whatever the order of the samples.
+    categories, each with both of its values. Errors are as there.
 
     Source: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", section 8.4 and chapter 13.
-
-    Raises:
-        ValueError: there are no values, the lengths differ, a value is not finite, ``resamples`` is less than 1, or
-            ``confidence`` is not between 0 and 1.
 
     >>> a, b = np.array([0.25, 0.5, 0.75, 1.0]), np.array([0.5, 0.75, 1.0, 1.25])
     >>> paired_interval(a, b, ["scene"] * 4, resamples=100, confidence=0.9, seed=1)
@@ -210,12 +202,7 @@ def paired_clustered_interval(
     repeats there are, at least one; the sides need not have equally many. A cluster is the questions about one image,
     which are answered well or badly together. Every question weighs the same. The interval is
     :func:`clustered_ratio_interval` of the differences, brought to a common denominator
-    so that all sums are of integers: the same bits everywhere, whatever the order of the questions.
-
-    Raises:
-        ValueError: there are no questions, the lengths differ, a value is not an integer, a count is less than 1,
-            the values are too large to be summed exactly, ``resamples`` is less than 1, or ``confidence`` is not
-            between 0 and 1.
+    so that all sums are of integers. Errors are as there; a count less than 1 is one, too.
 
     >>> right_in_two = np.array([2, 2, 1, 0]), np.array([2, 2, 2, 2])
     >>> right_in_one = np.array([1, 0, 0, 0]), np.array([1, 1, 1, 1])
@@ -225,8 +212,9 @@ def paired_clustered_interval(
     (0.625, 0.25, -0.375, ConfidenceInterval(low=-0.75, high=0.0))
     """
     check_bootstrap(resamples, confidence)
-    named = (("a sums", a[0]), ("a counts", a[1]), ("b sums", b[0]), ("b counts", b[1]))
-    columns = [check_integers(name, values) for name, values in named]
+    columns = [
+        check_integers(*named) for named in zip(("a sums", "a counts", "b sums", "b counts"), (*a, *b), strict=True)
+    ]
     check_same_lengths(a=columns[0], a_counts=columns[1], b=columns[2], b_counts=columns[3], clusters=clusters)
     above_a, below_a, above_b, below_b = (column.tolist() for column in columns)
     for side, counts in (("a", below_a), ("b", below_b)):
@@ -330,13 +318,10 @@ def _cluster_sums(
     largest = int(max(np.abs(numerator).max(), denominator.max()))
     if largest * len(clusters) ** 2 > EXACT:  # as if every draw were the largest cluster, and it held all questions
         raise ValueError(f"values of up to {largest} are too large for exact sums over {len(clusters)} questions")
-    number: dict[str, int] = {}  # not numpy.unique, which takes "a" and "a\0" for one name
-    rows = [number.setdefault(name, len(number)) for name in clusters]
-    sums = np.zeros((2, len(number)), dtype=np.int64)
-    np.add.at(sums[0], rows, numerator)
-    np.add.at(sums[1], rows, denominator)
+    rows = list(members(clusters).values())  # not numpy.unique, which takes "a" and "a\0" for one name
+    sums = np.array([[values[some].sum() for some in rows] for values in (numerator, denominator)])
     return sums[:, np.lexsort(sums)]
 
 
 def _mean(above: Sequence[int], below: Sequence[int]) -> Fraction:
-    return sum((Fraction(m, n) for m, n in zip(above, below, strict=True)), Fraction()) / len(above)
+    return sum(map(Fraction, above, below), Fraction()) / len(above)
