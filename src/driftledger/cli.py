@@ -190,7 +190,7 @@ def compare(
     from driftledger.commands import ask
 
     comparison = ask.compare(context.obj, a, b, anyway=anyway)
-    typer.echo(json.dumps(comparison.to_dict(), indent=2) if as_json else ask.compare_table(comparison))
+    typer.echo(json.dumps(comparison.model_dump(mode="json"), indent=2) if as_json else ask.compare_table(comparison))
 
 
 @app.command()

@@ -8,9 +8,7 @@ from driftledger.ledger.audit import touched as touching
 from driftledger.ledger.audit.query import parse_query
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import find_run, resolve_target
-from driftledger.ledger.compare import compare_text
-from driftledger.ledger.compare.compare import Comparison
-from driftledger.ledger.compare.compare import compare as compare_runs
+from driftledger.ledger.compare import compare as comparing
 from driftledger.ledger.diff import diff_text
 from driftledger.ledger.diff.diff import diff as diff_revisions
 from driftledger.ledger.lineage import Evidence
@@ -53,15 +51,15 @@ def touched(
         return touching.as_json(answer) if as_json else touching.as_table(answer)
 
 
-def compare(project: Project, a: str, b: str, *, anyway: bool) -> Comparison:
+def compare(project: Project, a: str, b: str, *, anyway: bool) -> comparing.Comparison:
     """Two runs, metric by metric, with paired intervals over what both were measured on."""
     with sources(project) as known:
         one, two = _evidence(known, a), _evidence(known, b)
-        return compare_runs(one, two, known.contents, anyway=anyway)
+        return comparing.compare(one, two, known.contents, anyway=anyway)
 
 
-def compare_table(comparison: Comparison) -> str:
-    return compare_text.as_table(comparison)
+def compare_table(comparison: comparing.Comparison) -> str:
+    return comparing.as_table(comparison)
 
 
 def diff(project: Project, old: str, new: str | None, *, as_json: bool) -> str:

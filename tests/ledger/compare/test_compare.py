@@ -5,8 +5,7 @@ import pytest
 
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.compare.compare import compare
-from driftledger.ledger.compare.compare_text import as_table
+from driftledger.ledger.compare.compare import as_table, compare
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
 from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrieved, run
@@ -375,7 +374,7 @@ def test_values_of_an_older_version_come_from_git(tmp_path):
 
 def test_json_has_the_judgements(tmp_path):
     b = chains(tmp_path, "b", HIGH, **with_chain(data_digest="e" * 64))
-    found = compared(tmp_path, chains(tmp_path, "a", LOW), b).to_dict()
+    found = compared(tmp_path, chains(tmp_path, "a", LOW), b).model_dump(mode="json")
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["comparable"] is found["pairs"][0]["comparable"] is False
     assert found["reasons"][0] == f"genception on shapes: {found['pairs'][0]['reasons'][0]}"

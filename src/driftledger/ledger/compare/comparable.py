@@ -5,12 +5,12 @@ A difference is *compared* where it is what the comparison is about, *unfair* wh
 unfair stands in each benchmark's table of rules, with the reason.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule
+from driftledger.benchmarks.base import Benchmark, Input, Rule
 from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
 from driftledger.ledger.changes import Change, component_changes, shown_apart
@@ -86,7 +86,7 @@ def differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> list[Differin
                 b=two.said or apart[1],
                 weight=weight,
                 why=rule.why if rule else None,
-                concerns=_moved(spec, metrics, rule) if rule else None,
+                concerns=_concerned(spec, metrics, rule.concerns, rule.moves) if rule else None,
             )
         )
     return [*found, *_two_at_once(spec, found, metrics), *_coverage(a.score, b.score)]
@@ -104,26 +104,22 @@ def what_changed(a: Lineage, b: Lineage) -> Iterator[str]:
             yield from (f"{role} {one.name}, {change}" for change in component_changes(one, two))
 
 
-def _moved(spec: Benchmark, metrics: Collection[str], rule: Rule) -> tuple[str, ...] | None:
-    if rule.concerns:
-        return _such(spec, metrics, lambda metric: metric.key in rule.concerns)
-    return None if rule.moves is None else _needing(spec, metrics, rule.moves)
-
-
-def _needing(spec: Benchmark, metrics: Collection[str], needed: Input) -> tuple[str, ...] | None:
-    return _such(spec, metrics, lambda metric: needed in metric.needs)
-
-
-def _such(spec: Benchmark, metrics: Collection[str], such: Callable[[Metric], bool]) -> tuple[str, ...] | None:
-    """Those of the metrics; None where all are."""
-    found = tuple(key for key in metrics if (metric := spec.metric(key)) is not None and such(metric))
-    return None if len(found) == len(metrics) else found
+def _concerned(
+    spec: Benchmark, metrics: Collection[str], named: Collection[str] = (), needed: Input | None = None
+) -> tuple[str, ...] | None:
+    """Those of the metrics that are ``named``, or else that need an input; None where all are."""
+    found = []
+    for key in metrics:
+        metric = spec.metric(key)
+        if metric is not None and (metric.key in named if named else needed is None or needed in metric.needs):
+            found.append(key)
+    return None if len(found) == len(metrics) else tuple(found)
 
 
 def _two_at_once(spec: Benchmark, found: list[Differing], metrics: Collection[str]) -> Iterator[Differing]:
     if set(_COMPARED) <= {each.what for each in found}:
         why = "both differ, and a difference could come from either"
-        concerns = _needing(spec, metrics, Input.DRAWN)
+        concerns = _concerned(spec, metrics, needed=Input.DRAWN)
         yield Differing(what="model and generator", a="", b="", weight="unfair", why=why, concerns=concerns)
 
 

@@ -4,19 +4,23 @@ A difference of two numbers is easily made and easily misread. Here it comes wit
 else in which the runs differ, and without a ranking where something else than what is compared moves the numbers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat
+from rich.table import Table
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import Row, Score
 from driftledger.core.errors import LedgerError, StoreError, first_few
+from driftledger.core.escaping import for_line
+from driftledger.ledger.audit.tree import line, rendered
 from driftledger.ledger.compare.comparable import Differing, differing, what_changed
-from driftledger.ledger.compare.paired_values import Repeats, Values, paired_values
-from driftledger.ledger.compare.ranking import NOT_RANKED, Drawing, MetricComparison, measured
+from driftledger.ledger.compare.paired import NOT_RANKED, MetricComparison, measured, read_rows
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
+
+_DIGITS = 4
 
 
 class _Frozen(BaseModel):
@@ -35,20 +39,10 @@ class ScorePair(_Frozen):
     changed: list[str]
     """Of components that are called the same and are not: which settings differ."""
     metrics: list[MetricComparison]
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why these must not be ranked; with the metrics, where it is not so for all."""
-        unfair = [each for each in self.differing if each.weight == "unfair"]
-        return [
-            f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason
-            for each in unfair
-            if each.concerns != ()
-        ]
-
-    @property
-    def comparable(self) -> bool:
-        return not any(each.bars(one.metric) for each in self.differing for one in self.metrics)
+    comparable: bool
+    """Whether every metric may be ranked."""
+    reasons: list[str]
+    """Why these must not be ranked; with the metrics, where it is not so for all."""
 
 
 class Comparison(_Frozen):
@@ -67,26 +61,10 @@ class Comparison(_Frozen):
     confidence: FiniteFloat
     anyway: bool = False
     """Whether what must not be ranked is ranked nevertheless."""
-
-    @property
-    def comparable(self) -> bool:
-        """Whether every metric may be ranked."""
-        return all(pair.comparable for pair in self.pairs)
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why some metrics may not, each once."""
-        barred = [pair for pair in self.pairs if not pair.comparable]
-        return [f"{pair.benchmark} on {pair.on}: {reason}" for pair in barred for reason in pair.reasons]
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, with the judgements that are properties here."""
-        pairs = [
-            pair.model_dump(mode="json") | {"comparable": pair.comparable, "reasons": pair.reasons}
-            for pair in self.pairs
-        ]
-        judged = {"comparable": self.comparable, "reasons": self.reasons, "pairs": pairs}
-        return self.model_dump(mode="json", exclude={"pairs"}) | judged
+    comparable: bool
+    """Whether every metric may be ranked."""
+    reasons: list[str]
+    """Why some metrics may not, each once."""
 
 
 def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False) -> Comparison:
@@ -107,23 +85,27 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
             f"{a.name} and {b.name} have nothing in common to be compared on: the one has "
             f"{first_few(only_a) or 'no score'}, the other {first_few(only_b) or 'no score'}"
         )
+    compared = [_pair(one, two, contents, anyway) for one, two in pairs]
+    barred = [pair for pair in compared if not pair.comparable]
     return Comparison(
         a=_said(a),
         b=_said(b),
         about=list(_about(a, b)),
         noted=list(_noted(a, b)),
-        pairs=[_pair(one, two, contents, anyway) for one, two in pairs],
+        pairs=compared,
         only_a=only_a,
         only_b=only_b,
-        confidence=_drawing(pairs[0][0].score).confidence,
+        confidence=_drawing(pairs[0][0].score)["confidence"],
         anyway=anyway,
+        comparable=not barred,
+        reasons=[f"{pair.benchmark} on {pair.on}: {reason}" for pair in barred for reason in pair.reasons],
     )
 
 
-def _drawing(score: Score) -> Drawing:
+def _drawing(score: Score) -> dict[str, Any]:
     """How a score's own intervals were drawn."""
     settings = score.inputs.settings
-    return Drawing(settings["bootstrap"]["resamples"], settings["bootstrap"]["confidence"], settings["seed"])
+    return {name: settings["bootstrap"][name] for name in ("resamples", "confidence")} | {"seed": settings["seed"]}
 
 
 def _said(evidence: Evidence) -> str:
@@ -149,47 +131,41 @@ def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], lis
     """Scores of the same benchmark on the same data: those at the same place first, and what is left in the order of
     both runs."""
     left = list(b.lineages)
-    found: dict[int, Lineage] = {}
-    for alike in (_exactly, _place):
-        for index, behind in enumerate(a.lineages):
-            other = next((each for each in left if alike(each) == alike(behind)), None)
-            if index not in found and other is not None:
-                found[index] = other
+    found: dict[str, Lineage] = {}
+    for exactly in (True, False):
+        for behind in a.lineages:
+            alike = (each for each in left if (each.place == behind.place if exactly else _on(each) == _on(behind)))
+            if behind.place not in found and (other := next(alike, None)):
+                found[behind.place] = other
                 left.remove(other)
-    pairs = [(behind, found[index]) for index, behind in enumerate(a.lineages) if index in found]
-    only = [behind for index, behind in enumerate(a.lineages) if index not in found]
-    return pairs, [" on ".join(_place(each)) for each in only], [" on ".join(_place(each)) for each in left]
+    pairs = [(behind, found[behind.place]) for behind in a.lineages if behind.place in found]
+    return pairs, [_on(each) for each in a.lineages if each.place not in found], [_on(each) for each in left]
 
 
-def _place(lineage: Lineage) -> tuple[str, ...]:
-    return lineage.score.benchmark, lineage.on
-
-
-def _exactly(lineage: Lineage) -> tuple[str, ...]:
-    return (lineage.place,)
+def _on(lineage: Lineage) -> str:
+    return f"{lineage.score.benchmark} on {lineage.on}"
 
 
 def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
-    drawing = _drawing(a.score)
     keys = compared_keys(a.spec, a.score, b.score)
     found = differing(a, b, keys)
-    rows: tuple[Mapping[str, Values | Repeats], ...] | str
+    rows: tuple[list[Row], list[Row]] | str
     try:
-        rows = paired_values(a, contents, keys), paired_values(b, contents, keys)
+        rows = read_rows(contents, a.rows_file), read_rows(contents, b.rows_file)
     except (LedgerError, StoreError) as error:
         rows = f"no rows at hand: {error}"
     metrics = []
     for key in keys:
         barred = [] if anyway else [each.reason for each in found if each.bars(key)]
-        values = {"metric": key, "a": a.score.metrics.get(key), "b": b.score.metrics.get(key)}
+        values, metric = (a.score.metrics.get(key), b.score.metrics.get(key)), a.spec.metric(key)
         if isinstance(rows, str):
-            found_out: dict[str, Any] = {"verdict": NOT_RANKED + (barred[0] if barred else rows)}
+            more: dict[str, Any] = {"verdict": NOT_RANKED + (barred[0] if barred else rows)}
+        elif None in values or metric is None:
+            more = {"verdict": f"{NOT_RANKED}only {'B' if values[0] is None else 'A'} has it"}
         else:
-            ours, theirs = (
-                row.get(key) if key in each.score.metrics else None for row, each in zip(rows, (a, b), strict=True)
-            )
-            found_out = measured(ours, theirs, barred, drawing)
-        metrics.append(MetricComparison(**values, **found_out))
+            more = measured(metric, key, *rows, barred, _drawing(a.score))
+        metrics.append(MetricComparison(metric=key, a=values[0], b=values[1], **more))
+    unfair = [each for each in found if each.weight == "unfair" and each.concerns != ()]
     return ScorePair(
         benchmark=a.score.benchmark,
         on=a.on,
@@ -198,6 +174,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         differing=found,
         changed=list(what_changed(a, b)),
         metrics=metrics,
+        comparable=not any(each.bars(key) for each in found for key in keys),
+        reasons=[f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason for each in unfair],
     )
 
 
@@ -211,3 +189,78 @@ def compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
             both = [key for key in ours if key in theirs]
             found += both[-1:] if both else [*ours[-1:], *theirs[-1:]]
     return found
+
+
+def as_table(comparison: Comparison) -> str:
+    """What is compared and what else differs, the metrics with their intervals, and whether they may be ranked."""
+    blocks = ["\n".join(_head(comparison))]
+    blocks += ["\n".join([_metrics(pair, comparison.confidence), *_beneath(pair)]) for pair in comparison.pairs]
+    return "\n\n".join([*blocks, "\n".join(_foot(comparison))])
+
+
+def _head(comparison: Comparison) -> Iterator[str]:
+    yield f"A: {for_line(comparison.a)}"
+    yield f"B: {for_line(comparison.b)}"
+    about = "; ".join(comparison.about) or "the same components in both"
+    yield f"compared: {for_line(about)}"
+    for noted in comparison.noted:
+        yield f"to know: {for_line(noted)}"
+
+
+def _metrics(pair: ScorePair, confidence: float) -> str:
+    table = Table(box=None, pad_edge=False, header_style="")
+    table.add_column(line(f"{pair.benchmark} on {pair.on}"))
+    for name in ("A", "B", "B − A", f"{confidence:.0%} interval", "common"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for each in pair.metrics:
+        table.add_row(*map(line, _cells(each)))
+    return rendered(table)
+
+
+def _cells(each: MetricComparison) -> list[str]:
+    interval = "–" if each.low is None or each.high is None else f"{each.low:+.{_DIGITS}f} to {each.high:+.{_DIGITS}f}"
+    difference = "–" if each.difference is None else f"{each.difference:+.{_DIGITS}f}"
+    common = "–" if each.common is None else str(each.common)
+    verdict = each.verdict.partition(":")[0] if each.verdict.startswith(NOT_RANKED) else each.verdict
+    return [each.metric, _number(each.a), _number(each.b), difference, interval, common, verdict]
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.{_DIGITS}f}"
+
+
+def _beneath(pair: ScorePair) -> Iterator[str]:
+    """What the cells have no room for."""
+    reasons = {each.verdict.removeprefix(NOT_RANKED) for each in pair.metrics if each.verdict.startswith(NOT_RANKED)}
+    for reason in sorted(reasons - set(pair.reasons)):
+        yield f"  not ranked: {for_line(reason)}"
+    for reason in pair.reasons:
+        yield f"  unfair: {for_line(reason)}"
+    for other in pair.differing:
+        if other.weight == "noted":
+            yield f"  differs: {for_line(f'{other.what}, {other.a} and {other.b}')}"
+    for change in pair.changed:
+        yield f"  changed: {for_line(change)}"
+    for each in pair.metrics:
+        if each.only_a or each.only_b:
+            yield f"  {for_line(each.metric)}: {_uncommon(each)}"
+
+
+def _uncommon(each: MetricComparison) -> str:
+    said = f"{each.only_a} have a value in A alone, {each.only_b} in B alone"
+    if each.a_common is None or each.b_common is None:
+        return said
+    return f"{said}; over the common ones A is {_number(each.a_common)} and B {_number(each.b_common)}"
+
+
+def _foot(comparison: Comparison) -> Iterator[str]:
+    for side, only in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if only:
+            yield f"only {side} has: {for_line('; '.join(only))}"
+    if comparison.comparable:
+        yield "comparable: nothing but what is compared differs that would move these numbers"
+    elif comparison.anyway:
+        yield "ranked against what speaks against it; see 'unfair'"
+    else:
+        yield "not all of this may be ranked; see 'unfair', or use --anyway"
