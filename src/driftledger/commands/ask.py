@@ -9,8 +9,7 @@ from driftledger.ledger.audit.query import parse_query
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import find_run, resolve_target
 from driftledger.ledger.compare import compare as comparing
-from driftledger.ledger.diff import diff_text
-from driftledger.ledger.diff.diff import diff as diff_revisions
+from driftledger.ledger.diff import diff as diffing
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.why import why as explain_call
 from driftledger.project.project import Project
@@ -64,8 +63,8 @@ def compare_table(comparison: comparing.Comparison) -> str:
 
 def diff(project: Project, old: str, new: str | None, *, as_json: bool) -> str:
     """What changed between two Git revisions, or since one: components, data, scores, and how answers are read."""
-    found = diff_revisions(project.root, old, new)
-    return str(found.model_dump_json(indent=2)) if as_json else diff_text.as_text(found)
+    found = diffing.diff(project.root, old, new)
+    return str(found.model_dump_json(indent=2)) if as_json else diffing.as_text(found)
 
 
 def why(project: Project, key_or_sample: str) -> str:

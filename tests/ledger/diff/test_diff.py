@@ -11,8 +11,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_jsonl
 from driftledger.data.records import SampleEntry
-from driftledger.ledger.diff.diff import diff
-from driftledger.ledger.diff.diff_text import as_text
+from driftledger.ledger.diff.diff import as_text, diff
 from tests.conftest import Checkout
 from tests.support.description_ledgers import add_trac, trac_score
 from tests.support.git import commit, git
@@ -393,7 +392,7 @@ def test_json_is_all_of_it(history: History) -> None:
     history.state(changed(run={"models": []}), metrics={"gc_at_2": 0.8})
     history.grades(0, 2)
     history.samples(disc="b" * 64)
-    found = diff(history.root, "HEAD").to_dict()
+    found = diff(history.root, "HEAD").model_dump(mode="json")
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["readings"][0]["moved"][0]["now"] == "ok: 2 (letter)"
     assert found["data"][0]["replaced"] == ["disc"]

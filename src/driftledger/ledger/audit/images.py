@@ -20,7 +20,6 @@ from driftledger.ledger.audit.history import LockedScore
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.summary import ScoreSummary
 from driftledger.ledger.lock import LockedFile
-from driftledger.ledger.objects.contents import beneath
 
 
 class ImageHash(NamedTuple):
@@ -200,11 +199,10 @@ class _Folder:
 
     def _file(self, name: str) -> Path:
         """A file of the folder, which need not be at its path any more."""
-        locked = self._locked
-        md5, place = self._manifest.get(name), beneath(locked.path, name)
-        path = None if md5 is None else self._contents.path(md5, place if self._current else None)
+        path = self._contents.within(self._locked, name)
         if path is None:
-            raise LedgerError(f"{place} (folder md5 {locked.md5}) is not at hand; run 'dvc fetch'")
+            folder = f"{self._locked.path}/{name} (folder md5 {self._locked.md5})"
+            raise LedgerError(f"{folder} is not at hand; run 'dvc fetch'")
         return path
 
 

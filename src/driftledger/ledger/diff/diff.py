@@ -1,25 +1,28 @@
 """What changed between two Git revisions, or between one and the workspace: versions, selection, data and scores."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.benchmarks.base import ROLES, SECTIONS
+from driftledger.benchmarks.base import ROLES, SECTIONS, Stage
+from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark, benchmarks
-from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
-from driftledger.core.errors import LedgerError, StoreError
-from driftledger.ledger.changes import Change, changes, component_changes
+from driftledger.core.errors import LedgerError, StoreError, first_few
+from driftledger.core.escaping import for_line
+from driftledger.ledger.changes import Change, changes, component_changes, shown
 from driftledger.ledger.code import is_dirty
-from driftledger.ledger.diff.data_changes import DataChange, data_changes
-from driftledger.ledger.diff.moved import Readings, moved_between, reads
-from driftledger.ledger.diff.revision import Snapshot, revision, workspace
+from driftledger.ledger.diff.folders import DataChange, Readings, data_changes, readings_between
+from driftledger.ledger.diff.revision import Snapshot, snapshot
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Git
 
 _CATALOGUES = ("models", "generators", "encoders", "datasets", "question_sets")
+
+MOST = 20
+"""Of anything, beyond which a number stands for the rest in a text: JSON has them all."""
 
 
 class _Frozen(BaseModel):
@@ -89,10 +92,6 @@ class ProjectDiff(_Frozen):
         told = (self.selection, self.protocols, self.catalogues, self.components, self.data, self.scores)
         return not any(told) and not any(each.moved for each in self.readings)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return self.model_dump(mode="json")
-
 
 def diff(root: Path, old: str, new: str | None = None) -> ProjectDiff:
     """What changed from revision ``old`` to ``new``, or to the workspace. Nothing is checked out, and nothing written.
@@ -103,10 +102,11 @@ def diff(root: Path, old: str, new: str | None = None) -> ProjectDiff:
     Raises:
         LedgerError: there is no such revision, or its ``params.yaml`` or ``dvc.lock`` is damaged.
     """
-    then, now = revision(root, old), workspace(root) if new is None else revision(root, new)
+    then, now = snapshot(root, old), snapshot(root, new)
     contents = Contents(root)
     settings = list(changes(then.params, now.params))
-    readings = _readings(contents, then, now)
+    untold = [*then.scores.unread, *now.scores.unread]
+    readings = list(_readings(contents, then, now, untold))
     return ProjectDiff(
         old=_named(then),
         new=_named(now),
@@ -119,8 +119,8 @@ def diff(root: Path, old: str, new: str | None = None) -> ProjectDiff:
         components=list(_components(then, now)),
         data=list(data_changes(contents, then, now)),
         scores=list(_scores(then, now)),
-        readings=readings.found,
-        untold=[*then.scores.unread, *now.scores.unread, *readings.untold],
+        readings=readings,
+        untold=untold,
     )
 
 
@@ -183,7 +183,7 @@ def _scores(then: Snapshot, now: Snapshot) -> Iterator[ScoreChange]:
         metrics = list(changes(was.metrics if was else {}, is_now.metrics if is_now else {}))
         if was and is_now and not metrics:
             continue
-        names = _headlines(was) | _headlines(is_now)
+        names = {key for each in (was, is_now) if each for key in benchmark(each.benchmark).headlines(each)}
         yield ScoreChange(
             path=path,
             benchmark=score.benchmark,
@@ -194,26 +194,103 @@ def _scores(then: Snapshot, now: Snapshot) -> Iterator[ScoreChange]:
         )
 
 
-def _headlines(score: Score | None) -> set[str]:
-    return set() if score is None else set(benchmark(score.benchmark).headlines(score))
-
-
-class _Told(NamedTuple):
-    found: list[Readings]
-    untold: list[str]
-
-
-def _readings(contents: Contents, then: Snapshot, now: Snapshot) -> _Told:
+def _readings(contents: Contents, then: Snapshot, now: Snapshot, untold: list[str]) -> Iterator[Readings]:
     """Of every grading that both states have; equal MD5s of two revisions need no look."""
-    told = _Told([], [])
     # several benchmarks may have a stage of one name
-    for stage in dict.fromkeys(stage.name for spec in benchmarks() for stage in spec.collects if reads(stage)):
+    for stage in dict.fromkeys(stage.name for spec in benchmarks() for stage in spec.collects if _reads(stage)):
         old, new = then.data(stage), now.data(stage)
         for name in sorted(old.keys() & new.keys()):
             if now.commit is not None and old[name].md5 == new[name].md5:
                 continue
             try:
-                told.found.append(moved_between(contents, then, now, old[name].path, name))
+                yield readings_between(contents, then, now, old[name].path)
             except (LedgerError, StoreError) as error:
-                told.untold.append(str(error))
-    return told
+                untold.append(str(error))
+
+
+def _reads(stage: Stage) -> bool:
+    """Whether a stage's records hold what was read in others."""
+    return stage.record is not None and stage.record.reading is not CollectedRecord.reading
+
+
+def as_text(difference: ProjectDiff) -> str:
+    """Section by section, those that changed; a line per change, in which untrusted text is inert."""
+    sections = {
+        "commits": _tell_commits(difference.commits),
+        "commits that are not in the new state": _tell_commits(difference.left),
+        "selection": [_tell_selected(change) for change in difference.selection],
+        "protocols": [str(change) for change in difference.protocols],
+        "catalogues": [str(change) for change in difference.catalogues],
+        "components": [line for each in difference.components for line in _tell_component(each)],
+        "data": [line for each in difference.data for line in _tell_data(each)],
+        "scores": [line for each in difference.scores for line in _tell_score(each)],
+        "answers read otherwise": [line for each in difference.readings if each.moved for line in _tell_reading(each)],
+        "not told": difference.untold,
+    }
+    changed = " with uncommitted changes" if difference.dirty else ""
+    lines = [f"from {for_line(difference.old)} to {for_line(difference.new)}{changed}"]
+    if difference.empty:
+        lines += ["nothing changed that scores depend on"]
+    for name, found in sections.items():
+        if found:
+            lines += ["", f"{name}:", *(_indented(line) for line in found)]
+    return "\n".join(lines)
+
+
+def _indented(line: str) -> str:
+    """Two spaces, and those that the line begins with."""
+    return " " * (2 + len(line) - len(line.lstrip(" "))) + for_line(line)
+
+
+def _tell_commits(commits: Sequence[CommitSummary]) -> list[str]:
+    more = [f"and {len(commits) - MOST} more"] if len(commits) > MOST else []
+    return [f"{each.commit[:12]} {each.subject}" for each in commits[:MOST]] + more
+
+
+def _tell_selected(change: Change) -> str:
+    if not isinstance(change.old, list | None) or not isinstance(change.new, list | None):
+        return str(change)
+    gone, come = (change.old or []), (change.new or [])
+    if gone and sorted(map(str, gone)) == sorted(map(str, come)):
+        return str(change)
+    return f"{change.key}: {', '.join([*(f'− {each}' for each in gone), *(f'+ {each}' for each in come)])}"
+
+
+def _tell_component(each: ComponentChange) -> Iterator[str]:
+    yield f"{each.section}.{each.name}: {_short(each.old)} → {_short(each.new)}"
+    yield from (f"  {change}" for change in each.changes)
+
+
+def _tell_data(each: DataChange) -> Iterator[str]:
+    yield f"{each.kind.replace('_', ' ')} {each.name}: {_short(each.old)} → {_short(each.new)}"
+    of = {word: getattr(each, word) for word in ("added", "removed", "replaced", "altered")}
+    yield from (f"  {len(ids)} {word}: {first_few(ids, MOST)}" for word, ids in of.items() if ids)
+    if each.untold:
+        yield f"  which entries is not known: {each.untold}"
+    elif each.old and each.new and not any(of.values()):
+        yield "  the same entries, written otherwise"
+
+
+def _tell_score(each: ScoreChange) -> Iterator[str]:
+    yield f"{each.path}: {each.became}, {len(each.metrics)} metrics"
+    for change in each.headline:
+        step = ""
+        if isinstance(change.old, float | int) and isinstance(change.new, float | int):
+            step = f" ({change.new - change.old:+.4f})"
+        yield f"  {change.key}: {_number(change.old)} → {_number(change.new)}{step}"
+
+
+def _tell_reading(each: Readings) -> Iterator[str]:
+    changed = f", {'; '.join(map(str, each.protocol))}" if each.protocol else ""
+    yield f"{each.folder.partition('/')[2]}: {len(each.moved)} of {each.read} moved{changed}"
+    yield from (f"  {moved.record}: {moved.before} → {moved.now}" for moved in each.moved[:MOST])
+    if len(each.moved) > MOST:
+        yield f"  and {len(each.moved) - MOST} more"
+
+
+def _number(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else shown(value)
+
+
+def _short(digest: str | None) -> str:
+    return "nothing" if digest is None else digest[:12]

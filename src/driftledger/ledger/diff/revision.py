@@ -62,21 +62,23 @@ class Snapshot:
         return {name: entry for entries in read for name, entry in entries.items()}
 
     @cached_property
+    def outs(self) -> dict[str, LockedFile]:
+        """All that the stages wrote, by path."""
+        return {out.path: out for entry in self.lock.values() for out in entry.outs}
+
+    @cached_property
     def scores(self) -> Scores:
-        outs = sorted(out.path for entry in self.lock.values() for out in entry.outs)
-        paths = [path for path in outs if is_score(path)]
-        old = [path for path in outs if is_score_of_version_1(path)]
-        found, unread = {}, []
-        if old:
-            more = f", as {len(old) - 1} others," if len(old) > 1 else ""
-            unread.append(f"{old[0]} of {self.name}{more} {OF_VERSION_1}")
+        old = [path for path in sorted(self.outs) if is_score_of_version_1(path)]
+        more = f", as {len(old) - 1} others," if len(old) > 1 else ""
+        found = Scores({}, [f"{old[0]} of {self.name}{more} {OF_VERSION_1}"] if old else [])
+        paths = [path for path in sorted(self.outs) if is_score(path)]
         for path, data in zip(paths, self.read(paths), strict=True):
             try:
                 if data is not None:
-                    found[path] = parse_json(data, Score, f"{path} of {self.name}")
+                    found.read[path] = parse_json(data, Score, f"{path} of {self.name}")
             except StoreError as error:
-                unread.append(str(error))
-        return Scores(found, unread)
+                found.unread.append(str(error))
+        return found
 
     def data(self, stage: str) -> dict[str, LockedFile]:
         """Name → what the stage ``dataset@name``, for instance, wrote first."""
@@ -90,19 +92,18 @@ class Snapshot:
         return contents_at(self.root, paths, self.commit)
 
 
-def workspace(root: Path) -> Snapshot:
-    """The project as it lies here now."""
-    return Snapshot(root, "the workspace", None)
-
-
-def revision(root: Path, name: str) -> Snapshot:
-    """The project at a commit, tag or branch.
+def snapshot(root: Path, revision: str | None) -> Snapshot:
+    """The project at a commit, tag or branch; without one, as it lies here now.
 
     Raises:
         LedgerError: there is no such revision, or no Git repository.
     """
+    if revision is None:
+        return Snapshot(root, "the workspace", None)
     git = Git.around(root)
-    commit = None if git is None else git.commit(name)
+    commit = None if git is None else git.commit(revision)
     if commit is None:
-        raise LedgerError(f"the revision {name!r:.100} cannot be read; name a commit, tag or branch of this repository")
-    return Snapshot(root, name, commit.id)
+        raise LedgerError(
+            f"the revision {revision!r:.100} cannot be read; name a commit, tag or branch of this repository"
+        )
+    return Snapshot(root, revision, commit.id)

@@ -69,6 +69,15 @@ class Contents:
         here = self.root / near
         return here if here.is_file() and self.md5_of(here) == md5 else self._from_git(md5, near)
 
+    def within(self, folder: LockedFile, name: str) -> Path | None:
+        """A file of a folder, wherever such bytes are; None where they are not at hand, or the folder has no such file.
+
+        Raises:
+            LedgerError: which files the folder had is not known.
+        """
+        md5 = self.manifest(folder).get(name)
+        return None if md5 is None else self.path(md5, beneath(folder.path, name))
+
     def cached(self, md5: str) -> Path | None:
         """Where DVC's cache keeps the object called so, whatever it holds; None where it has none."""
         if self._repo is None:
