@@ -31,15 +31,22 @@ class Change(BaseModel):
         return f"{for_line(self.key)}: {old} → {new}"
 
 
-def changes(old: Any, new: Any, key: str = "") -> Iterator[Change]:
-    """Every value that differs, in the order of the keys; mappings are entered, lists and all else compared whole.
+def changes(old: Any, new: Any, key: str = "", *, into_lists: bool = False) -> Iterator[Change]:
+    """Every value that differs, in the order of the keys; mappings are entered, all else is compared whole.
+
+    Args:
+        into_lists: enter lists of the same length too.
 
     >>> [str(change) for change in changes({"T": 5, "seeds": {"run": 1}}, {"T": 3, "seeds": {"run": 1}, "new": "x"})]
     ['T: 5 → 3', 'new: nothing → "x"']
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for each in sorted(old.keys() | new.keys(), key=str):
-            yield from changes(old.get(each), new.get(each), f"{key}.{each}" if key else str(each))
+            below = f"{key}.{each}" if key else str(each)
+            yield from changes(old.get(each), new.get(each), below, into_lists=into_lists)
+    elif into_lists and isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (one, two) in enumerate(zip(old, new, strict=True)):
+            yield from changes(one, two, f"{key}[{index}]", into_lists=True)
     elif old != new:
         yield Change(key=key, old=old, new=new)
 

@@ -6,6 +6,7 @@ from typing import Any
 from driftledger.collect.call_store import CallStore, StoredCall
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import StoreError
+from driftledger.ledger.changes import changes
 
 _SHOWN = 160
 
@@ -38,23 +39,13 @@ def _explain(call: StoredCall, others: list[StoredCall]) -> Iterator[str]:
     if not rivals:
         yield "  no other call for this sample to compare with"
         return
-    nearest = min(
-        rivals, key=lambda other: (len(list(_differences(call.parts, other.parts))), other.context != call.context)
+    apart = [list(changes(call.parts, other.parts, into_lists=True)) for other in rivals]
+    found, nearest = min(
+        zip(apart, rivals, strict=True), key=lambda pair: (len(pair[0]), pair[1].context != call.context)
     )
     yield f"  nearest is {nearest.digest[:16]} (t={nearest.context.t}); what differs:"
-    for place, mine, other in _differences(call.parts, nearest.parts):
-        yield f"  {place}: {_short(mine)} here, {_short(other)} there"
-
-
-def _differences(mine: Any, other: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(mine, dict) and isinstance(other, dict):
-        for key in sorted(mine.keys() | other.keys()):
-            yield from _differences(mine.get(key), other.get(key), f"{place}.{key}" if place else key)
-    elif isinstance(mine, list) and isinstance(other, list) and len(mine) == len(other):
-        for index, (one, two) in enumerate(zip(mine, other, strict=True)):
-            yield from _differences(one, two, f"{place}[{index}]")
-    elif mine != other:
-        yield place, mine, other
+    for each in found:
+        yield f"  {each.key}: {_short(each.old)} here, {_short(each.new)} there"
 
 
 def _short(value: Any) -> str:

@@ -11,7 +11,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.ledger.audit.audit import as_json, as_tree
 from driftledger.ledger.audit.images import hash_of
-from driftledger.ledger.audit.targets import ImageTarget, MetricTarget, RunTarget, ScoreTarget, resolve_target
+from driftledger.ledger.audit.targets import ImageTarget, RunTarget, resolve_target
 from tests.support.audited import Audited, audited_in, empty, version
 from tests.support.ledgers import CHAINS, COMBINATION, DATA
 
@@ -47,6 +47,7 @@ def test_a_run_has_several_names(audited: Audited) -> None:
         with audited.sources() as sources:
             found = resolve_target(sources, name)
         assert isinstance(found, RunTarget), name
+        assert found.lineage is None
         assert (found.evidence.fingerprint, found.known) == (fingerprint, "dvc.lock")
 
 
@@ -62,8 +63,9 @@ def test_a_score_file_is_known_by_its_bytes_wherever_it_is(audited: Audited, tmp
     for path in (str(copied), str(audited.score_path), "reports/scores/genception/shapes/seer/brush/eye/score.json"):
         with audited.sources() as sources:
             found = resolve_target(sources, path)
-            assert isinstance(found, ScoreTarget)
-            assert found.in_run
+            assert isinstance(found, RunTarget)
+            assert found.lineage is not None
+            assert found.is_run
             tree = as_tree(found, sources)
         assert tree.startswith(
             "reports/scores/genception/shapes/seer/brush/eye/score.json, of seer · brush · eye, fingerprint"
@@ -81,8 +83,9 @@ def test_an_altered_score_file_is_no_score_of_the_ledger(audited: Audited, tmp_p
 def test_a_score_that_no_selected_run_shows_is_still_explained(audited: Audited) -> None:
     with audited.sources(combinations=()) as sources:
         found = resolve_target(sources, str(audited.score_path))
-        assert isinstance(found, ScoreTarget)
-        assert not found.in_run
+        assert isinstance(found, RunTarget)
+        assert found.lineage is not None
+        assert not found.is_run
         assert "of no run that is selected here" in as_tree(found, sources)
         assert json.loads(as_json(found, sources))["run"] is None
 
@@ -95,8 +98,9 @@ def test_an_older_score_file_and_run_are_found_in_git(audited: Audited, tmp_path
     with audited.sources() as sources:
         run, score = resolve_target(sources, fingerprint[:10]), resolve_target(sources, str(old))
         assert isinstance(run, RunTarget)
-        assert isinstance(score, ScoreTarget)
-        assert (run.known, score.run.known) == ("git", "git")
+        assert isinstance(score, RunTarget)
+        assert score.lineage is not None
+        assert (run.known, score.known) == ("git", "git")
         assert run.evidence.fingerprint == fingerprint
         text = as_tree(run, sources)
     assert "gc_at_2 = 0.7" in text
@@ -213,7 +217,8 @@ def test_a_card_that_is_gone_is_a_doubt_and_no_obstacle(audited: Audited) -> Non
 def test_a_metric_is_one_number_with_its_formula(audited: Audited, name: str) -> None:
     with audited.sources() as sources:
         found = resolve_target(sources, f"seer/brush/eye:{name}")
-        assert isinstance(found, MetricTarget)
+        assert isinstance(found, RunTarget)
+        assert found.number is not None
         assert found.number.value == 0.7
         text, said = as_tree(found, sources), json.loads(as_json(found, sources))
     assert "computed: Σ t·s(t) / Σ t" in text

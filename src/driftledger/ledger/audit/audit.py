@@ -9,8 +9,9 @@ from driftledger.benchmarks.base import NEEDED_FOR, Input
 from driftledger.benchmarks.records import RECORDS
 from driftledger.core.canonical import canonical_json
 from driftledger.ledger.audit.image_audit import image_json, image_tree
+from driftledger.ledger.audit.numbers import Number
 from driftledger.ledger.audit.sources import LoggedRun, Sources
-from driftledger.ledger.audit.targets import ImageTarget, Known, MetricTarget, RunTarget, ScoreTarget, Target
+from driftledger.ledger.audit.targets import ImageTarget, Known, RunTarget
 from driftledger.ledger.audit.tree import add, add_all, add_component, add_file, inert_json, line, rendered
 from driftledger.ledger.lineage import Lineage
 
@@ -31,52 +32,41 @@ _PROVES: dict[Known | None, str] = {
 """Where evidence is from, or None for an image, of which only the ledger's files speak → what that alone can prove."""
 
 
-def as_tree(target: Target, sources: Sources) -> str:
+def as_tree(target: RunTarget | ImageTarget, sources: Sources) -> str:
     """The whole way from what was asked back to bytes, versions and commit, and what that proves."""
     if isinstance(target, ImageTarget):
         return "\n".join([rendered(image_tree(target)), *_proof(sources, None)])
-    run = _run(target)
-    if isinstance(target, RunTarget):
-        tree = Tree(line(f"{run.evidence.name}, fingerprint {run.evidence.fingerprint}"))
-        for lineage in run.evidence.lineages:
-            _add_score(tree, lineage)
-    elif isinstance(target, ScoreTarget):
-        tree = Tree(line(f"{target.lineage.score_file.path}, {_of(target)}"))
+    run = f"{target.evidence.name}, fingerprint {target.evidence.fingerprint}"
+    of = f"of {run}" if target.is_run else "of no run that is selected here"
+    if target.number is not None:
+        tree = Tree(line(f"{target.number.name} = {target.number.value!r}, {of}"))
+        _add_number(tree, target.number)
+    elif target.lineage is not None:
+        tree = Tree(line(f"{target.lineage.score_file.path}, {of}"))
         _add_score(tree, target.lineage)
     else:
-        tree = _number_tree(target)
-    _add_code(tree, run)
-    return "\n".join([rendered(tree), *_proof(sources, run.known)])
+        tree = Tree(line(run))
+        for lineage in target.evidence.lineages:
+            _add_score(tree, lineage)
+    _add_code(tree, target)
+    return "\n".join([rendered(tree), *_proof(sources, target.known)])
 
 
-def as_json(target: Target, sources: Sources) -> str:
+def as_json(target: RunTarget | ImageTarget, sources: Sources) -> str:
     """The same for programs. Of a run it is its evidence, with ``known_from``, ``recorded`` and ``proof`` beside it."""
     if isinstance(target, ImageTarget):
         return inert_json(image_json(target) | {"proof": _proof(sources, None)})
-    run = _run(target)
-    more: dict[str, Any] = {
-        "known_from": run.known,
-        "recorded": _recorded(run.logged),
-        "proof": _proof(sources, run.known),
-    }
-    evidence = run.evidence.model_dump(mode="json", by_alias=True)
-    if isinstance(target, RunTarget):
-        return inert_json(evidence | more)
-    owner = {key: evidence[key] for key in ("name", "combination", "fingerprint")} if target.in_run else None
-    more |= {"run": owner, "code": evidence["code"]}
-    if isinstance(target, ScoreTarget):
-        return inert_json(target.lineage.model_dump(mode="json", by_alias=True) | more)
-    return inert_json(_number_json(target) | more)
-
-
-def _run(target: RunTarget | ScoreTarget | MetricTarget) -> RunTarget:
-    return target if isinstance(target, RunTarget) else target.run
-
-
-def _of(target: ScoreTarget | MetricTarget) -> str:
-    evidence = target.run.evidence
-    said = f"of {evidence.name}, fingerprint {evidence.fingerprint}"
-    return said if target.in_run else "of no run that is selected here"
+    evidence = target.evidence.model_dump(mode="json", by_alias=True)
+    asked = evidence
+    if target.number is not None:
+        asked = _number_json(target.number)
+    elif target.lineage is not None:
+        asked = target.lineage.model_dump(mode="json", by_alias=True)
+    if asked is not evidence:
+        owner = {key: evidence[key] for key in ("name", "combination", "fingerprint")}
+        asked |= {"run": owner if target.is_run else None, "code": evidence["code"]}
+    recorded, proof = _recorded(target.logged), _proof(sources, target.known)
+    return inert_json(asked | {"known_from": target.known, "recorded": recorded, "proof": proof})
 
 
 def _add_score(tree: Tree, lineage: Lineage) -> None:
@@ -141,10 +131,9 @@ def _add_lock(branch: Tree, lineage: Lineage) -> None:
             add_file(stage, "wrote", out)
 
 
-def _number_tree(target: MetricTarget) -> Tree:
-    number = target.number
+def _add_number(tree: Tree, number: Number) -> None:
+    """How it is computed, and what of the score's inputs it needs."""
     lineage, metric = number.lineage, number.metric
-    tree = Tree(line(f"{number.name} = {number.value!r}, {_of(target)}"))
     if metric is not None:
         computed = add(tree, "computed", number.formula or metric.formula)
         add(computed, "function", metric.function)
@@ -156,11 +145,9 @@ def _number_tree(target: MetricTarget) -> Tree:
     branch = add_file(tree, "score file", lineage.score_file)
     _add_inputs(branch, lineage, metric.needs if metric else _EVERYTHING)
     _add_lock(tree, lineage)
-    return tree
 
 
-def _number_json(target: MetricTarget) -> dict[str, Any]:
-    number = target.number
+def _number_json(number: Number) -> dict[str, Any]:
     lineage, metric = number.lineage, number.metric
     needs, computed = _EVERYTHING, None
     if metric is not None:

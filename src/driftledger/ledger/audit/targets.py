@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -37,29 +37,18 @@ Known = Literal["dvc.lock", "git", "mlflow"]
 
 
 class RunTarget(NamedTuple):
-    """A whole run."""
+    """A run, or the one score file or number of it that was asked for."""
 
     evidence: Evidence
     known: Known
     logged: LoggedRun | None = None
     """The same run in MLflow, where that could be asked."""
-
-
-class ScoreTarget(NamedTuple):
-    """One score file, and the first run that shows it."""
-
-    lineage: Lineage
-    run: RunTarget
-    in_run: bool = True
-    """Whether ``run`` is one; otherwise its evidence is that of this score alone, and its fingerprint no run's."""
-
-
-class MetricTarget(NamedTuple):
-    """One number, and the run or score that it was asked of."""
-
-    number: Number
-    run: RunTarget
-    in_run: bool = True
+    lineage: Lineage | None = None
+    """The score that was asked for, of which this is the first run that shows it; None where the whole run was."""
+    number: Number | None = None
+    """The number that was asked for."""
+    is_run: bool = True
+    """Whether it is one; otherwise the evidence is that of the score alone, and its fingerprint no run's."""
 
 
 class ImageTarget(NamedTuple):
@@ -71,10 +60,7 @@ class ImageTarget(NamedTuple):
     """Whether it is not these bytes that the ledger has, but the PNG that a dataset makes of them."""
 
 
-Target: TypeAlias = RunTarget | ScoreTarget | MetricTarget | ImageTarget
-
-
-def resolve_target(sources: Sources, text: str) -> Target:
+def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
     """What is meant: in this order, a file, a hash of an image, a run, or ``RUN:METRIC``, ``SCORE FILE:METRIC``.
 
     A run is a ``model/generator/encoder``, its name, its MLflow id, or eight digits or more of its fingerprint; an
@@ -97,10 +83,10 @@ def resolve_target(sources: Sources, text: str) -> Target:
     left, _, metric = text.partition(":")
     if metric and (file := _file(sources, left)):
         owner = _of_file(sources, file)
-        if isinstance(owner, ScoreTarget):
-            return MetricTarget(find_number([owner.lineage], metric), owner.run, owner.in_run)
+        if isinstance(owner, RunTarget) and owner.lineage is not None:
+            return owner._replace(number=find_number([owner.lineage], metric))
     elif metric and (run := find_run(sources, left)):
-        return MetricTarget(find_number(run.evidence.lineages, metric), run)
+        return run._replace(number=find_number(run.evidence.lineages, metric))
     raise LedgerError(_no_such(sources, text) + _unseen(unknown))
 
 
@@ -140,7 +126,7 @@ def _file(sources: Sources, text: str) -> Path | None:
         return None
 
 
-def _of_file(sources: Sources, file: Path) -> ScoreTarget | ImageTarget:
+def _of_file(sources: Sources, file: Path) -> RunTarget | ImageTarget:
     data = file.read_bytes()
     facts, image = read_summary(data), hash_of(data)
     if facts is not None:
@@ -212,14 +198,14 @@ def find_run(sources: Sources, text: str) -> RunTarget | None:
     return None
 
 
-def find_score(sources: Sources, facts: ScoreSummary, md5: str) -> ScoreTarget | None:
+def find_score(sources: Sources, facts: ScoreSummary, md5: str) -> RunTarget | None:
     """The score file with these bytes, which says ``facts`` of itself."""
     for combination in sources.combinations:
         may_show = all(facts.keys.get(role, name) == name for role, name in combination._asdict().items())
         run = sources.complete(combination) if may_show else None
         if run is not None and (lineage := _having(run, md5)):
             logged = sources.ask_mlflow(lambda mlflow, run=run: mlflow.find(run.fingerprint))  # type: ignore[misc]
-            return ScoreTarget(lineage, RunTarget(run, "dvc.lock", logged))
+            return RunTarget(run, "dvc.lock", logged, lineage)
     if found := _alone(sources, facts.path, md5):
         return found
     return sources.ask_mlflow(lambda mlflow: next(_logged(mlflow, facts.path, md5), None))
@@ -279,29 +265,29 @@ def _having(run: Evidence, md5: str) -> Lineage | None:
     return next((each for each in run.lineages if each.score_file.md5 == md5), None)
 
 
-def _alone(sources: Sources, path: str, md5: str) -> ScoreTarget | None:
+def _alone(sources: Sources, path: str, md5: str) -> RunTarget | None:
     """A score that ``dvc.lock`` has, or had, and that belongs to no run which is selected and complete."""
     selection, history = selection_of(path), sources.history
     if selection is None:
         return None
     if sources.outs.get(path) == md5:
         evidence = read_evidence(sources.root, *selection)
-        return ScoreTarget(evidence.lineages[0], RunTarget(evidence, "dvc.lock"), in_run=False)
+        return RunTarget(evidence, "dvc.lock", lineage=evidence.lineages[0], is_run=False)
     if history is None:
         return None
     for each in history.scores:
         if each.path == path and history.stored(each.blob).md5 == md5:
             earlier = history.evidence(each.state, *selection)
             if earlier is not None:
-                return ScoreTarget(earlier.lineages[0], RunTarget(earlier, "git"), in_run=False)
+                return RunTarget(earlier, "git", lineage=earlier.lineages[0], is_run=False)
     return None
 
 
-def _logged(mlflow: LoggedRuns, path: str, md5: str) -> Iterator[ScoreTarget]:
+def _logged(mlflow: LoggedRuns, path: str, md5: str) -> Iterator[RunTarget]:
     for logged in mlflow.every():
         files = [each.get("score_file") or {} for each in logged.evidence().get("lineages") or ()]
         if any(file.get("md5") == md5 and file.get("path") == path for file in files):
             evidence = _evidence_in(logged)
             lineage = _having(evidence, md5)
             if lineage is not None:
-                yield ScoreTarget(lineage, RunTarget(evidence, "mlflow", logged))
+                yield RunTarget(evidence, "mlflow", logged, lineage)
