@@ -21,9 +21,9 @@ from driftledger.core.strict import explain
 from driftledger.data.datasets.build import build
 from driftledger.data.records import SampleEntry
 from driftledger.demo.choices import between, roll
-from driftledger.demo.datasets.beetles import Beetles
 from driftledger.demo.datasets.beetles.anatomy import Part, sprite
 from driftledger.demo.datasets.beetles.drawing import draw
+from driftledger.demo.datasets.beetles.provider import Beetles
 from driftledger.demo.datasets.beetles.species import COLOURS, SPECIES, Species
 from driftledger.demo.datasets.digits import Digits
 from driftledger.demo.models.regions.lab import lab

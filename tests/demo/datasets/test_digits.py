@@ -21,7 +21,7 @@ from driftledger.core.strict import explain
 from driftledger.data.datasets.base import SourceItem
 from driftledger.data.datasets.build import build
 from driftledger.data.records import SampleEntry
-from driftledger.demo.datasets import digits
+from driftledger.demo.datasets import digits, installed
 from driftledger.demo.datasets.digits import Digits, picture, scans
 from driftledger.metrics.naming import class_names, leaks
 
@@ -135,7 +135,7 @@ def test_another_file_than_the_known_one(
 ) -> None:
     if content is not None:
         (tmp_path / "file").write_bytes(content)
-    monkeypatch.setattr(digits, "_path", lambda: tmp_path / "file")
+    monkeypatch.setattr(installed, "installed_path", lambda distribution, file: tmp_path / "file")
     scans.cache_clear()
     with pytest.raises(DataError) as caught:
         build("digits", Digits(), tmp_path / "digits")

@@ -10,8 +10,8 @@ from driftledger.core.errors import DataError
 from driftledger.core.files import read_jsonl
 from driftledger.data.datasets.build import build
 from driftledger.data.records import SampleEntry
-from driftledger.demo.datasets import photos
-from driftledger.demo.datasets.photos import Photos, manifest
+from driftledger.demo.datasets import installed, photos
+from driftledger.demo.datasets.photos import Library, Photos, manifest
 
 GROUPS = {"visual": ["living", "objects", "places", "textures", "medical"], "textual": ["text"]}
 
@@ -51,7 +51,7 @@ def test_another_file_than_the_manifest_describes(
     if content is not None:
         (tmp_path / "data").mkdir()
         (tmp_path / "data" / "astronaut.png").write_bytes(content)
-    monkeypatch.setattr(photos, "_folder", lambda package: tmp_path)
+    monkeypatch.setattr(installed, "installed_path", lambda distribution, file: tmp_path / file.partition("/")[2])
     with pytest.raises(DataError) as caught:
         build("photos", Photos(), tmp_path / "photos")
     assert str(caught.value) == (
@@ -64,8 +64,12 @@ def test_another_file_than_the_manifest_describes(
 
 
 def test_a_library_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(photos, "find_spec", lambda package: None)
-    with pytest.raises(DataError, match=r"run: pip install --force-reinstall 'scikit-image==0\.26\.0'"):
+    library = Library(distribution="scikit-unlearn", version="0.26.0")
+    found = manifest()
+    monkeypatch.setattr(
+        photos, "manifest", lambda: found.model_copy(update={"libraries": found.libraries | {"skimage": library}})
+    )
+    with pytest.raises(DataError, match=r"run: pip install --force-reinstall 'scikit-unlearn==0\.26\.0'"):
         Photos().source_digest()
 
 

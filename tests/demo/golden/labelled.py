@@ -14,9 +14,9 @@ from PIL import Image
 
 from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
 from driftledger.data.datasets.base import DatasetProvider
-from driftledger.demo.datasets.beetles import Beetles
 from driftledger.demo.datasets.beetles.drawing import draw
 from driftledger.demo.datasets.beetles.grounds import SIDE
+from driftledger.demo.datasets.beetles.provider import Beetles
 from driftledger.demo.datasets.beetles.species import SPECIES
 from driftledger.demo.datasets.digits import Digits
 

@@ -8,8 +8,6 @@ from its end: a neighbour in writing, which would make retrieval easy, is not in
 import gzip
 from collections.abc import Iterator
 from functools import cache, partial
-from importlib import metadata
-from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -17,10 +15,10 @@ from PIL import Image
 from pydantic import Field, model_validator
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.core.errors import DataError
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
+from driftledger.demo.datasets.installed import read_installed
 
 FILE = "sklearn/datasets/data/digits.csv.gz"
 SHA256 = "09f66e6debdee2cd2b5ae59e0d6abbb73fc2b0e0185d2e1957e9ebb51e23aa22"
@@ -136,18 +134,4 @@ def _png(scan: Scan) -> bytes:
 
 
 def _read() -> bytes:
-    try:
-        data = _path().read_bytes()
-    except (OSError, metadata.PackageNotFoundError):
-        data = b""
-    if sha256_bytes(data) != SHA256:
-        raise DataError(
-            f"{FILE} is not the file that {LIBRARY} {VERSION} carries; "
-            f"run: pip install --force-reinstall '{LIBRARY}=={VERSION}'"
-        )
-    return data
-
-
-def _path() -> Path:
-    """Where the file is installed, found without importing the library."""
-    return Path(str(metadata.distribution(LIBRARY).locate_file(FILE)))
+    return read_installed(LIBRARY, VERSION, FILE, SHA256)

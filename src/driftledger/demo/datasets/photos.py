@@ -8,16 +8,14 @@ import json
 from collections.abc import Iterator
 from functools import cache, partial
 from importlib.resources import files
-from importlib.util import find_spec
-from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.core.errors import DataError
 from driftledger.core.strict import Strict
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
+from driftledger.demo.datasets.installed import read_installed
 
 
 class Library(Strict):
@@ -83,21 +81,4 @@ def manifest() -> Manifest:
 
 def _read(photo: Photo) -> bytes:
     library = manifest().libraries[photo.package]
-    try:
-        data = (_folder(photo.package) / photo.file).read_bytes()
-    except OSError:
-        data = b""
-    if sha256_bytes(data) != photo.sha256:
-        raise DataError(
-            f"{photo.package}/{photo.file} is not the file that {library.distribution} {library.version} carries; "
-            f"run: pip install --force-reinstall '{library.distribution}=={library.version}'"
-        )
-    return data
-
-
-def _folder(package: str) -> Path:
-    """Where a package is installed, found without importing it."""
-    spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError(package)
-    return Path(spec.origin).parent
+    return read_installed(library.distribution, library.version, f"{photo.package}/{photo.file}", photo.sha256)

@@ -1,20 +1,23 @@
 """The embedded generator: reads the describer's English and paints it, from the text alone."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from random import Random
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 from pydantic import Field
 
 from driftledger.components.base import Generator, library_versions
 from driftledger.core.images import ENCODING
 from driftledger.core.types import Generated
-from driftledger.demo.generators.filling import SUB, fill_convex
 from driftledger.demo.generators.reading import Shape, Sketch, read
 from driftledger.demo.vocabulary import RGB, UNIT, cosine, sine
 
+_SUB = 64
+"""Units per pixel of a corner's coordinates."""
 _UNSTEADY = 8
 """How far a seed may displace a shape, in ‰ of the longest side."""
 _IMPURE = 2
@@ -45,7 +48,7 @@ def _paint(sketch: Sketch, size: int, hand: Random) -> Image.Image:
     canvas = np.empty((height, width, 3), dtype=np.uint8)
     canvas[:] = _mixed(sketch.background, hand)
     for shape in sorted(sketch.shapes, key=lambda shape: -shape.length * shape.breadth):
-        fill_convex(canvas, _corners(shape, (width, height), hand), _mixed(shape.colour, hand))
+        _fill_convex(canvas, _corners(shape, (width, height), hand), _mixed(shape.colour, hand))
     return Image.fromarray(canvas)
 
 
@@ -55,10 +58,10 @@ def _mixed(colour: RGB, hand: Random) -> RGB:
 
 
 def _corners(shape: Shape, canvas: tuple[int, int], hand: Random) -> list[tuple[int, int]]:
-    """Where the outline runs, in 1/SUB of a pixel."""
-    longest = SUB * max(canvas)
+    """Where the outline runs, in 1/_SUB of a pixel."""
+    longest = _SUB * max(canvas)
     across, down = (
-        SUB * side * percent // 100 + longest * hand.randint(-_UNSTEADY, _UNSTEADY) // 1000
+        _SUB * side * percent // 100 + longest * hand.randint(-_UNSTEADY, _UNSTEADY) // 1000
         for side, percent in zip(canvas, shape.place, strict=True)
     )
     if shape.round:
@@ -74,3 +77,31 @@ def _corners(shape: Shape, canvas: tuple[int, int], hand: Random) -> list[tuple[
             (across + (along * turn_x - aside * turn_y) // whole, down + (along * turn_y + aside * turn_x) // whole)
         )
     return corners
+
+
+def _fill_convex(canvas: NDArray[np.uint8], corners: Sequence[tuple[int, int]], colour: RGB) -> None:
+    """Paint, onto ``canvas`` (H×W×3), the pixels whose centres lie in the polygon through ``corners`` (x, y).
+
+    In whole numbers: Pillow's own polygons follow their edges in floating point, which a compiler may fuse differently
+    on another processor.
+    """
+    height, width = canvas.shape[:2]
+    top, bottom = (min(height, max(0, _first_centre(pick(y for _, y in corners)))) for pick in (min, max))
+    lefts, rights = [width * _SUB] * (bottom - top), [0] * (bottom - top)
+    for (x0, y0), (x1, y1) in pairwise((*corners, corners[0])):
+        if y0 > y1:
+            x0, y0, x1, y1 = x1, y1, x0, y0
+        for row in range(max(top, _first_centre(y0)), min(bottom, _first_centre(y1))):
+            x = x0 + (x1 - x0) * (row * _SUB + _SUB // 2 - y0) // (y1 - y0)
+            if x < lefts[row - top]:
+                lefts[row - top] = x
+            if x > rights[row - top]:
+                rights[row - top] = x
+    for row, (left, right) in enumerate(zip(lefts, rights, strict=True), top):
+        if left < right:
+            canvas[row, max(0, _first_centre(left)) : max(0, _first_centre(right))] = colour
+
+
+def _first_centre(position: int) -> int:
+    """The first pixel whose centre is at or after ``position``."""
+    return -((_SUB // 2 - position) // _SUB)

@@ -12,7 +12,8 @@ from driftledger.core.types import Conversation, ImageFile
 from driftledger.demo.models.regions.say import Wording, say
 from driftledger.demo.models.regions.see import see
 from driftledger.demo.models.words import WordCounter
-from driftledger.demo.vision import ParsedQuestion, answer, asked
+from driftledger.demo.vision.answer import answer
+from driftledger.demo.vision.parse_question import ParsedQuestion, asked
 from driftledger.demo.vision.scene_query import Sight
 from driftledger.demo.vision.segment import look
 from driftledger.demo.vocabulary import (
