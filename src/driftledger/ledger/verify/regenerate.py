@@ -5,7 +5,7 @@ and does not answer twice the same.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from itertools import groupby, takewhile
 from random import Random
@@ -16,7 +16,8 @@ from PIL import Image
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.collect.call_result import Result
-from driftledger.collect.steps import Ask, Call, result_of
+from driftledger.collect.local import LocalCalls
+from driftledger.collect.steps import Call
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.checkpoints.component import CheckpointComponent
@@ -24,7 +25,7 @@ from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.escaping import for_line
-from driftledger.core.types import Generated, Outcome, Reply
+from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents, Recorded, recorded
@@ -65,8 +66,12 @@ def regenerate(
         for lineage in distinct.values():
             for call in _calls(lineage, folders, components, result):
                 pools[call.kind].append(call)
-        for found in _made_again(_picked(pools, count, seed)):
-            result += found
+        # Component by component, so that no two of them need the memory at once.
+        picked = sorted(_picked(pools, count, seed), key=lambda call: call.component.fingerprint)
+        for _, some in groupby(picked, key=lambda call: call.component.fingerprint):
+            for call in some:
+                result += make_again(call)
+            call.component.release()
     return result
 
 
@@ -128,15 +133,6 @@ def _picked(pools: Mapping[str, list[RecordedCall]], count: int, seed: int) -> l
     return picked
 
 
-def _made_again(calls: Iterable[RecordedCall]) -> Iterator[VerifyResult]:
-    """Component by component, so that no two of them need the memory at once."""
-    by_component = sorted(calls, key=lambda call: call.component.fingerprint)
-    for _, some in groupby(by_component, key=lambda call: call.component.fingerprint):
-        for call in some:
-            yield make_again(call)
-        call.component.release()
-
-
 def make_again(recorded: RecordedCall) -> VerifyResult:
     """Make a call of a component on this machine, and compare: a text as it is, an image by its file's bytes."""
     where = for_line(recorded.where)
@@ -155,12 +151,8 @@ def make_again(recorded: RecordedCall) -> VerifyResult:
 def _make(call: Call) -> tuple[Result, bytes | None]:
     if isinstance(call.component, RemoteComponent):
         raise TypeError(f"{call.component.provider} is a service, which verifying never calls")
-    made: list[Reply] | list[Generated]
-    if isinstance(call, Ask):
-        made = call.component.respond([call.conversation])
-    else:
-        made = call.component.generate([call.prompt], [call.seed])
-    return result_of(made[0])
+    [made] = LocalCalls().make([call])
+    return made.result, made.png
 
 
 def _compared(recorded: RecordedCall, where: str, result: Result, png: bytes | None) -> VerifyResult:
