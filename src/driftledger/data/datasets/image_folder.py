@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 from PIL import Image
 from pydantic import Field, model_validator
@@ -24,24 +24,12 @@ from driftledger.data.datasets.base import (
     unreadable,
 )
 from driftledger.data.datasets.decode import FORMATS
-from driftledger.data.datasets.manifest import read_manifest
+from driftledger.data.datasets.manifest import FolderImage, read_manifest
 
 UNCATEGORISED = "uncategorised"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_ID = 100
-
-
-class FolderImage(NamedTuple):
-    """An image and what its place says of it; ``name`` is below the folder, and the same on every machine."""
-
-    name: str
-    path: Path
-    id: str
-    category: str | None = None
-    label: str | None = None
-    split: Split | None = None
-    place: str | None = None
 
 
 class ImageFolder(SampledProvider):
@@ -75,18 +63,18 @@ class ImageFolder(SampledProvider):
     def items(self) -> Iterator[SourceItem]:
         for image in self._chosen():
             yield SourceItem(
-                id=image.id,
-                name=image.place or image.name,
-                read=partial(read_file, image.path, image.place or image.name),
+                id=image.id or safe_id(image.file),
+                name=image.place,
+                read=partial(read_file, image.path, image.place),
                 category=image.category,
                 label=image.label,
                 split=image.split,
-                source={"file": image.name},
+                source={"file": image.file},
             )
 
     def source_digest(self) -> str:
         listed = [] if self.manifest is None else [("", self._folder / self.manifest)]
-        return digest_files([*((image.name, image.path) for image in self._chosen()), *listed])
+        return digest_files([*((image.file, image.path) for image in self._chosen()), *listed])
 
     def source(self) -> dict[str, str]:
         return {"kind": self.provider, "folder": printable(self._folder.name)}
@@ -98,7 +86,8 @@ class ImageFolder(SampledProvider):
 
     def _chosen(self) -> list[FolderImage]:
         if self.manifest is not None:
-            found = self._from_manifest(self._folder, self.manifest)
+            rows = ((row, printable(row.file)) for row in read_manifest(self._folder, self.manifest))
+            found = [row._replace(file=name, place=f"{row.place} ({name})") for row, name in rows]
         else:
             found = self._from_label_folders() if self.labelled else self._from_category_folders()
         if not self.is_sampled:
@@ -106,9 +95,9 @@ class ImageFolder(SampledProvider):
         sets: dict[Split, list[tuple[str, str | None]]] = {}
         for image in found:
             if image.split is not None:
-                sets.setdefault(image.split, []).append((image.name, image.label))
+                sets.setdefault(image.split, []).append((image.file, image.label))
         kept = {(split, name) for split, rows in sets.items() for name in self.kept(split, rows)}
-        return [image for image in found if (image.split, image.name) in kept]
+        return [image for image in found if (image.split, image.file) in kept]
 
     def _from_category_folders(self) -> list[FolderImage]:
         files = self._files()
@@ -117,7 +106,7 @@ class ImageFolder(SampledProvider):
         for name, path in files:
             top, _, below = name.partition("/")
             category = (top if below else UNCATEGORISED) if has_categories else None
-            found.append(FolderImage(name, path, safe_id(name), category))
+            found.append(FolderImage(name, name, path, category=category))
         return found
 
     def _from_label_folders(self) -> list[FolderImage]:
@@ -130,8 +119,8 @@ class ImageFolder(SampledProvider):
                     f"{name} is in no folder of a class; move it into train/<label>/ or test/<label>/ of "
                     f"{str(self.path)!r}, or remove it"
                 )
-            found.append(FolderImage(name, path, safe_id(name), label=label, split=SPLIT_NAMES[top]))
-        self._check_no_class_is_empty({(image.name.partition("/")[0], image.label) for image in found})
+            found.append(FolderImage(name, name, path, label, SPLIT_NAMES[top]))
+        self._check_no_class_is_empty({(image.file.partition("/")[0], image.label) for image in found})
         return found
 
     def _check_no_class_is_empty(self, filled: set[tuple[str, str | None]]) -> None:
@@ -141,17 +130,6 @@ class ImageFolder(SampledProvider):
                 label = printable(path.name)
                 if path.is_dir() and not label.startswith(".") and (top, label) not in filled:
                     raise DataError(f"the class {top}/{label} has no images; put some there, or remove the folder")
-
-    @staticmethod
-    def _from_manifest(folder: Path, manifest: str) -> list[FolderImage]:
-        found = []
-        for row in read_manifest(folder, manifest):
-            name = printable(row.file)
-            place = f"{row.place} ({name})"
-            found.append(
-                FolderImage(name, row.path, row.id or safe_id(name), row.category, row.label, row.split, place)
-            )
-        return found
 
     def _files(self) -> list[tuple[str, Path]]:
         """Each image's name, relative to the folder and the same on every machine, and where it is."""

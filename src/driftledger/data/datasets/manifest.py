@@ -18,19 +18,21 @@ from driftledger.data.datasets.base import SPLIT_NAMES, inside, read_text
 _NEEDED = ("file", "label", "split")
 
 
-class ManifestRow(NamedTuple):
-    """One image as a manifest lists it. ``place`` says in errors where, ``path`` is the file with links resolved."""
+class FolderImage(NamedTuple):
+    """An image below a folder, and what its place or a manifest says of it."""
 
     place: str
+    """What errors call it."""
     file: str
+    """Its name below the folder."""
     path: Path
-    label: str
-    split: Split
-    id: str | None
-    category: str | None
+    label: str | None = None
+    split: Split | None = None
+    id: str | None = None
+    category: str | None = None
 
 
-def read_manifest(folder: Path, manifest: str) -> list[ManifestRow]:
+def read_manifest(folder: Path, manifest: str) -> list[FolderImage]:
     """The rows of a CSV or JSONL file of UTF-8 below ``folder``, in its order.
 
     Its columns are ``file`` (below ``folder``, separated by ``/``), ``label``, ``split`` (train or support, test), and
@@ -94,7 +96,7 @@ def _jsonl_rows(text: str, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]
         yield line, cells
 
 
-def _row(folder: Path, place: str, cells: Mapping[str, Any]) -> ManifestRow:
+def _row(folder: Path, place: str, cells: Mapping[str, Any]) -> FolderImage:
     file, label, split = (_needed(cells, column, place) for column in _NEEDED)
     if split not in SPLIT_NAMES:
         raise DataError(unknown_name(f"{place}: split", f"{split:.80}", SPLIT_NAMES))
@@ -103,7 +105,7 @@ def _row(folder: Path, place: str, cells: Mapping[str, Any]) -> ManifestRow:
         raise DataError(f"{place} names the image {file!r:.200}, which {path}; correct it")
     category = _composed(_cell(cells, "category", place)) or None
     name = _cell(cells, "id", place) or None
-    return ManifestRow(place, file, path, _composed(label), SPLIT_NAMES[split], name, category)
+    return FolderImage(place, file, path, _composed(label), SPLIT_NAMES[split], name, category)
 
 
 def _needed(cells: Mapping[str, Any], column: str, place: str) -> str:
