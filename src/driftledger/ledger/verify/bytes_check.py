@@ -90,6 +90,8 @@ class _Check:
     def run_here(self, stages: Stages, specs: Mapping[str, Benchmark]) -> None:
         """Check entries that are those of ``dvc.lock`` here."""
         check = LockCheck(stages, specs, self.locks.where, self._contents, self._known, are_whole=not self.locks.damage)
+        check.check_names()
+        check.check_flow()
         check.check_settings(self._root)
         check.check_code(here=True)
         check.check_committed(self.locks.files)
@@ -102,6 +104,8 @@ class _Check:
             return for_line(f"evidence of {name}: {stage}")
 
         check = LockCheck(stages, specs, where, self._contents, self._known)
+        check.check_names()
+        check.check_flow()
         check.check_code(here=False)
         self._add(check, stages, where)
 

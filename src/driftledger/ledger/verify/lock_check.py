@@ -110,7 +110,7 @@ class LockCheck:
         *,
         are_whole: bool = True,
     ) -> None:
-        """Check names, and what stages read of each other.
+        """Take entries, of which nothing is checked yet.
 
         Args:
             specs: stage → the benchmark of a score that is made of it.
@@ -124,13 +124,11 @@ class LockCheck:
         self.right: dict[str, LockedFile] = {}
         """Path → which of several contradicting entries the bytes, or most others, bear out."""
         self.result = VerifyResult(checked=Counter({"lock entries": len(stages)}))
-        self._check_names()
-        self._check_flow()
 
     def _find(self, stage: str, what: str) -> None:
         self.result.findings.append(Finding("bytes", self._where(stage), what))
 
-    def _check_names(self) -> None:
+    def check_names(self) -> None:
         """Every stage runs the command that belongs to its name, and writes below its own folder."""
         for name, entry in self._stages.items():
             expected = self._expected.get(name)
@@ -144,7 +142,7 @@ class LockCheck:
                 if out.path != expected.place and not out.path.startswith(f"{expected.place}/"):
                     self._find(name, f"it writes {for_line(out.path)!r:.200}, which is not its own")
 
-    def _check_flow(self) -> None:
+    def check_flow(self) -> None:
         """Every stage read what another wrote, down to size and number of files; the first ones, files that are
         here."""
         claims: dict[str, list[tuple[str, str, LockedFile]]] = defaultdict(list)
