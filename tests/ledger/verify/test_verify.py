@@ -82,7 +82,7 @@ def meaning(root: Path) -> dict[str, LockEntry] | None:
     """What the locks say of the stages behind the runs; None where a lock is damaged."""
     locks, project = parse_locks(locks_here(root)), Project(root)
     stages = {stage.named(keys) for spec, keys in project.selected.scores for stage in spec.stages}
-    return None if locks.findings else {stage: entry for stage, entry in locks.entries.items() if stage in stages}
+    return None if locks.damage else {stage: entry for stage, entry in locks.entries.items() if stage in stages}
 
 
 @pytest.mark.parametrize("kind", KINDS)
