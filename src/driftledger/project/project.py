@@ -126,11 +126,9 @@ class Project:
         locks.mkdir(parents=True, exist_ok=True)
         lock = FileLock(locks / f"{name}.lock")
         try:
-            lock.acquire(timeout=0)
+            held = lock.acquire(timeout=0)
         except Timeout:
             print(f"another process is writing {target.relative_to(self.root)}; waiting for it", flush=True)
-            lock.acquire()
-        try:
+            held = lock.acquire()
+        with held:
             yield
-        finally:
-            lock.release()

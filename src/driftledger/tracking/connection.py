@@ -134,12 +134,11 @@ def artifact_folder(file: Path) -> Path:
 
 def all_pages(search: Any, *arguments: Any, **options: Any) -> list[Any]:
     """Everything that one of the client's search methods finds, page after page."""
-    found: list[Any] = []
-    token = None
-    while token is None or token:
-        page = search(*arguments, **options, page_token=token)
+    page = search(*arguments, **options)
+    found = list(page)
+    while page.token:
+        page = search(*arguments, **options, page_token=page.token)
         found += page
-        token = page.token or ""
     return found
 
 

@@ -1,7 +1,7 @@
 """Vision-language checkpoints as transformers loads them, each in its own chat format."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -178,9 +178,7 @@ class Transformers(CheckpointComponent, Model):
             inputs, _ = self._encode(ready, {index: askable[index] for index in askable if index not in unfit}, most)
         return inputs, unfit
 
-    def _too_long(
-        self, ready: _Ready, indices: Sequence[int] | Mapping[int, Any], inputs: Any, most: int
-    ) -> dict[int, str]:
+    def _too_long(self, ready: _Ready, indices: Iterable[int], inputs: Any, most: int) -> dict[int, str]:
         limit = "max_new_tokens" if most == self.max_new_tokens else "max_tokens"
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
         return {

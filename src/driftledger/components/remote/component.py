@@ -59,15 +59,13 @@ class RemoteModel(RemoteComponent, Model):
         """The most that answering ``conversation`` may consume, by estimate; its ``max_tokens`` bounds the answer."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        return asyncio.run(self._respond(conversations))
+        async def replies() -> list[Reply]:
+            async with self.connect() as reply:
+                calls = [(partial(reply, each), self.expected(each)) for each in conversations]
+                made = await _all(self, calls)
+                return [each.answer or Reply("", Outcome.FAILED, error=each.error) for each in made]
 
-    async def _respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        async with self.connect() as reply:
-            calls = [(partial(reply, each), self.expected(each)) for each in conversations]
-            return [
-                answered.answer or Reply("", Outcome.FAILED, error=answered.error)
-                for answered in await _all(self, calls)
-            ]
+        return asyncio.run(replies())
 
 
 class RemoteGenerator(RemoteComponent, Generator):
@@ -82,16 +80,14 @@ class RemoteGenerator(RemoteComponent, Generator):
         """The most that drawing ``prompt`` may consume, by estimate."""
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        return asyncio.run(self._generate(prompts, seeds))
+        async def images() -> list[Generated]:
+            async with self.connect() as draw:
+                pairs = zip(prompts, seeds, strict=True)
+                calls = [(partial(draw, prompt, seed), self.expected(prompt)) for prompt, seed in pairs]
+                made = await _all(self, calls)
+                return [each.answer or Generated(None, Outcome.FAILED, error=each.error) for each in made]
 
-    async def _generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
-        async with self.connect() as draw:
-            pairs = zip(prompts, seeds, strict=True)
-            calls = [(partial(draw, prompt, seed), self.expected(prompt)) for prompt, seed in pairs]
-            return [
-                answered.answer or Generated(None, Outcome.FAILED, error=answered.error)
-                for answered in await _all(self, calls)
-            ]
+        return asyncio.run(images())
 
 
 async def _all(

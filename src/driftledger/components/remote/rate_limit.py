@@ -22,15 +22,13 @@ class _Window:
         """Seconds until ``amount`` has room; an amount above the limit goes alone."""
         while self._taken and self._taken[0][0] <= now - _MINUTE:
             self._taken.popleft()
-        room = self._most - sum(taken for _, taken in self._taken)
+        room, wait = self._most - sum(taken for _, taken in self._taken), 0.0
         for when, taken in self._taken:
             if room >= amount:
                 break
             room += taken
             wait = when + _MINUTE - now
-            if room >= amount or when == self._taken[-1][0]:
-                return wait
-        return 0.0
+        return wait
 
     def take(self, amount: float, now: float) -> list[float]:
         self._taken.append([now, amount])
