@@ -14,7 +14,7 @@ _MOST = 20
 
 _TOLD = {
     "sample": ("category", "label", "split", "width", "height", "source", "notes"),
-    "question": (*("question", "options", "answer", "refusal", "subset", "subtask", "category", "source", "notes"),),
+    "question": ("question", "options", "answer", "refusal", "subset", "subtask", "category", "source", "notes"),
     "drawn": (
         *("outcome", "description", "seed", "revised_prompt", "served_model", "served_generator"),
         *("system_fingerprint", "generator_system_fingerprint", "prompt_reading", "notes", "error"),

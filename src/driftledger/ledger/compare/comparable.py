@@ -95,8 +95,7 @@ def differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> list[Differin
 def what_changed(a: Lineage, b: Lineage) -> Iterator[str]:
     """What differs below one name: settings and versions of components, and the code of one version."""
     ours, theirs = a.score.components, b.score.components
-    for role in ours.keys() & theirs.keys():
-        one, two = ours[role], theirs[role]
+    for role, one, two in ((role, card, theirs[role]) for role, card in ours.items() if role in theirs):
         if one.fingerprint == two.fingerprint and one.code != two.code:
             code = Change(key="code", old=one.code, new=two.code)
             yield f"{role} {one.name}, {code}, both of version {one.version}"
@@ -127,11 +126,11 @@ def _coverage(a: Score, b: Score) -> Iterator[Differing]:
     if a.coverage == b.coverage:
         return
     said = [f"{score.scored}/{score.total}, {score.coverage:.1%}" for score in (a, b)]
-    why = f"more than {MOST_COVERAGE:.0%} apart: what is left out is seldom what is easy" if far_apart(a, b) else None
+    why = f"more than {MOST_COVERAGE:.0%} apart: what is left out is seldom what is easy" if _far_apart(a, b) else None
     yield Differing(what="coverage", a=said[0], b=said[1], weight="unfair" if why else "noted", why=why)
 
 
-def far_apart(a: Score, b: Score) -> bool:
+def _far_apart(a: Score, b: Score) -> bool:
     """Whether so much more is left out of one than of the other that they must not be ranked."""
     # scored/total of both as integers: 0.95 - 0.9 is above 0.05 as floats
     return abs(a.scored * b.total - b.scored * a.total) * 100 > round(MOST_COVERAGE * 100) * a.total * b.total
