@@ -75,8 +75,8 @@ class Evidence(BaseModel):
     fingerprint: str
     lineages: list[Lineage]
     """Benchmark by benchmark, in the order of the selection: of several scores of one benchmark on the same data, the
-    first is the one that short names mean. Scores without a generator or an encoder are the model's, whichever
-    generator and encoder stand beside it."""
+    first is the one that short names mean. Scores without a generator or an encoder are the model's, whatever
+    the generator and the encoder."""
     code: CodeVersion
 
     @property

@@ -1,4 +1,4 @@
-"""Choices that hang on what they are for, and on nothing else.
+"""Choices that depend on what they are for, and on nothing else.
 
 Python's own ``random`` promises equal numbers, not equal choices, from one version to the next; SHA-256 promises both.
 """
@@ -46,5 +46,5 @@ class Dice:
 
 
 def in_turn(items: Sequence[Item], turn: int, *key: str | int) -> Item:
-    """Turn after turn another item, in an order that hangs on ``key``; the first comes again after all others."""
+    """Turn after turn another item, in an order that depends on ``key``; the first comes again after all others."""
     return Dice(*key).shuffled(items)[turn % len(items)]

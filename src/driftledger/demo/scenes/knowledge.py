@@ -36,7 +36,7 @@ GROUNDS: dict[str, RGB] = {
 
 SHAPES: tuple[str, ...] = ("circle", "square", "triangle", "diamond", "star", "cross", "ring", "heart")
 LOOKALIKES: dict[str, str] = {"circle": "ring", "ring": "circle", "square": "diamond", "diamond": "square"}
-"""Shapes that somebody may well call by the other's name: no question hangs on the difference."""
+"""Shapes that somebody may well call by the other's name: no question turns on the difference."""
 
 SIZES: dict[str, int] = {"small": 28, "medium-sized": 44, "large": 66}
 """Width and height of a shape in pixels."""

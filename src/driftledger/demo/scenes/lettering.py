@@ -1,4 +1,4 @@
-"""A bitmap font of our own, so that drawn text hangs on no installed font and no rasteriser.
+"""A bitmap font of our own, so that drawn text depends on no installed font and no rasteriser.
 
 Glyphs stand side by side as they look; a line of their characters is above each row of them.
 """

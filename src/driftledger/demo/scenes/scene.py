@@ -154,7 +154,7 @@ def contrasts(colour: RGB, behind: RGB) -> bool:
 
 
 def shapes_on(fixture: Fixture | None) -> tuple[str, ...]:
-    """Shapes that somebody may see in a fixture, so that none stands beside it and no question hangs on them."""
+    """Shapes that somebody may see in a fixture, so that none stands beside it and no question is about them."""
     if fixture is None:
         return ()
     if isinstance(fixture, Flag):

@@ -11,7 +11,7 @@ from driftledger.core.canonical import canonical_json
 from driftledger.ledger.audit.image_audit import image_json, image_tree
 from driftledger.ledger.audit.numbers import Number
 from driftledger.ledger.audit.sources import LoggedRun, Sources
-from driftledger.ledger.audit.targets import ImageTarget, Known, RunTarget
+from driftledger.ledger.audit.targets import ImageTarget, Origin, RunTarget
 from driftledger.ledger.audit.tree import add, add_all, add_component, add_file, inert_json, line, rendered
 from driftledger.ledger.lineage import Lineage
 
@@ -20,7 +20,7 @@ _RECORDED = {"packages.txt": "packages", "dirty.patch": "dirty patch"}
 
 _EVERYTHING = frozenset(Input)
 
-_PROVES: dict[Known | None, str] = {
+_PROVES: dict[Origin | None, str] = {
     "dvc.lock": "from Git and DVC: which bytes each stage read and wrote, by MD5, and with which settings; whoever has "
     "the cache or the remote can fetch these bytes and hash them with 'driftledger verify'",
     "git": "from Git history: the score file and the dvc.lock that were committed together; the bytes that it speaks "
@@ -199,7 +199,7 @@ def _recorded(logged: LoggedRun | None) -> dict[str, str]:
     return {file: f"{file}, {at}" for file in logged.files() if file in _RECORDED}
 
 
-def _proof(sources: Sources, known: Known | None) -> list[str]:
+def _proof(sources: Sources, known: Origin | None) -> list[str]:
     """A sentence on each source: what an audit went by, and what that alone can prove."""
     lines = [_PROVES[known]]
     if known != "mlflow" and sources.why_not is not None:

@@ -18,7 +18,7 @@ _SHORTEST = 4
 """Characters of a version's start that may stand for it; fewer must be the whole."""
 
 
-class Known(NamedTuple):
+class Candidate(NamedTuple):
     """A component or dataset behind a score, with all that its version may be called."""
 
     role: str
@@ -38,11 +38,11 @@ class Wanted(NamedTuple):
     def __str__(self) -> str:
         return f"{self.role} {self.name or ''}{'@' + self.version if self.version else ''}"
 
-    def means(self, known: Known) -> bool:
+    def means(self, candidate: Candidate) -> bool:
         """Whether this is it, or begins with what is wanted."""
-        if known.role != self.role or self.name not in (None, known.name):
+        if candidate.role != self.role or self.name not in (None, candidate.name):
             return False
-        wanted, versions = self.version, [each.lower() for each in known.versions]
+        wanted, versions = self.version, [each.lower() for each in candidate.versions]
         return (
             wanted is None
             or wanted in versions
@@ -92,7 +92,7 @@ def _wanted(role: str, text: str) -> Wanted:
     return Wanted(role, name or None, version.lower() or None)
 
 
-def behind(facts: ScoreSummary, folders: Mapping[str, str]) -> Iterator[Known]:
+def behind(facts: ScoreSummary, folders: Mapping[str, str]) -> Iterator[Candidate]:
     """The data and component versions behind a score: by fingerprint, by what weights resolve to, by what a service
     said it was.
 
@@ -100,10 +100,10 @@ def behind(facts: ScoreSummary, folders: Mapping[str, str]) -> Iterator[Known]:
         folders: path → MD5 of the folders behind the score, the dataset's among them.
     """
     md5s = [md5 for path, md5 in folders.items() if path.endswith(f"/{facts.on}")]
-    yield Known("dataset", facts.on, [facts.digest, *md5s])
+    yield Candidate("dataset", facts.on, [facts.digest, *md5s])
     for each in facts.versions:
         resolved = [*_strings(each.identity), *_strings(each.settings.get("revision"))]
-        yield Known(each.role, each.name, [each.fingerprint, *resolved, *facts.served.get(each.part, [])])
+        yield Candidate(each.role, each.name, [each.fingerprint, *resolved, *facts.served.get(each.part, [])])
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -32,7 +32,7 @@ _NEAREST = 3
 _DIGITS = {64: "sha256", 32: "md5"}
 """How long an image's hash is, in hex digits."""
 
-Known = Literal["dvc.lock", "git", "mlflow"]
+Origin = Literal["dvc.lock", "git", "mlflow"]
 """Where evidence is from: the working tree, an earlier commit, or a run in MLflow."""
 
 
@@ -40,7 +40,7 @@ class RunTarget(NamedTuple):
     """A run, or the one score file or number of it that was asked for."""
 
     evidence: Evidence
-    known: Known
+    known: Origin
     logged: LoggedRun | None = None
     """The same run in MLflow, where that could be asked."""
     lineage: Lineage | None = None

@@ -99,7 +99,7 @@ def _runs_then(sources: Sources, state: State, path: str) -> list[str]:
     if history is None or selection is None:
         return []
     wanted = selection[1]
-    shared = not wanted.generator  # the model's score, whichever generator and encoder stand beside it
+    shared = not wanted.generator  # the model's score, whatever the generator and the encoder
     return [
         fingerprint
         for fingerprint, names in history.fingerprints(state).items()
