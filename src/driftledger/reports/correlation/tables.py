@@ -100,10 +100,10 @@ def _caution(pairs: Sequence[Pair], confidence: float) -> list[str]:
     if not tried:
         return []
     return [
-        f"{len(pairs):,} pairs of columns share at least {FEWEST} models and vary over them. Intervals are of "
+        f"Pairs of columns that share at least {FEWEST} models and vary over them: {len(pairs):,}. Intervals are of "
         f"{confidence:.0%}, by Fisher's transformation, and take models to be drawn independently, which versions and "
-        f"sizes of one model are not. Of {tried:,} intervals of Pearson's r {len(away):,} leave 0 out; among as many "
-        f"unrelated pairs about {round((1 - confidence) * tried):,} would. Signs are those of the values: where "
+        f"sizes of one model are not. Intervals of Pearson's r that leave 0 out: {len(away):,} of {tried:,}; of as "
+        f"many unrelated pairs about {round((1 - confidence) * tried):,} would. Signs are those of the values: where "
         "lower is better in one column alone, models that agree give a negative r.",
         "",
     ]
