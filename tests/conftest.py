@@ -72,6 +72,7 @@ class Checkout:
             shutil.copy(REPOSITORY / name, self.root / name)
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(REPOSITORY / "src", self.root / "src", ignore=ignored)
+        shutil.copytree(REPOSITORY / "data" / "leaderboards", self.root / "data" / "leaderboards")
         self.git("init", "--quiet")
         self.git("config", "user.name", "tests")
         self.git("config", "user.email", "tests@localhost")

@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
         ("words", "tell", ["shapes", "seer"]),
     ),
     "report": (stages, "report", [], ()),
+    "correlation": (stages, "correlation", [], ()),
     "track": (stages, "track", [], ()),
     "collect": (collecting, "collect", ["mme", "trac", "--model", "seer"], (["mme", "trac"], ["seer"])),
 }
@@ -74,7 +75,7 @@ def test_arguments_go_to_the_command_of_that_name(
     monkeypatch.setattr(module, function, lambda project, *given: seen.append((project.root, *given)) or "done")
     assert run(monkeypatch, name, *typed) == 0
     assert seen == [(tmp_path, *expected)]
-    assert capsys.readouterr().out == ("done\n" if name == "track" else "")
+    assert capsys.readouterr().out == ("done\n" if name in ("track", "correlation") else "")
 
 
 def test_audit_asks_for_a_target_or_for_a_version(

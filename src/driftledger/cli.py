@@ -86,6 +86,14 @@ def report(context: typer.Context) -> None:
 
 
 @app.command()
+def correlation(context: typer.Context) -> None:
+    """DVC stage: set our metrics against each other and against the leaderboards in data/leaderboards."""
+    from driftledger.commands import stages
+
+    typer.echo(for_terminal(stages.correlation(context.obj)))
+
+
+@app.command()
 def track(context: typer.Context) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages

@@ -63,6 +63,7 @@ def expected(root: Path) -> Iterator[str]:
             for key in top[word]["params"][0]["data/resolved.json"]:
                 yield key.replace(f"${{item.{word}}}", name)
     yield from top["report"]["params"][1]["data/resolved.json"]
+    yield from top["correlation"]["params"][2]["data/resolved.json"]
 
 
 def test_every_stage_finds_what_it_depends_on(tmp_path: Path) -> None:
@@ -136,7 +137,7 @@ def test_a_benchmark_that_goes_over_nothing_is_left_out(
     assert noted["judge"] == "none"
     assert "rubric" not in noted["models"]
     assert noted["beside"] == {}
-    assert noted["code"].keys() == {"dataset", "question_set", "report", "genception", "mm_sap", "mme"}
+    assert noted["code"].keys() == {"dataset", "question_set", "report", "correlation", "genception", "mm_sap", "mme"}
     assert "elements" not in noted["settings"]["descriptions"]
 
 

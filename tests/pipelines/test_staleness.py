@@ -45,6 +45,10 @@ def all_benchmarks(params: dict[str, Any]) -> None:
             params["question_sets"][on]["count"] = 13
 
 
+VIEWS = {"report", "correlation"}
+"""What is put together from all scores."""
+
+
 def change(checkout: Checkout, module: str, old: str, new: str) -> None:
     """Put ``new`` where the source of a module has ``old`` once."""
     path = checkout.root / "src" / "driftledger" / module
@@ -136,7 +140,7 @@ def test_a_setting_makes_stale_what_depends_on_it(what: str, changed: Checkout) 
     every = [(spec.name, stage) for spec in benchmarks() for stage in (*spec.collects, spec.scores)]
     expected = {named(stage, name) for name, stage in every if (name, stage.name) in concerned}
     assert len(expected) == len(concerned)
-    assert stale(changed) - {"report"} == expected
+    assert stale(changed) - VIEWS == expected
 
 
 def test_a_comment_makes_nothing_stale(changed: Checkout) -> None:
@@ -149,14 +153,14 @@ def test_a_comment_makes_nothing_stale(changed: Checkout) -> None:
 def test_a_metric_of_another_meaning_makes_its_benchmarks_scores_stale(changed: Checkout) -> None:
     change(changed, "metrics/yes_no.py", "100 * (Fraction(right", "50 * (Fraction(right")
     [mme] = [name for name in SCORES if name.startswith("mme@")]
-    assert stale(changed) - {"report"} == {mme}
+    assert stale(changed) - VIEWS == {mme}
     ran = stages_run(changed.run("dvc", "repro").stdout)
-    assert set(ran) == {"resolve", mme, "report", "track"}
+    assert set(ran) == {"resolve", mme, *VIEWS, "track"}
 
 
 def test_another_writer_of_records_makes_every_stage_that_writes_them_stale(changed: Checkout) -> None:
     change(changed, "core/files.py", 'canonical_json(row.to_dict()) + "\\n"', 'f"{canonical_json(row.to_dict())} \\n"')
-    assert stale(changed) == DATA | COLLECTS | SCORES | {"report"}
+    assert stale(changed) == DATA | COLLECTS | SCORES | VIEWS
 
 
 def drawn_by(checkout: Checkout) -> dict[str, Any]:
@@ -179,7 +183,7 @@ def test_a_generator_of_other_colours_under_its_version_makes_what_it_drew_stale
     assert {name.partition("@")[0] for name in draws} == {"chain", "redraw"}
     assert stale(changed) == draws
     ran = stages_run(changed.run("dvc", "repro").stdout)
-    assert set(ran) == {"resolve", "report", "track"} | draws | {name for name in SCORES if "-painter-" in name}
+    assert set(ran) == {"resolve", "track"} | VIEWS | draws | {name for name in SCORES if "-painter-" in name}
     changed.commit("inverted")
 
     new, second = drawn_by(changed), fingerprint(changed)

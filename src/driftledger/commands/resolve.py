@@ -23,6 +23,8 @@ from driftledger.project.settings import Settings
 
 REPORT = "driftledger.reports.report"
 """What puts scores together, beside the tables and pictures of each benchmark."""
+CORRELATION = "driftledger.reports.correlation.correlation"
+"""What sets scores against each other and against leaderboards."""
 NOTHING = "none"
 """Noted where there is no file or component, since DVC wants every parameter to be there."""
 
@@ -58,14 +60,16 @@ def resolve(project: Project) -> None:
 
 def _code(settings: Settings, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Digests of the code behind each stage that the selection has: of datasets and question sets by name, of each
-    benchmark's own stages by stage, of the report."""
+    benchmark's own stages by stage, of the report and the correlation."""
     found: dict[str, Any] = {
         stage.name: {name: code_behind_data(stage, entry) for name, entry in entries[f"{stage.name}s"].items()}
         for stage in (DATASET, QUESTION_SET)
     }
     for spec in settings.benchmarks:
         found[spec.name] = {stage.name: code_behind(spec, stage) for stage in (*spec.collects, spec.scores)}
-    return found | {"report": code_digest(REPORT, *(type(spec).__module__ for spec in settings.benchmarks))}
+    specifications = [type(spec).__module__ for spec in settings.benchmarks]
+    views = {"report": REPORT, "correlation": CORRELATION}
+    return found | {name: code_digest(module, *specifications) for name, module in views.items()}
 
 
 def _beside(project: Project, spec: Benchmark) -> dict[str, str]:

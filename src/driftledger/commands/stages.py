@@ -49,13 +49,24 @@ def report(project: Project) -> None:
         write_report(project)
 
 
+def correlation(project: Project) -> str:
+    """Write the correlations, and say which models are on which leaderboard; errors as in
+    :func:`~driftledger.reports.correlation.correlation.write_correlation`."""
+    from driftledger.reports.correlation import PAIRS
+    from driftledger.reports.correlation.correlation import write_correlation
+
+    with project.only_one(project.paths.reports / PAIRS):
+        return write_correlation(project)
+
+
 def track(project: Project) -> str:
-    """Show what is selected in MLflow, and say in a line what that took."""
+    """Show what is selected in MLflow, and say in a line each what that took."""
     from driftledger.ledger.lineage import read_all_evidence
-    from driftledger.tracking import projection
+    from driftledger.tracking import correlation_run, projection
 
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    return projection.show(project.root, evidence, project.settings.tracking)
+    told = projection.show(project.root, evidence, project.settings.tracking)
+    return "\n".join([told, *correlation_run.show(project.root, project.settings.tracking)])
 
 
 def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Sequence[str]) -> None:

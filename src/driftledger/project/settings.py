@@ -24,6 +24,7 @@ from driftledger.core.yaml_text import load_yaml
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.project.catalogue import DESCRIPTIONS, AnyEntry, CatalogueEntry, catalogue
+from driftledger.project.correlation import CorrelationSettings
 
 PARAMS = "params.yaml"
 
@@ -113,6 +114,7 @@ class Settings(Strict):
 
     run: Run
     tracking: Tracking
+    correlation: CorrelationSettings | None = None
     descriptions: dict[Name, Description] = Field(default_factory=dict)
     datasets: Entries = Field(default_factory=dict)
     models: Entries = Field(default_factory=dict)
@@ -213,6 +215,8 @@ class Settings(Strict):
                 self._check_known(f"descriptions.{name}: by", "models", [shown.by])
         for where, section, name in self._references():
             self._check_known(where, section, [name])
+        for leaderboard, names in self.correlation.models.items() if self.correlation else ():
+            self._check_known(f"correlation.models.{leaderboard}:", "models", names)
         return self
 
     def _check_known(self, where: str, section: str, names: Iterable[str]) -> None:

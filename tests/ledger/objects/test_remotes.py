@@ -27,7 +27,7 @@ def dvc(ledger: Ledger, *arguments: str) -> None:
 def push(ledger: Ledger) -> None:
     listed = [sys.executable, "-m", "dvc", "stage", "list", "--all", "--name-only"]
     stages = subprocess.run(listed, cwd=ledger.root, check=True, capture_output=True, text=True).stdout.split()
-    not_cached = {"resolve", "report", "track", *(spec.scores.name for spec in benchmarks())}
+    not_cached = {"resolve", "report", "correlation", "track", *(spec.scores.name for spec in benchmarks())}
     dvc(ledger, "push", *(each for each in stages if each.rpartition(":")[2].partition("@")[0] not in not_cached))
 
 

@@ -1,0 +1,4 @@
+"""Our metrics against each other and against other people's leaderboards."""
+
+PAIRS, MATRIX, TABLES, PICTURE = "correlation.csv", "correlation_matrix.csv", "correlation.md", "correlation.png"
+"""What the stage writes into ``reports/``."""

@@ -1,0 +1,48 @@
+"""The correlations in MLflow: they are of all runs together, so a run in an experiment of its own holds them."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.paths import Paths
+from driftledger.project.settings import Tracking
+from driftledger.reports.correlation import MATRIX, PAIRS, PICTURE, TABLES
+from driftledger.tracking.content import RunContent
+from driftledger.tracking.projection import tracking_uri
+from driftledger.tracking.store import push
+
+NAME = "correlation"
+
+
+def experiment_of(tracking: Tracking) -> str:
+    """Beside that of the combinations, whose charts a run without metrics would only disturb."""
+    return f"{tracking.experiment}-reports"
+
+
+def show(root: Path, tracking: Tracking) -> Iterator[str]:
+    """Let the one current run of the experiment hold what ``reports/`` holds, and say what it took; nothing where the
+    stage has not run.
+
+    Raises:
+        LedgerError: the MLflow store cannot be used.
+    """
+    paths = Paths(root)
+    files = {name: paths.reports / name for name in (TABLES, PICTURE, PAIRS, MATRIX)}
+    if not all(file.is_file() for file in files.values()):
+        return
+    digests = {name: sha256_bytes(file.read_bytes()) for name, file in files.items()}
+    content = RunContent(
+        name=NAME,
+        fingerprint=sha256_of(digests),
+        params={},
+        tags={"mlflow.note.content": files[TABLES].read_text(encoding="utf-8")},
+        metrics=(),
+        datasets=(),
+        components=(),
+        artifacts={name: partial(file.read_bytes) for name, file in files.items()},
+    )
+    experiment = experiment_of(tracking)
+    lock = paths.state / "locks" / "track.lock"
+    pushed = push([content], tracking_uri=tracking_uri(tracking), experiment=experiment, lock=lock)
+    yield f"MLflow experiment {experiment!r}: {NAME} is {'unchanged' if pushed.unchanged else 'shown'}"

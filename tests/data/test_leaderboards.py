@@ -1,0 +1,150 @@
+"""Leaderboards of others: what is shipped is what is printed, and a bad row is one sentence."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.data.leaderboards import Leaderboard, read_leaderboards, read_published
+from driftledger.metrics.ranks import competition_ranks
+from tests.conftest import REPOSITORY
+
+SHIPPED = REPOSITORY / "data" / "leaderboards"
+HEAD = "model,benchmark,value,source,date\n"
+ROW = 'GPT-4V,MME,126.5,"Cao et al., Table 2",2025\n'
+
+VISUAL = (
+    *("Existence", "Count", "Position", "Color", "Poster", "Celebrity", "Scene", "Landmark", "Artwork"),
+    "Commonsense",
+)
+TEXTUAL = ("Code reasoning", "Numerical calc.", "Text translation", "OCR")
+
+MODELS = ("Gemini1.5-Pro", "Claude3-Opus", "GPT-4o", "GPT-4V", "mPLUG-Owl2", "LLaVA-13B", "LLaVA-7B")
+RANKS = {  # Table 2 of the GenCeption paper, in the order of the models
+    "MME/Visual Mean": (2, 7, 1, 6, 5, 3, 5),
+    "GC@3/Visual Mean": (1, 4, 3, 2, 5, 6, 7),
+    "GC_FID@3/Visual Mean": (1, 4, 3, 2, 5, 7, 6),
+    "MME/Textual Mean": (2, 4, 1, 3, 5, 6, 7),
+    "GC@3/Textual Mean": (2, 3, 1, 4, 5, 6, 7),
+    "GC_FID@3/Textual Mean": (2, 3, 1, 4, 5, 6, 7),
+    "MME": (2, 7, 1, 4, 3, 5, 6),
+    "GC@3": (1, 4, 2, 3, 5, 6, 7),
+    "GC_FID@3": (1, 4, 2, 3, 5, 6, 7),
+    "HallusionBench": (3, 4, 1, 2, 6, 7, 5),
+}
+NOT_ITS_RANK = {("MME/Visual Mean", "LLaVA-7B"): 4}
+"""Where a printed rank is not that of the printed means, of which no two are equal there."""
+NOT_ITS_MEAN = {("GC_FID@3", "LLaVA-7B"): 290.4}
+"""Where a printed mean is not that of the printed categories."""
+
+
+def board(name: str) -> Leaderboard:
+    return next(each for each in read_leaderboards(SHIPPED) if each.name == name)
+
+
+def values(name: str) -> dict[str, dict[str, float]]:
+    """Benchmark → model → value."""
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for each in board(name).values:
+        found[each.benchmark][each.model] = each.value
+    return found
+
+
+def write(folder: Path, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "mine.csv").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_table_2_has_every_value_with_its_source() -> None:
+    assert {each.name for each in read_leaderboards(SHIPPED)} == {"genception_v1", "mm_sap", "mm_vet", "mmeception"}
+    found = values("mmeception")
+    for benchmark in ("MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2"):
+        parts = (*(f"/{part}" for part in (*VISUAL, *TEXTUAL, "Visual Mean", "Textual Mean")), "")
+        assert all(tuple(found[benchmark + part]) == MODELS for part in parts)
+    assert found["GC@3"] == dict(zip(MODELS, (0.368, 0.340, 0.359, 0.351, 0.257, 0.238, 0.225), strict=True))
+    assert found["GC@1"] == dict(zip(MODELS, (0.463, 0.451, 0.462, 0.458, 0.343, 0.344, 0.314), strict=True))
+    assert all("Table " in each.source for name in ("mmeception", "mm_sap") for each in board(name).values)
+    assert {each.date for each in board("mmeception").values if each.benchmark == "AI2D"} == {
+        "2024-04-25",
+        "2024-05-23",
+    }
+
+
+@pytest.mark.parametrize("benchmark", ["MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2", "GC@1 of 5 images"])
+def test_printed_means_are_those_of_the_printed_categories(benchmark: str) -> None:
+    """To one unit of the last printed place: the paper's own means are of values that are not rounded."""
+    found = values("mmeception")
+    unit = 0.1001 if benchmark in ("MME", "GC_FID@3") else 0.00015 if "images" in benchmark else 0.00101
+    for name, parts in (("/Visual Mean", VISUAL), ("/Textual Mean", TEXTUAL), ("", (*VISUAL, *TEXTUAL))):
+        for model in MODELS:
+            mean = sum(found[f"{benchmark}/{part}"][model] for part in parts) / len(parts)
+            printed = NOT_ITS_MEAN.get((benchmark + name, model), found[benchmark + name][model])
+            assert printed == pytest.approx(mean, abs=unit), (name, model)
+
+
+@pytest.mark.parametrize("benchmark", RANKS)
+def test_ranks_are_those_of_table_2(benchmark: str) -> None:
+    found = values("mmeception")[benchmark]
+    assert tuple(found) == MODELS
+    ranks = competition_ranks(list(found.values()), higher_is_better=not benchmark.startswith("GC_FID"))
+    printed = dict(zip(MODELS, RANKS[benchmark], strict=True))
+    changed = {model: rank for (of, model), rank in NOT_ITS_RANK.items() if of == benchmark}
+    assert dict(zip(MODELS, ranks, strict=True)) == printed | changed
+
+
+def test_published_correlations_are_those_of_table_3() -> None:
+    found = {(each.first, each.second): each.pearson for each in read_published(SHIPPED)}
+    assert len(found) == 14
+    assert found["GC@3", "MME"] == 0.52
+    assert found["CrossCheckGPT", "HallusionBench"] == 0.97
+
+
+BAD = {
+    "an empty cell": (ROW.replace("GPT-4V", " "), "line 2: model is empty"),
+    "no source": ('GPT-4V,MME,126.5,"",2025\n', "line 2: source is empty"),
+    "words for a number": (ROW.replace("126.5", "high"), "line 2: 'high' is no number; write it like 62.7"),
+    "a comma for a point": (ROW.replace("126.5", '"126,5"'), "line 2: '126,5' is no number"),
+    "a unit": (ROW.replace("126.5", "12 %"), "line 2: '12 %' is no number"),
+    "not a number": (ROW.replace("126.5", "nan"), "line 2: 'nan' is no number"),
+    "too large": (ROW.replace("126.5", "1e999"), "line 2: '1e999' is no number"),
+    "no date": (ROW.replace("2025", "May 2024"), "line 2: 'May 2024' is no date; write 2024, 2024-04 or 2024-04-25"),
+    "no such month": (ROW.replace("2025", "2024-13"), "line 2: '2024-13' is no date"),
+    "twice": (ROW + ROW, "line 3: 'GPT-4V' has a value of 'MME' in line 2 already"),
+    "nothing": ("", "has no rows below its first line"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_row_is_a_sentence_that_names_file_and_line(what: str, tmp_path: Path) -> None:
+    rows, sentence = BAD[what]
+    with pytest.raises(DataError) as refused:
+        read_leaderboards(write(tmp_path / "boards", HEAD + rows))
+    assert sentence in str(refused.value)
+    assert "mine.csv" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="lacks 'date'"):
+        read_leaderboards(write(tmp_path / "boards", "model,benchmark,value,source\na,b,1,c\n"))
+
+
+def test_spreadsheets_may_save_it(tmp_path: Path) -> None:
+    text = "\ufeffModel;Benchmark;Value;Source;Date;Note\r\nGPT-4V;MME;126.5;Table 2;2024-04;mine\r\n"
+    [found] = read_leaderboards(write(tmp_path / "boards", text))
+    assert found.name == "mine"
+    assert found.values == (("GPT-4V", "MME", 126.5, "Table 2", "2024-04"),)
+
+
+def test_a_printed_correlation_lies_between_minus_1_and_1(tmp_path: Path) -> None:
+    folder = tmp_path / "correlations"
+    write(folder, "first,second,pearson,source,date\nGC@1,MME,1.4,Table 3,2025\n")
+    with pytest.raises(DataError, match=r"line 2: 1\.4 is no correlation"):
+        read_published(tmp_path)
+
+
+def test_no_folder_is_no_leaderboard(tmp_path: Path) -> None:
+    assert read_leaderboards(tmp_path / "none") == []
+    assert read_published(tmp_path / "none") == []
