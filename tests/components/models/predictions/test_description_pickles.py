@@ -84,11 +84,15 @@ def test_nothing_that_a_pickle_names_is_called(tmp_path: Path) -> None:
         pickle.dumps(Evil(dict, [("descriptions", ["a"])])),
         b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x00.",
         b"(" * 10,
+        b"F:.0\x1b[2J\x0b\n.",
     ],
 )
 def test_what_is_no_result_is_one_sentence(data: bytes) -> None:
-    with pytest.raises(ConfigError, match=r"^f, 'a_result\.pkl' (cannot be read as a result|holds no list of descr)"):
+    with pytest.raises(
+        ConfigError, match=r"^f, 'a_result\.pkl' (cannot be read as a result|holds no list of descr)"
+    ) as error:
         texts(data)
+    assert str(error.value).isprintable()
 
 
 def test_an_image_without_a_description_is_no_answer() -> None:

@@ -58,7 +58,9 @@ def _descriptions(data: bytes, where: str) -> list[Any]:
     try:
         found = _Inert(io.BytesIO(data)).load()
     except Exception as error:  # whatever damaged or hostile bytes bring about is a file that cannot be read
-        raise ConfigError(f"{where} cannot be read as a result of GenCeption ({error!s:.200}); remove it") from None
+        raise ConfigError(
+            f"{where} cannot be read as a result of GenCeption ({str(error)!r:.200}); remove it"
+        ) from None
     descriptions = found.get("descriptions") if isinstance(found, dict) else None
     if not isinstance(descriptions, list):
         raise ConfigError(f"{where} holds no list of descriptions, as GenCeption's results do; remove it")

@@ -141,7 +141,9 @@ def _of_sheet(data: bytes, where: str) -> Iterator[_Row]:
 
 
 def _no_sheet(where: str, error: Exception) -> ConfigError:
-    return ConfigError(f"{where} cannot be read as an Excel sheet ({error!s:.200}); save it anew as .xlsx or as .tsv")
+    return ConfigError(
+        f"{where} cannot be read as an Excel sheet ({str(error)!r:.200}); save it anew as .xlsx or as .tsv"
+    )
 
 
 def _cell(cell: Any) -> Any:
