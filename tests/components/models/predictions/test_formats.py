@@ -189,8 +189,9 @@ SHEET = (
 )
 
 
-def sheet(*table: Sequence[object]) -> bytes:
-    """An Excel sheet; texts that begin with ``=`` are formulas, as programs write them that ask for nothing else."""
+def sheet(*table: Sequence[object], extent: str = "") -> bytes:
+    """An Excel sheet, which may say how far it extends; texts that begin with ``=`` are formulas, as most programs that
+    write sheets take them."""
 
     def cell(place: str, value: object) -> str:
         if isinstance(value, int):
@@ -204,7 +205,10 @@ def sheet(*table: Sequence[object]) -> bytes:
         f'<row r="{y}">{"".join(cell(f"{chr(64 + x)}{y}", v) for x, v in enumerate(row, 1) if v is not None)}</row>'
         for y, row in enumerate(table, 1)
     ]
-    return packed({**PARTS, "xl/worksheets/sheet1.xml": SHEET % "".join(rows)})
+    text = SHEET % "".join(rows)
+    if extent:
+        text = text.replace("<sheetData>", f'<dimension ref="{extent}"/><sheetData>')
+    return packed({**PARTS, "xl/worksheets/sheet1.xml": text})
 
 
 def packed(parts: dict[str, str]) -> bytes:
@@ -243,6 +247,24 @@ def test_an_excel_sheet_is_read_and_no_formula_of_it() -> None:
         " <b>&\ufeff‮ ",
     ]
     assert (found[0].question, found[0].options) == ("What is it?", ("a cat", "a dog"))
+
+
+def test_every_row_is_read_whatever_a_sheet_says_of_its_extent() -> None:
+    pytest.importorskip("openpyxl")
+    assert said(parsed(sheet(["index", "prediction"], [0, "A"], [1, "B"], extent="A1:A2"))) == ["A", "B"]
+
+
+FAR = packed(
+    {**PARTS, "xl/worksheets/sheet1.xml": SHEET % '<row r="99999999999"><c r="A99999999999"><v>1</v></c></row>'}
+)
+
+
+def test_a_row_beyond_every_sheet_is_not_waited_for() -> None:
+    pytest.importorskip("openpyxl")
+    with pytest.raises(
+        ConfigError, match=r"^f has more than the 1,048,576 rows of an Excel sheet|cannot be read as an Ex"
+    ):
+        parsed(FAR)
 
 
 @pytest.mark.parametrize("data", [b"PK\x03\x04", b"PK\x03\x04" + b"x" * 100, packed({"a": "b"}), packed(PARTS)])

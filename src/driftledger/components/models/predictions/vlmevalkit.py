@@ -27,6 +27,7 @@ PREDICTION = "prediction"
 ZIP = b"PK\x03\x04"
 """What an Excel sheet begins with."""
 FAILED = "Failed to obtain answer"
+MOST_ROWS = 1_048_576
 
 
 class _Formula(NamedTuple):
@@ -131,13 +132,24 @@ def _of_sheet(data: bytes, where: str) -> Iterator[_Row]:
             f"{where} unpacks to {whole // 2**20:,} MB, more than the {LARGEST_FILE // 2**20:,} MB that are read; keep "
             "the columns index, question, prediction and those of the options"
         )
+    yield from _named(_sheet_rows(openpyxl, data, where), where)
+
+
+def _sheet_rows(openpyxl: Any, data: bytes, where: str) -> Iterator[tuple[str, list[Any]]]:
+    """The rows of the first sheet that hold something."""
     try:
-        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=False)
-        rows = [(f"row {number}", [_cell(cell) for cell in row]) for number, row in enumerate(book.worksheets[0], 1)]
-        book.close()
-    except (KeyError, IndexError, ValueError, TypeError, SyntaxError, OSError, zipfile.BadZipFile) as error:
-        raise _no_sheet(where, error) from None  # SyntaxError is what damaged XML raises
-    yield from _named((row for row in rows if any(cell is not None for cell in row[1])), where)
+        sheet = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=False).worksheets[0]
+        sheet.reset_dimensions()  # which a program may have written wrong, and which rows would be left out by
+        for number, cells in enumerate(sheet, 1):
+            if number > MOST_ROWS:
+                raise ConfigError(f"{where} has more than the {MOST_ROWS:,} rows of an Excel sheet; mend it")
+            values = [_cell(cell) for cell in cells]
+            if any(value is not None for value in values):
+                yield f"row {number}", values
+    except ConfigError:
+        raise
+    except Exception as error:  # whatever damaged bytes bring about in a library is a file that cannot be read
+        raise _no_sheet(where, error) from None
 
 
 def _no_sheet(where: str, error: Exception) -> ConfigError:
