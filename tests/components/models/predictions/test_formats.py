@@ -106,7 +106,9 @@ def test_vlmevalkits_tables_have_the_question_and_the_options_beside_the_predict
 
 
 def test_vlmevalkits_records_hold_numbers() -> None:
-    assert said(read("vlmevalkit.json")) == ["Red.", "3", "(record 3 holds no prediction)"]
+    assert said(read("vlmevalkit.json")) == [
+        *("Red.", "3", "(record 3 holds no prediction)", "2.5", "20", "(record 6 holds no prediction)")
+    ]
 
 
 def test_another_column_may_be_the_prediction() -> None:

@@ -67,9 +67,11 @@ def _row(place: str, cells: Mapping[str, Any], value: Any) -> PredictionRow:
         return PredictionRow(place, cells, trouble=trouble, **more)
     if isinstance(value, str) and value.lstrip().startswith(FAILED):
         return PredictionRow(place, cells, trouble=f"the call of {place} failed there: {value.strip()!r:.200}", **more)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = str(int(value) if float(value).is_integer() else value)  # an answer that is a number, as JSON keeps it
-    return text_row(place, cells, None if value == "" else value, **more)
+    if value == "" or value != value:  # a NaN, which is not itself, is an empty cell
+        value = None
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value).removesuffix(".0")  # an answer that is a number, as JSON and sheets keep it
+    return text_row(place, cells, value, **more)
 
 
 def _options(cells: Mapping[str, Any]) -> Iterator[str]:
