@@ -9,7 +9,7 @@ from driftledger.ledger.audit.audit import as_tree
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import RunTarget
 from driftledger.ledger.lineage import Evidence, read_evidence
-from tests.support.ledgers import COMBINATION, KEYS, component, selected, varied, write_ledger
+from tests.support.ledgers import COMBINATION, KEYS, component, marked, selected, varied, write_ledger
 from tests.support.question_ledgers import EXAM, add_questions, question_score
 
 
@@ -37,3 +37,14 @@ def test_the_audit_leads_to_the_judge_and_the_answers(tmp_path: Path) -> None:
         "answer: data/answers/",
     ):
         assert part in text, part
+
+
+def test_the_audit_says_which_component_is_marked(tmp_path: Path) -> None:
+    write_ledger(tmp_path)
+    add_questions(tmp_path, marked(question_score(), model="made elsewhere"))
+    with Sources(Path("nowhere")) as sources:
+        tree = as_tree(RunTarget(evidence(tmp_path), "dvc.lock"), sources)
+    lines = [line.strip(" │├└─") for line in tree.splitlines()]
+    of_score, of_component = (at for at, line in enumerate(lines) if line == "to know: made elsewhere")
+    assert lines[of_component - 1].startswith("model: seer, fingerprint ")
+    assert of_score < of_component

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from driftledger.core.escaping import for_markdown
 from tests.conftest import Checkout
 
 pytestmark = pytest.mark.slow
@@ -85,3 +86,43 @@ def test_a_set_that_cannot_be_scored_is_one_sentence_that_names_the_question(che
     assert "refusal" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (checkout.root / "data/questions/mine").exists()
+
+
+def test_answers_made_elsewhere_are_followed_to_every_place_where_their_score_is_shown(checkout: Checkout) -> None:
+    def theirs(params: dict[str, Any]) -> None:
+        params["run"] |= {"question_sets": ["scenes_mme"], "mme": ["scenes_mme"], "models": [MODEL, "theirs"]}
+        params["run"] |= {"genception": []}
+        params["question_sets"]["scenes_mme"]["count"] = 13
+        params["models"]["theirs"] = {"provider": "predictions", "path": "theirs.json"}
+        params["mme"]["bootstrap"]["resamples"] = 200
+
+    checkout.params(theirs)
+    file = checkout.root / "theirs.json"
+    file.write_text('{"none of them": "Yes."}', encoding="utf-8")
+    checkout.commit("predictions")
+    refused = checkout.run("dvc", "repro", check=False)
+    assert "none of its 1 predictions is about any of the 26 that are asked for" in refused.stdout + refused.stderr
+    assert "Traceback" not in refused.stdout + refused.stderr
+    lines = (checkout.root / "data/questions/scenes_mme/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    truth = {question["id"]: question["answer"] for question in map(json.loads, lines)}
+    file.write_text(json.dumps(truth), encoding="utf-8")
+    checkout.repro()
+    score = checkout.root / "reports/scores/mme/scenes_mme/theirs/score.json"
+    said = json.loads(score.read_text(encoding="utf-8"))
+    assert said["metrics"]["accuracy"] == 100
+    [flag] = said["flags"]
+    assert flag.startswith("made elsewhere: 26 predictions read from a file (mmvet, sha256 ")
+    audit = checkout.run("driftledger", "audit", "theirs/painter/layout").stdout
+    assert f"to know: {flag}" in audit
+    runs = f"{MODEL}/painter/layout", "theirs/painter/layout"
+    assert f"to know: B's model theirs: {flag}" in checkout.run("driftledger", "compare", *runs, check=False).stdout
+    assert "made elsewhere" not in checkout.run("driftledger", "audit", runs[0]).stdout
+    assert f"- theirs: {for_markdown(flag)}" in (checkout.root / "reports/leaderboard.md").read_text(encoding="utf-8")
+    checkout.commit("their answers")
+    checkout.run("driftledger", "track")
+    verified = checkout.run("driftledger", "verify", runs[1], "--regenerate", "4").stdout
+    assert "all holds (4 calls, " in verified
+
+    file.write_text(json.dumps(truth | {next(iter(truth)): "I cannot tell."}), encoding="utf-8")
+    ran = set(checkout.repro()) - {"report"}
+    assert ran == {"resolve", *(f"{stage}@scenes_mme-theirs" for stage in ("answer", "grade", "mme"))}

@@ -58,6 +58,14 @@ def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
     return Score(**plain | fields)
 
 
+def marked(score: Score, **marks: str) -> Score:
+    """The same score, some of whose components say something of themselves, by their roles."""
+    cards = {role: card.model_copy(update={"mark": marks.get(role)}) for role, card in score.components.items()}
+    return Score.model_validate(
+        score.to_dict() | {"components": {role: card.to_dict() for role, card in cards.items()}}
+    )
+
+
 def genception_score(**changes: Any) -> Score:
     """GenCeption over two iterations: one category, whose values are the overall ones."""
     values = {"similarity_at_1": 0.9, "similarity_at_2": 0.6, "gc_at_1": 0.9, "gc_at_2": 0.7, "frechet_eye_at_2": 4.5}

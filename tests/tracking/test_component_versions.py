@@ -127,6 +127,11 @@ def test_the_description_says_what_it_is_and_how_to_ask_for_its_scores() -> None
     ]
 
 
+def test_the_description_of_a_marked_version_begins_with_its_mark() -> None:
+    lines = version_of("model", component("seer", mark="made <b>elsewhere</b>")).description.splitlines()
+    assert lines[2] == "made &lt;b&gt;elsewhere&lt;/b&gt;"
+
+
 def described(text: str, settings: int = 1) -> ComponentVersion:
     return version_of("judge", component("umpire", settings={f"s{n}": text for n in range(settings)}))
 

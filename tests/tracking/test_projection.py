@@ -48,6 +48,7 @@ from tests.support.ledgers import (
     component,
     genception_score,
     lock_of,
+    marked,
     selected,
     varied,
     write_ledger,
@@ -506,6 +507,12 @@ def test_what_services_said_they_were_is_a_tag_and_more_than_one_version_a_flag(
     assert "2 served versions of the model in this run" in tags["driftledger.flags"]
     assert "genception/shapes: 2 served <b>versions</b>" in tags["driftledger.flags"]
     assert "<b>" not in tags["mlflow.note.content"]
+
+
+def test_the_mark_of_a_component_is_in_the_tag_and_in_the_note(tmp_path: Path) -> None:
+    tags = content(tmp_path, marked(genception_score(), model="made elsewhere")).tags
+    assert tags["driftledger.flags"] == "genception/shapes: made elsewhere"
+    assert "  - made elsewhere\n" in tags["mlflow.note.content"]
 
 
 def test_what_could_not_be_computed_and_what_one_must_know_are_tags(tmp_path: Path) -> None:

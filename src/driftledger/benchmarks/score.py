@@ -4,10 +4,10 @@ Whoever reads scores asks these two: what is told of a metric stands in its benc
 (:class:`driftledger.benchmarks.base.Metric`), and what only one benchmark's own tables read stands in ``details``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
@@ -74,11 +74,17 @@ class Score(Record):
     """What could not be computed, and why."""
     served: dict[str, dict[str, int]] = Field(default_factory=dict)
     """Role → what its service said it was → how many calls that version answered; local components are absent."""
-    flags: list[str] = Field(default_factory=list)
-    """What a reader of the numbers must know: versions that changed midway, descriptions that were cut off."""
+    flags: list[str] = Field(default_factory=list, validate_default=True)
+    """What a reader of the numbers must know: marks of components, which no benchmark has to name; versions that
+    changed midway, descriptions that were cut off."""
     details: dict[str, Any] = Field(default_factory=dict)
     """What only this benchmark's own tables and pictures read."""
     inputs: Inputs
+
+    @field_validator("flags")
+    @classmethod
+    def _with_marks(cls, flags: list[str], info: ValidationInfo) -> list[str]:
+        return list(dict.fromkeys([*marks_of(info.data.get("components", {})), *flags]))
 
     @property
     def on(self) -> str:
@@ -121,6 +127,12 @@ class Row(Record):
     """Metric's row key → its values over steps, orders or gradings; None where nothing could be had."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """What a reader of this row is told beside its values: a category, a label, what it was taken for."""
+
+
+def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
+    """What the components of a score say of themselves, the model's as it stands and any other's with its role."""
+    marked = ((role, card.mark) for role, card in components.items() if card.mark is not None)
+    return [mark if role == "model" else f"the {role.replace('_', ' ')}: {mark}" for role, mark in marked]
 
 
 def interval_of(metrics: dict[str, float], key: str) -> Interval | None:

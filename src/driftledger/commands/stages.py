@@ -3,6 +3,7 @@
 Each takes names, as ``dvc.yaml`` passes them, and a project that finds everything else.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -110,7 +111,7 @@ def ask(collecting: "Collecting[T]", store: "CallStore") -> T:
     if not collecting.calls:
         return collecting.run(_none_made)
     with Progress(collecting.title, total=collecting.calls) as progress:
-        collected = collecting.run(partial(_made, store, progress))
+        collected = collecting.run(partial(_made, store, progress, set()))
     for component in collecting.components:
         say_spent(component, store)
     return collected
@@ -120,11 +121,28 @@ def _none_made(planned: "Sequence[Planned[R]]") -> list[R]:
     raise ValueError(f"a stage that only reads asks for {len(planned)} protocols")
 
 
-def _made(store: "CallStore", progress: Progress, planned: "Sequence[Planned[R]]") -> list[R]:
+def _made(store: "CallStore", progress: Progress, told: set[str], planned: "Sequence[Planned[R]]") -> list[R]:
     from driftledger.collect.scheduler import run_protocols
 
+    _tell_unmatched(planned, told)
     most_calls = max((len(each.calls) for each in planned), default=0)
     return run_protocols([each.steps() for each in planned], store, progress, most_calls)
+
+
+def _tell_unmatched(planned: "Sequence[Planned[R]]", told: set[str]) -> None:
+    """Say once what models that look answers up do not know of what they are asked; errors as in
+    :meth:`Model.check_subjects`."""
+    from driftledger.components.base import Model
+
+    asked: dict[str, tuple[Model, list[str]]] = {}
+    for component, call in (call for each in planned for call in each.calls):
+        if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
+            asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
+    for model, subjects in asked.values():
+        said = model.check_subjects(subjects)
+        if said is not None and said not in told:
+            told.add(said)
+            print(said, file=sys.stderr, flush=True)
 
 
 def refuse_failures(found: "FailedCalls", benchmark_name: str, min_coverage: float) -> None:

@@ -1,7 +1,7 @@
 """The three kinds of component, and the fingerprint that says which version of one was at work."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
@@ -50,6 +50,11 @@ class Component(Strict, ABC):
     @property
     def unrepeatable(self) -> str | None:
         """Why a call that is made again, alone, may give other bytes than it gave first; None if it gives the same."""
+        return None
+
+    @property
+    def mark(self) -> str | None:
+        """What a reader of every score with it must know, in one phrase; it stands in the card and in the flags."""
         return None
 
     def release(self) -> None:
@@ -104,6 +109,14 @@ class Model(Component):
     @abstractmethod
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order."""
+
+    def check_subjects(self, asked: Collection[str]) -> str | None:
+        """Look at the ids of all questions or samples of a stage before it asks: what people should know of them.
+
+        Raises:
+            ConfigError: it can answer nothing about any of them.
+        """
+        return None
 
 
 class Generator(Component):

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
 from driftledger.core.files import Record
 
 if TYPE_CHECKING:
@@ -22,11 +24,17 @@ class ComponentCard(Record):
     identity: dict[str, Any]
     code: str | None = None
     """The digest of an adapter's code, which may change under one version and one fingerprint."""
+    mark: str | None = None
+    """What a reader of every score with it must know; not written where there is nothing."""
 
     @classmethod
     def of(cls, name: str, component: "Component") -> "ComponentCard":
         code = None if component.code_is_identity else component.code_digest
-        return cls(name=name, fingerprint=component.fingerprint, **component.spec, code=code)
+        return cls(name=name, fingerprint=component.fingerprint, **component.spec, code=code, mark=component.mark)
+
+    @model_serializer(mode="wrap")
+    def _without_empty_mark(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in whole(self).items() if key != "mark" or value is not None}
 
     @property
     def code_digest(self) -> str | None:

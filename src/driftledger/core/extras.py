@@ -13,6 +13,7 @@ EXTRAS = {
     "huggingface_hub": "huggingface",
     "safetensors": "torch",
     "openai": "openai",
+    "openpyxl": "xlsx",
     "torch": "torch",
     "torchvision": "torch",
     "transformers": "torch",

@@ -27,6 +27,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
         "random_choice": "driftledger.demo.models.random_choice:RandomChoice",
         "rubric": "driftledger.demo.models.rubric:Rubric",
         "human": "driftledger.components.models.human:Human",
+        "predictions": "driftledger.components.models.predictions.model:Predictions",
         "openai": "driftledger.components.models.openai_chat:OpenAIChat",
         "transformers": "driftledger.components.models.transformers:Transformers",
     },

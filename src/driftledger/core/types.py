@@ -1,5 +1,6 @@
 """Shared value types. Imports nothing of ours."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -77,16 +78,24 @@ class Conversation:
 
     turns: tuple[Turn, ...]
     subject: Subject | None = field(default=None, compare=False)
-    """For a person with a sheet of answers. No part of what is asked: a model must not know it."""
+    """For whoever looks its answer up, in a sheet or a file of predictions. No part of what is asked: a model must not
+    know it."""
     max_tokens: int | None = None
     """The most tokens of a reply, in the model's own count; a model's own limit, where lower, holds too."""
+    options: tuple[str, ...] = field(default=(), compare=False)
+    """The options of a question in the order shown. For whoever looks its answer up; a model reads them in the text."""
 
     @classmethod
     def ask(
-        cls, text: str, image: ImageFile, subject: Subject | None = None, max_tokens: int | None = None
+        cls,
+        text: str,
+        image: ImageFile,
+        subject: Subject | None = None,
+        max_tokens: int | None = None,
+        options: Sequence[str] = (),
     ) -> "Conversation":
         """One user turn that shows ``image`` and says ``text``."""
-        return cls((Turn("user", (image, text)),), subject, max_tokens)
+        return cls((Turn("user", (image, text)),), subject, max_tokens, tuple(options))
 
     @property
     def last_image(self) -> ImageFile | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.base import Benchmark, SideBySide, Table
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.score import Score, base_key
+from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.benchmarks.tables import best_first, cell, flag_lines, grouped, interval, markdown_table, ranks_of
 from driftledger.core.escaping import for_csv, for_markdown
 from driftledger.core.files import write_text
@@ -69,7 +69,9 @@ def overview(told: Told) -> list[str]:
         )
         lines.append(f"| {model} | " + " | ".join(cells) + " |")
     of = "; ".join(f"{column.title}: {column.of}" for column in columns)
-    return [*lines, "", f"Higher is better unless a column says otherwise. {of}.", ""]
+    lines += ["", f"Higher is better unless a column says otherwise. {of}.", ""]
+    marked = dict.fromkeys((s.model, mark) for _, scores in told for s in scores for mark in marks_of(s.components))
+    return lines + [line for model, mark in marked for line in (f"- {model}: {for_markdown(mark)}", "")]
 
 
 def _columns(spec: Benchmark, scores: Sequence[Score]) -> Iterator[_Column]:

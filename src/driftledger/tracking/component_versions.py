@@ -82,7 +82,7 @@ def _description(kind: ComponentKind, card: ComponentCard) -> str:
     """What the version is, in Markdown; a long list of settings is cut, how to ask for the scores never."""
     head = f"The {kind} `{card.name}`: provider {for_markdown(card.provider)}, code version {_inert(card.version)}."
     asked = f"Which scores it touched: `driftledger audit --{kind} {card.name}@{card.fingerprint[:_SHORT]}`"
-    lines = [head, "", f"- fingerprint: `{card.fingerprint}`"]
+    lines = [head, "", *([for_markdown(card.mark), ""] if card.mark else []), f"- fingerprint: `{card.fingerprint}`"]
     for title, values in (("settings", card.settings), ("identity", card.identity)):
         if values:
             lines += [f"- {title}:", *(f"  - {_inert(key)}: {_inert(value)}" for key, value in values.items())]

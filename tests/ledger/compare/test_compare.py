@@ -10,7 +10,7 @@ from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
 from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrieved, run
 from tests.support.description_ledgers import fidelity_score, trac_score
-from tests.support.ledgers import component, genception_score, md5_of, varied
+from tests.support.ledgers import component, genception_score, marked, md5_of, varied
 from tests.support.question_ledgers import question_score
 
 EIGHT = [f"s{number}a" for number in range(8)]
@@ -404,3 +404,11 @@ def test_damaged_rows_are_one_sentence(tmp_path):
     damaged: Lineage = a.model_copy(update={"rows_file": a.rows_file.model_copy(update={"md5": md5_of(b"{}\n")})})
     verdict = metrics(compared(tmp_path, damaged, chains(tmp_path, "b", HIGH)))["gc_at_2"].verdict
     assert "is not a Row of schema 2" in verdict
+
+
+def test_a_component_that_is_marked_is_named_with_its_side(tmp_path):
+    theirs = marked(genception_score(), model="made elsewhere")
+    found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, theirs))
+    assert found.noted == ["B's model seer: made elsewhere"]
+    assert "to know: B's model seer: made elsewhere" in as_table(found).splitlines()
+    assert found.comparable  # answers of another origin under the same grading are what one wants to compare

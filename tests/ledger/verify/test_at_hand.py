@@ -9,6 +9,7 @@ from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.models.human import Human
 from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.components.models.predictions.model import Predictions
 from driftledger.core.canonical import sha256_of
 from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.encoders.tfidf import TfIdf
@@ -117,6 +118,18 @@ def test_where_a_sheet_lies_is_taken_from_the_catalogue(settings: Settings, tmp_
     sheet.unlink()
     assert "sheet.csv" in why(card, known, "model")
     assert why(card, None, "model") == "model people: no entry of params.yaml says its path"
+
+
+def test_predictions_are_at_hand_where_their_file_is_and_only_as_it_was(settings: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "theirs.json"
+    file.write_text('{"q0": "Red."}', encoding="utf-8")
+    card = ComponentCard.of("theirs", Predictions(path=file))
+    known = with_entry(settings, "models", "renamed", provider="predictions", path=str(file))
+    assert isinstance(at_hand(card, known, "model"), Predictions)
+    file.write_text('{"q0": "Blue."}', encoding="utf-8")
+    assert why(card, known, "model").startswith("model theirs: its sha256 is '")
+    file.unlink()
+    assert "theirs.json' is missing" in why(card, known, "model")
 
 
 def test_each_version_is_looked_for_once(settings: Settings) -> None:

@@ -114,7 +114,10 @@ class CollectChains(Collecting[Chains]):
 
     def _planned(self, sample: Sample) -> Planned[list[Iteration]]:
         protocol = self.protocol
-        each = (protocol.model, protocol.describe(sample.image)), (protocol.generator, protocol.asked.generate_prompt)
+        each = (
+            (protocol.model, protocol.describe(sample.image, Subject(sample.id, 1))),
+            (protocol.generator, protocol.asked.generate_prompt),
+        )
         return Planned(lambda: protocol.run(sample), each * protocol.asked.iterations)
 
     def failures(self, collected: Chains) -> FailedCalls:

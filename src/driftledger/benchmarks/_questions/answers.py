@@ -51,7 +51,7 @@ class AnswerProtocol:
         image = ImageFile(self.folder / question.image, question.image_sha256)
         shown = [question.options[option] for option in self.order(question, variant)]
         text = rendered(self.prompt, question.question, shown)
-        return Conversation.ask(text, image, Subject(question.id, variant + 1))
+        return Conversation.ask(text, image, Subject(question.id, variant + 1), options=shown)
 
 
 def rendered(prompt: str, question: str, options: Sequence[str]) -> str:

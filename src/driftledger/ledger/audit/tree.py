@@ -40,6 +40,8 @@ def add_file(tree: Tree, what: str, file: LockedFile) -> Tree:
 def add_component(tree: Tree, what: str, card: ComponentCard) -> None:
     """A component version: its fingerprint, and everything in it."""
     branch = add(tree, what, f"{card.name}, fingerprint {card.fingerprint}")
+    if card.mark is not None:
+        add(branch, "to know", card.mark)
     add(branch, "provider", f"{card.provider}, version {card.version}")
     add(branch, "settings", canonical_json(card.settings))
     if card.identity:

@@ -125,6 +125,10 @@ def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
     one, two = (f"{e.code.commit or 'none'}{' with changes' if e.code.dirty else ''}" for e in (a, b))
     if one != two:
         yield f"code commit: {one} and {two}"
+    for side, evidence in (("A", a), ("B", b)):
+        for role, card in evidence.components.items():
+            if card.mark is not None:
+                yield f"{side}'s {role.replace('_', ' ')} {card.name}: {card.mark}"
 
 
 def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:

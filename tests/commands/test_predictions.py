@@ -1,0 +1,163 @@
+"""Answers made elsewhere, from a file to the score and the tables: graded as any model's, and marked."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+from driftledger.benchmarks.score import SCORE, Score
+from driftledger.commands import stages
+from driftledger.components.models.predictions.formats import FormatName
+from driftledger.components.models.predictions.model import Predictions
+from driftledger.core.errors import ConfigError, CoverageError
+from driftledger.core.escaping import for_markdown
+from driftledger.core.files import read_json
+from driftledger.data.question_sets.files import QuestionEntry, read_questions
+from driftledger.project.project import Project
+from driftledger.project.settings import parse_settings
+from driftledger.reports.leaderboard import write_leaderboard
+from tests.conftest import REPOSITORY
+from tests.support.evaluation import evaluate
+
+VET, MME, SAP = "scenes_mm_vet", "scenes_mme", "scenes_mm_sap"
+SETS = {"mm_vet": VET, "mme": MME, "mm_sap": SAP}
+
+
+def project(root: Path, benchmark: str, count: int = 13, **models: dict[str, Any]) -> Project:
+    """One question set of scenes, built, and the models that are asked."""
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    name = SETS[benchmark]
+    params["question_sets"] = {name: {"provider": "scenes", "protocol": benchmark, "count": count}}
+    nothing: dict[str, list[str]] = {each: [] for each in ("genception", "trac", "fidelity", *SETS)}
+    params["run"] |= {**nothing, "question_sets": [name], benchmark: [name], "models": list(models)}
+    params["models"] = {"rubric": {"provider": "rubric"}, **models}
+    params[benchmark]["bootstrap"]["resamples"] = 200
+    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    found = Project(root)
+    stages.question_set(found, name)
+    return found
+
+
+def questions(project: Project, benchmark: str) -> list[QuestionEntry]:
+    return read_questions(project.paths.question_set(SETS[benchmark]))
+
+
+def score_of(project: Project, benchmark: str, model: str) -> Score:
+    return read_json(project.root / "reports/scores" / benchmark / SETS[benchmark] / model / SCORE, Score)
+
+
+def board(project: Project, *scores: Score) -> str:
+    write_leaderboard(project.root / "leaderboard", scores)
+    return (project.root / "leaderboard.md").read_text(encoding="utf-8")
+
+
+def wrong(answer: str) -> str:
+    return "No." if answer == "yes" else "Yes."
+
+
+@pytest.mark.parametrize("tool", ["mmvet", "vlmevalkit", "lmms_eval"])
+def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tmp_path: Path, tool: str) -> None:
+    file = tmp_path / "predictions"
+    exam = project(tmp_path, "mme", theirs={"provider": "predictions", "path": str(file)}, blind={"provider": "blind"})
+    asked = questions(exam, "mme")
+    said = {q.id: f"{q.answer}" if place % 4 else wrong(str(q.answer)) for place, q in enumerate(asked)}
+    file.write_text(written(tool, asked, said), encoding="utf-8")
+    evaluate(exam)
+
+    score = score_of(exam, "mme", "theirs")
+    assert (score.scored, score.total) == (len(asked), len(asked))
+    right = sum(place % 4 != 0 for place in range(len(asked)))
+    assert score.metrics["accuracy"] == pytest.approx(100 * right / len(asked))
+    [flag] = score.flags
+    assert flag == score.components["model"].mark
+    assert flag.startswith(f"made elsewhere: {len(asked)} predictions read from a file ({tool}, sha256 ")
+    assert score_of(exam, "mme", "blind").flags == []
+
+    text = board(exam, score, score_of(exam, "mme", "blind"))
+    glance, _, tables = text.partition("## mme on")
+    for part in (glance, tables):
+        assert f"- theirs: {for_markdown(flag)}\n" in part
+        assert "- blind: " not in part
+
+
+def written(tool: str, asked: list[QuestionEntry], said: dict[str, str]) -> str:
+    """The file that a tool would have written."""
+    if tool == "mmvet":
+        return json.dumps(said)
+    if tool == "vlmevalkit":
+        lines = [("index", "question", "answer", "prediction"), *((q.id, q.question, "", said[q.id]) for q in asked)]
+        out = io.StringIO()
+        csv.writer(out, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(lines)
+        return out.getvalue()
+    samples = ({"doc_id": q.id, "doc": {"question": q.question}, "target": "", "resps": [[said[q.id]]]} for q in asked)
+    return "".join(json.dumps(sample) + "\n" for sample in samples)
+
+
+def test_both_sides_that_do_not_match_are_named_once_and_what_is_missing_is_no_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "theirs.json"
+    exam = project(tmp_path, "mm_vet", theirs={"provider": "predictions", "path": str(file)})
+    first, *rest = questions(exam, "mm_vet")
+    file.write_text(json.dumps({q.id: str(q.answer) for q in rest} | {"v1_0": "spare"}), encoding="utf-8")
+    evaluate(exam)
+    told = (
+        f"predictions in 'theirs.json': 1 of 13 that are asked for have no prediction ('{first.id}'), and 1 of its 13 "
+        "predictions are about none of them ('v1_0')"
+    )
+    assert capsys.readouterr().err.count(told) == 1
+    score = score_of(exam, "mm_vet", "theirs")
+    assert score.coverage == 12 / 13
+    assert score.outcomes["failed"] > 0
+    answers = (exam.root / "data/answers" / VET / "theirs/records.jsonl").read_text(encoding="utf-8").splitlines()
+    missing = json.loads(answers[0])
+    assert (missing["question"], missing["outcome"], missing["text"]) == (first.id, "failed", "")
+    assert missing["error"] == f"there is no prediction for '{first.id}' ('theirs.json')"
+
+
+def test_a_file_about_something_else_stops_the_stage(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.json"
+    exam = project(tmp_path, "mm_vet", theirs={"provider": "predictions", "path": str(file)})
+    file.write_text('{"v1_0": "Seven."}', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"none of its 1 predictions is about any of the 13 that are asked for"):
+        evaluate(exam)
+
+
+def test_a_letter_counts_in_the_order_it_was_given_in_or_not_at_all(tmp_path: Path) -> None:
+    """The options' own order is the table's; each of the five orders shown is another."""
+    listed, bare = tmp_path / "listed.tsv", tmp_path / "bare.json"
+    exam = project(
+        tmp_path,
+        "mm_sap",
+        theirs={"provider": "predictions", "path": str(listed)},
+        letters={"provider": "predictions", "path": str(bare)},
+    )
+    asked = questions(exam, "mm_sap")
+    right = {q.id: "ABCDE"[q.refusal if q.answer is None else int(q.answer)] for q in asked}  # type: ignore[index]
+    lines = [["index", *"ABCDE", "prediction"], *([q.id, *q.options, right[q.id]] for q in asked)]
+    listed.write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
+    bare.write_text(json.dumps(right), encoding="utf-8")
+    stages.run_stage(exam, "mm_sap", "answer", [SAP, "theirs"])
+    stages.run_stage(exam, "mm_sap", "grade", [SAP, "theirs"])
+    stages.run_stage(exam, "mm_sap", "mm_sap", [SAP, "theirs"])
+    assert score_of(exam, "mm_sap", "theirs").metrics["score"] == 100
+    with pytest.raises(CoverageError, match="names an option by its place in another order than the one shown"):
+        stages.run_stage(exam, "mm_sap", "answer", [SAP, "letters"])
+
+
+def test_the_page_about_it_can_be_copied_and_names_every_format_and_setting() -> None:
+    page = (REPOSITORY / "docs" / "predictions.md").read_text(encoding="utf-8")
+    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    [block] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    for section, values in yaml.safe_load(block).items():
+        params[section] |= values
+    settings = parse_settings(params, "params.yaml")
+    assert isinstance(settings.model("llava_theirs"), Predictions)
+    assert [spec.name for spec in settings.benchmarks] == ["mm_vet"]
+    named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert named == {*get_args(FormatName), *Predictions.model_fields} - {"batch_size"}
