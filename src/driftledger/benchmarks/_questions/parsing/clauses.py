@@ -33,7 +33,7 @@ _NAME = re.compile(r"\{([A-Z_]+)\}")
 
 
 def _lines(table: str) -> list[str]:
-    return re.sub(r"\n {8}(?: +|(?=\|\S))", "", table.rstrip()).split("\n        ")[1:]
+    return re.sub(r"\n {8}(?: +|(?=\|))", "", table.rstrip()).split("\n        ")[1:]
 
 
 def _filled(pattern: str) -> str:
@@ -57,7 +57,7 @@ _ABSENT = _pattern(
         r"\b(?:i|we|you) (?:do not|can not|could not) (?:see|find|spot|notice|detect|observe) (?:an?|any|the|no)\b"
         r"|\b(?<!in )(?<!of )(?<!on ){IMAGE} (?:(?:do|does|did) not (?:show|contain|include|depict|feature|have"
         r"|display|portray)|(?:shows|contains|has|depicts) no)\b"
-        r"|\bnot (?:present|there|visible|shown|depicted|pictured)\b"
+        r"|\bnot (?:present|there|visible|shown|depicted|pictured|in {IMAGE})\b"
     ]
 )
 _KNOWLEDGE = _pattern(

@@ -126,8 +126,8 @@ REFUSES = {
         \b(?:i|we) (?:have|had) (?:absolutely |really |simply )?no (?!doubt|reason|problem|objection|trouble
             |hesitation|question)\w+
         \b(?:i|we) (?:lack|need|require|am missing
-            |are missing) (?:the |more |some |any |additional |further |sufficient |enough |that |extra |other |better )+[\w ]{0,20}?(?:informatio
-            n
+            |are missing) (?:(?:the|more|some|any|additional|further|sufficient|enough|that|extra|other|better)
+            [ ])+[\w ]{0,20}?(?:information
             |context|details?|data|ability|evidence|knowledge|image|photo|picture|view|background|clues?)\b
         \b(?:i|we|you|one) (?:would |will |'d )?(?:need|have|require|want)(?: to)? (?:know|touch|taste|hear|smell
             |feel|be there|see more|ask|wait|have more|measure|look|try|more)\b
@@ -345,13 +345,10 @@ REFUSES = {
             |frame|shot)\b|\blost in the (?:shadows?|dark|blur)\b""",
 }
 HEDGES = r"""
-        \b(?:i|we) (?:am|are
-            |was) (?:still |really |just |honestly |quite |simply )?(?:not 
-            (?:\w+ly |100% |too |so |quite |very |that )?(?:sure
-            |certain|confident|positive)|unsure|uncertain)\b
-        ^(?:sorry |well |hmm |really |honestly |still |it is |that is |the answer is |answer |and |so )?(?:not 
-            (?:\w+ly |100% |too |so |quite |very )?(?:sure
-            |certain)|unsure|uncertain)\b(?!-)
+        \b(?:i|we) (?:am|are|was) (?:still |really |just |honestly |quite |simply )?(?:not(?: \w+ly| 100%| too| so
+            | quite| very| that)? (?:sure|certain|confident|positive)|unsure|uncertain)\b
+        ^(?:sorry |well |hmm |really |honestly |still |it is |that is |the answer is |answer |and |so )?(?:not(?: \w+ly
+            | 100%| too| so| quite| very)? (?:sure|certain)|unsure|uncertain)\b(?!-)
         \b(?:can|could|may|do|is|are) (?:not|hardly) (?:\w+ly )?(?:be (?:\w+ly |100% )?(?:sure|certain|confident)
             |feel sure|say for (?:sure|certain))\b
         \b(?:hard|difficult|impossible|not possible|tough) to be (?:\w+ly )?(?:sure|certain)\b

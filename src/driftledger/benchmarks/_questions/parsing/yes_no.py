@@ -81,8 +81,8 @@ _VERDICT = re.compile(
 _THING = r"(?:[\w'-]+ ){1,7}?"
 _DENIAL = re.compile(
     rf"there (?:{_DOES}(?:n't| not)\b|(?:is|are|was|were) (?:no|none|neither|nobody|nothing)\b)"
-    rf"|no (?!doubt|question|problem|reason|idea)(?:one|body)?\b ?{_THING}(?:is|are|was|were|can be|here|there|visible|present|shown|seen|depicted"
-    rf"|pictured)\b"
+    rf"|no (?!doubt|question|problem|reason|idea)(?:one|body)?\b ?{_THING}(?:is|are|was|were|can be|here"
+    r"|there|visible|present|shown|seen|depicted|pictured)\b"
     rf"|no (?!idea|doubt|clue|answer|comment|information|problem|parking|entry|reason|wonder"
     rf"|thanks)[\w'-]+(?: [\w'-]+)?(?=[.!]?$)|no there\b"
     r"|(?:i|we) (?:do not|don't|can't|cannot|can not|could not|couldn't) (?:see|find|spot|notice|detect"
@@ -126,8 +126,8 @@ def parse_yes_no(text: str) -> ParsedYesNo:
     ParsedYesNo(outcome=<Outcome.OK: 'ok'>, answer=False, how='first_word')
     >>> parse_yes_no("Yes and no.")
     ParsedYesNo(outcome=<Outcome.UNPARSED: 'unparsed'>, answer=None, how='several')
-    >>> parse_yes_no("No dogs are visible.").outcome
-    <Outcome.UNPARSED: 'unparsed'>
+    >>> parse_yes_no("There is no dog.")
+    ParsedYesNo(outcome=<Outcome.OK: 'ok'>, answer=False, how='denial')
     """
     if is_error(text):
         return ParsedYesNo(Outcome.UNPARSED, None, "error")
