@@ -144,8 +144,8 @@ def main(show: bool = typer.Option(False), haloquest: Path | None = typer.Option
         with haloquest.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         for kind in ("insufficient context", "visual challenge"):
-            said = [row["groundtruth responses"].split(";") for row in rows if row["hallucination type"] == kind]
-            replies = sorted({reply.strip() for group in said for reply in group if reply.strip()})
+            given = [row["groundtruth responses"].split(";") for row in rows if row["hallucination type"] == kind]
+            replies = sorted({reply.strip() for group in given for reply in group if reply.strip()})
             print(f"HaloQuest, {kind}: {sum(map(is_refusal, replies))} of {len(replies)} refuse")
 
 
