@@ -42,7 +42,7 @@ _LAST_SENTENCE = re.compile(r"[a-z]{3}[)\"']?[.!?] (?P<last>[^.!?\n]{1,80}[.!?]?
 _ABBREVIATION = re.compile(r"\b(?:mrs|prof|fig|figs|eq|sec|tab|approx)\.")
 _RIGHT = re.compile(
     rf"(?P<joined>(?<!{WORD})[a-z][)\]]?(?:,|/| or| and|和|或)(?: option)? ?\(?)?"
-    rf"(?<!{WORD})(?<!['+.-])(?P<letter>[a-z])[)\]\"']{{0,2}} ?(?:{RIGHT})"
+    rf"(?<!{WORD})(?<!['+.-])(?P<letter>[a-z])[)\]\"']{{0,2}} ?(?:{RIGHT})(?! if\b)"
 )
 _LABEL_BEFORE = re.compile(
     r"(?:^|[^\w.+-])(?P<letter>[B-Z](?= )|[A-Z](?=[)\].:,\"]| -)|[a-z](?=\)))"
@@ -56,7 +56,8 @@ _COPULA_BEFORE = re.compile(
 )
 _VERB_AFTER = re.compile(r"[)\"'\]]{0,2}(?:$|[\n.,;!]| (?:is|are|was|were|can be|appears|seems|because|since)\b)")
 _ELSEWHERE = re.compile(
-    r"\b(?:near|outside|outside of|than|reminds \w+ of|unlike|some\w+ like|such as|new|east|west|north|south|fake"
+    r"\b(?:near|outside|outside of|than|reminds \w+ of|unlike|some\w+ like|such as|new|greater|east|west|north|south"
+    r"|fake|(?:far|away) from|(?:any|no)\w+ but"
     r"|artificial|imitation|faux|toy|beyond|\w+-\w+) (?:an? |the )?[\"'(]{0,2}$"
 )
 """Before an option's text: it is another place or thing that is told by it."""

@@ -7,11 +7,20 @@ commitment of its own sentence takes nothing back.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from typing import NamedTuple
 
-from driftledger.benchmarks._questions.parsing.english import COMMITS, HEDGES, REFUSES, WORDS
+from driftledger.benchmarks._questions.parsing.english import (
+    COMMITS,
+    DENIES,
+    HEDGES,
+    KNOWLEDGE,
+    NOT_THERE,
+    REFUSES,
+    WORDS,
+)
 
 
 class Stance(Enum):
@@ -29,43 +38,41 @@ class Clause(NamedTuple):
     sentence: int
 
 
-_NAME = re.compile(r"\{([A-Z_]+)\}")
+class _Patterns(NamedTuple):
+    refuses: tuple[re.Pattern[str], ...]
+    not_there: re.Pattern[str]
+    denies: re.Pattern[str]
+    knowledge: re.Pattern[str]
+    hedges: re.Pattern[str]
+    commits: re.Pattern[str]
+
+
+@cache
+def _patterns() -> _Patterns:
+    """The tables of :mod:`.english`, compiled when the first reply is read: it takes longer than many commands."""
+    words: dict[str, str] = {}
+    for name, table in WORDS.items():
+        alternatives = "|".join(word for line in _lines(table) for word in line.split(" | "))
+        words[name] = _filled(f"(?:{alternatives})", words)
+    refuses = [_compiled(table, words) for table in REFUSES.values()]
+    others = (_compiled(table, words) for table in (NOT_THERE, DENIES, KNOWLEDGE, HEDGES, COMMITS))
+    return _Patterns(tuple(refuses), *others)
 
 
 def _lines(table: str) -> list[str]:
-    return re.sub(r"\n {8}(?: +|(?=\|))", "", table.rstrip()).split("\n        ")[1:]
+    return _GOES_ON.sub("", table.rstrip()).split("\n        ")[1:]
 
 
-def _filled(pattern: str) -> str:
-    return _NAME.sub(lambda name: _WORDS[name[1]], pattern)
+def _filled(pattern: str, words: dict[str, str]) -> str:
+    return _NAME.sub(lambda name: words[name[1]], pattern)
 
 
-_WORDS: dict[str, str] = {}
-for _name, _table in WORDS.items():
-    _WORDS[_name] = _filled(f"(?:{'|'.join(word for line in _lines(_table) for word in line.split(' | '))})")
+def _compiled(table: str, words: dict[str, str]) -> re.Pattern[str]:
+    return re.compile("|".join(_filled(line, words) for line in _lines(table)))
 
 
-def _pattern(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(_filled, patterns)))
-
-
-_REFUSES = {kind: _pattern(_lines(table)) for kind, table in REFUSES.items()}
-_HEDGES, _COMMITS = _pattern(_lines(HEDGES)), _pattern(_lines(COMMITS))
-_NOT_THERE = "what is not there"
-_ABSENT = _pattern(
-    [
-        r"\b(?:i|we|you) (?:do not|can not|could not) (?:see|find|spot|notice|detect|observe) (?:an?|any|the|no)\b"
-        r"|\b(?<!in )(?<!of )(?<!on ){IMAGE} (?:(?:do|does|did) not (?:show|contain|include|depict|feature|have"
-        r"|display|portray)|(?:shows|contains|has|depicts) no)\b"
-        r"|\bnot (?:present|there|visible|shown|depicted|pictured|in {IMAGE})\b"
-    ]
-)
-_KNOWLEDGE = _pattern(
-    [
-        r"\b(?:tell|determin\w+|say|know\w*|answer\w*|identif\w+|infer\w*|possible|impossible|read|legible|unclear"
-        r"|clear(?:ly)?|unknown|specif\w+|{INFO})\b"
-    ]
-)
+_NAME = re.compile(r"\{([A-Z_]+)\}")
+_GOES_ON = re.compile(r"\n {8}(?: +|(?=\|))")
 _REPORTED = re.compile(
     r"\b(?:sign|label|caption|poster|text|message|screen|shirt|t-shirt|bubble|note|button|sticker|board|title|notice"
     r"|book|banner|writing|display|it|which|tag|headline|he|she|man|woman|plate|card|page|panel)s? (?:clearly "
@@ -142,20 +149,18 @@ def _short(begin: int, until: int) -> Iterator[tuple[int, int]]:
 def written_out(clause: str) -> str:
     for pattern, replacement in _WRITTEN_OUT:
         clause = pattern.sub(replacement, clause)
-    return clause.strip(' .,!?"()*-:\x01') if "\x01" not in clause else clause.strip(' .,!?"()*-:')
+    return clause.strip(' .,!?"()*-:')
 
 
 def stance_of(clause: str) -> Stance | None:
-    clause = written_out(clause)
-    if _HEDGES.search(clause):
+    clause, patterns = written_out(clause), _patterns()
+    if patterns.hedges.search(clause):
         return Stance.HEDGES
-    kinds = [kind for kind, pattern in _REFUSES.items() if pattern.search(clause)]
-    if kinds:
-        absent = kinds == [_NOT_THERE] or _ABSENT.search(clause)
-        return Stance.DENIES if absent and not _KNOWLEDGE.search(clause) else Stance.REFUSES
-    if _COMMITS.search(clause):
-        return Stance.COMMITS
-    return None
+    refused = any(pattern.search(clause) for pattern in patterns.refuses)
+    if refused or patterns.not_there.search(clause):
+        absent = not refused or patterns.denies.search(clause)
+        return Stance.DENIES if absent and not patterns.knowledge.search(clause) else Stance.REFUSES
+    return Stance.COMMITS if patterns.commits.search(clause) else None
 
 
 def refuses(low: str, *, denials: bool = True) -> list[int]:

@@ -300,7 +300,10 @@ REFUSES = {
             |cannot convey|not convey|do not convey) ?{SENSED}\b
         \bvisual (?:information|clues|cues|evidence|data|input) (?:alone |only |provided )?(?:do|does|is|are
             |can) not\b""",
-    "what is not there": r"""
+}
+"""What a clause says where it refuses."""
+
+NOT_THERE = r"""
         \b{IMAGE} (?:do|does) not (?:talk|speak|(?:\w+ ){1,2}{SENSED})\b|\bnot (?:one of|among|within) my\b|\bi lack\b
         \b(?:requires?|needs?|takes?|calls? for) (?:hearing|listening|tasting|touching|smelling|more than
             |to be (?:heard|tasted|smelled|touched|felt|seen))\b
@@ -342,8 +345,20 @@ REFUSES = {
             |accessible)\b|\bnot (?:visible|accessible|available) (?:or accessible )?to me\b
         \b(?:is|are) covering (?:where|the)\b
         \bwrong direction\b|\bprevents? (?:us|me|anyone|one) from \w+ing\b|\bout of (?:the )?(?:photo|image|picture
-            |frame|shot)\b|\blost in the (?:shadows?|dark|blur)\b""",
-}
+            |frame|shot)\b|\blost in the (?:shadows?|dark|blur)\b"""
+"""What a clause says where something is not there, or cannot be seen."""
+
+DENIES = r"""
+        \b(?:i|we|you) (?:do not|can not|could not) (?:see|find|spot|notice|detect|observe) (?:an?|any|the|no)\b
+        \b(?<!in )(?<!of )(?<!on ){IMAGE} (?:(?:do|does|did) not (?:show|contain|include|depict|feature|have|display
+            |portray)|(?:shows|contains|has|depicts) no)\b
+        \bnot (?:present|there|visible|shown|depicted|pictured|in {IMAGE})\b"""
+"""What makes a clause that refuses one that denies, if nobody's knowledge is spoken of."""
+
+KNOWLEDGE = r"""
+        \b(?:tell|determin\w+|say|know\w*|answer\w*|identif\w+|infer\w*|possible|impossible|read|legible|unclear
+            |clear(?:ly)?|unknown|specif\w+|{INFO})\b"""
+
 HEDGES = r"""
         \b(?:i|we) (?:am|are|was) (?:still |really |just |honestly |quite |simply )?(?:not(?: \w+ly| 100%| too| so
             | quite| very| that)? (?:sure|certain|confident|positive)|unsure|uncertain)\b
@@ -355,6 +370,8 @@ HEDGES = r"""
         \b(?:no way|not a way) to be (?:\w+ly )?(?:sure|certain)\b
         \bit is (?:uncertain|not certain)\b
         \bnot (?:give|provide) (?:an? )?(?:definitive|definite|exact|precise) (?:answer|count|number|name)\b"""
+"""What is said by whoever is not sure; beside a commitment it takes nothing back."""
+
 COMMITS = r"""
         \b(?:it|this|that|he|she|they|these|those|there|which|the (?:\w+ ){1,4}?) ?(?:is|are|was|were|looks? like
             |seems? to be|appears? to be|resembles?|must be|has to be|looks?|appears?|seems?|strongly suggests?
@@ -372,3 +389,4 @@ COMMITS = r"""
             |beyond|hidden|hard|difficult|cannot))
         \b(?:about|around|approximately|roughly|nearly) (?:\d|a (?:dozen|hundred)|one|two|three|four|five|six|seven
             |eight|nine|ten|twenty|thirty|forty|fifty|hundred)"""
+"""What is said by whoever answers."""

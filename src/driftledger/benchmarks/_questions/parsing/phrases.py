@@ -140,7 +140,8 @@ NEGATION = re.compile(
 """Before a statement, in its clause: it is denied."""
 
 UNREAL = re.compile(
-    r"\b(?:whether|unless|suppose|assum(?:e|ing)|used to|no longer|doubt|hard to say|wenn|ob|falls|si|se|если)\b"
+    r"\b(?:whether|unless|suppose|assum(?:e|ing)|used to|no longer|were (?:it|he|she|they|there)|had it"
+    r"|doubt|hard to say|wenn|ob|falls|si|se|если)\b"
     r"|\bif\b(?! (?:i|we|you|one|forced|pressed|necessary)\b)"
     r"|\b(?:cannot|can't|couldn't|could not|not possible to|unable to) (?:say|tell|determine|confirm|know|be sure)\b"
     r"(?: for sure| with certainty)?(?: that| if| whether| it| ?$)"

@@ -35,10 +35,11 @@ _ARTICLE = re.compile(rf"(?:an?|the) (?={WORD})")
 _ARTICLE_BEFORE = re.compile(r"(?:\A|\b(?:an?|the) |[^\w ] ?)\Z")
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _BOUND_BEFORE = re.compile(
-    r"(?:\b(?:at least|at most|(?:more|less|fewer|greater|larger|smaller|other|rather) than|over|under|above|below"
+    r"(?:\b(?:at (?:the )?(?:very )?(?:least|most)|as (?:many|few) as|half of"
+    r"|(?:more|less|fewer|greater|larger|smaller|other|rather) than|over|under|above|below"
     r"|up to|nearly"
     r"|almost|minimum|maximum|min|max|minimum of|maximum of|upwards of|close to|between|between \d{1,4} and|not"
-    r"|\d (?:to|or|x|of)) ?|[<>≥≤~/×] ?|\d ?[-+] ?|\d x )$"
+    r"|\d (?:to|or|x|of)) ?|[<>≥≤~/×$€£] ?|\d ?[-+] ?|\d x )$"
 )
 _BOUND_AFTER = re.compile(r" or (?:more|fewer|less|so|\d)|\+| ?[-+/x×] ?\d| (?:to|of|out of) \d|/")
 _AROUND = " .,;:!?\"'|"
@@ -55,7 +56,7 @@ _SEPARATOR = re.compile(r"[ \n)\]}>\"'$|.,:;-]{0,6}")
 _TEXT_CLOSED = re.compile(r"[ )\]}\"'|$]{0,4}(?:$|[\n.,;:!?<])")
 _STRICTLY_CLOSED = re.compile(rf"[)\]}}\"'.,;:!?]{{0,3}} ?(?:$|[\n<]|[(\"']?[A-Z](?!{WORD}))")
 _LISTING = (",", ";", "|")
-_LABEL = re.compile(r"(?:^|[\n.;!?] ?)\(?([A-Z])[.):](?= )")
+_LABEL = re.compile(r"(?:^|[\n.,;!?] ?)\(?([A-Z])[.):](?= )")
 _CLAUSE_STOP = re.compile(r"[.,;\n]")
 _WHOLE = re.compile(
     r"[)\"'\]]{0,2}(?:$|[\n.,;:!?()/]| -| (?:in|on|at|with|by|for|from|to|under|over|near|next|behind|beside|between"
