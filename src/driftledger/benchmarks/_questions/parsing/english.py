@@ -70,6 +70,8 @@ WORDS = {
         (?:(?:the|this|that|a|an|your|these|such|any|one|single|given|provided|supplied|attached|available|current
         |still|static|silent|mere|two-dimensional|visual) ){0,3}{IMAGE_WORD}(?: (?:alone|itself|here|provided|given
         |shared|in question|you (?:shared|provided|sent|uploaded)))?""",
+    "SUBJECT": r"""
+        (?<!in )(?<!of )(?<!on )(?<!in the )(?<!of the )(?<!on the )(?<!in this ){IMAGE}""",
     "IN_IMAGE": r"""
         (?:in|on|from|by|within|of|anywhere in|at|based on|through|inside|here in|judging from
         |to) (?:looking at |seeing |checking |viewing )?{IMAGE}""",
@@ -78,6 +80,10 @@ WORDS = {
         (?:from|at|in) (?:this|that|the (?:current|given|camera'?s?)) (?:angle|view|viewpoint|perspective|position
         |distance|size|resolution|crop|cropped view|shot|scene|frame)
         to me | at all | enough | alone""",
+    "NEXT": r"""
+        (?= ?(?:$|[.,;:!?)]|(?:who|whom|whose|what|which|where|when|why|how|whether|if|that|from|in|on|at|to {KNOW}
+        |to (?:me|us|viewers)|as|because|due|since|for|and|or|by|based|given|with|without|here|until|beyond|of|about
+        |exactly|so|than|enough)\b))""",
     "INFO": r"""
         (?:[\w-]+ ){0,2}(?:information|infos?|data|details?|contexts?|evidence|clues?|indications?|indicators?|hints?
         |mention|landmarks?|metadata|means|basis|reference|scale|cues?|knowledge|specifics|audio|proof|explanation
@@ -191,11 +197,11 @@ REFUSES = {
             |precise|known|exact) answer\b
         \b(?:detail|resolution|quality|angle|lighting|sharpness|crop|perspective) (?:does|do) not\b
         \b(?:{THE_QUESTION}|it|this|that|answer|question) (?:is|are|was) {ADVERB}(?:not (?:{ADVERB})(?:answerable
-            |applicable|clear|possible|known|certain|evident|apparent|obvious|relevant)|inapplicable|nonsensical
-            |invalid|moot|based on|an? (?:false|open))\b
+            |applicable|clear|possible|known|certain|evident|apparent|obvious|relevant)\b{NEXT}|(?:inapplicable|nonsensical
+            |invalid|moot|based on|an? (?:false|open))\b)
         \bit (?:is|was|remains) (?:not |never )(?:\w+ly )?(?:known|clear|certain|possible|apparent|evident|obvious
             |stated|said|given|specified|mentioned|indicated|shown|visible|there|depicted|sure|revealed|noted
-            |recorded)\b(?! (?:a|an|the|red|blue|green|white|black|his|her|for|by|water) )
+            |recorded)\b{NEXT}(?! (?:for|by) )
         \bit (?:does|did) not (?:say|show|tell|specify|mention|indicate|state|help|give|provide|appear (?:in|to be)
             |exist)\b(?= ?(?:$|[.,;!?]|(?:in|on|anywhere|here|so|{WH})\b))
         \b(?:not|no longer|nor) {ADVERB}(?:conveyed|specified|mentioned|stated|indicated|discernible|legible
@@ -205,13 +211,14 @@ REFUSES = {
             |measurable|disclosed|pictured|depicted|revealed|noted|visible|shown|displayed|labell?ed|discoverable
             |observable|recorded|provided|apparent|deducible|noticeable|addressed|covered|in (?:the )?(?:frame|view
             |shot|picture|image|photo)|in {IMAGE}|on {IMAGE}|part of {IMAGE}|present|in sight|known|given|included
-            |available (?:here|from|in|to me|on))\b(?! (?:from the (?!image|picture|photo|angle|camera|frame|current
+            |available (?:here|to me|{IN_IMAGE}))\b(?! (?:from the (?!image|picture|photo|angle|camera|frame|current
             |text)|to the (?!eye|camera|viewer)|by (?!the (?:image|photo|picture)|looking|{IMAGE_WORD})|any more
             |anymore|for (?:sale|the|everyone|children|vegetarians)|in (?:a|an|all|any|every|winter|summer|stock
             |the (?:dark|(?:left|right|other|second|first)))|as (?:a|an)|on (?:the|a) (?:left|right|wall|table|menu)
             |yet|until|to (?:be|have))\b)
         \b(?:is|are|was) (?:not|n't) (?:{ADVERB})clear(?: enough)?(?: (?:from|in|to|who|what|which|whether|if|how
-            |where|when|why|at|enough|on|due)\b|$|[.])
+            |where|when|why|at|enough|on|due)\b|(?<!glass is not clear)(?<!water is not clear)(?<!sky is not clear)
+            (?:$|[.]))
         \b(?:not|only partially|only partly|(?:is|are|was) (?:barely|hardly
             |scarcely)) (?:clearly |fully |really |entirely |quite |very |completely |directly )?(?:visible|legible
             |readable|discernible|recogni[sz]able|shown|seen)\b(?! (?:from the (?!image|picture|photo|angle|camera
@@ -226,8 +233,8 @@ REFUSES = {
             |undiscernible|indistinct|unidentifiable|unrecogni[sz]able|unspecified|undisclosed|indiscernible
             |unpredictable|unknowable|uncountable|unavailable|inconclusive|unsuitable|indecipherable|unintelligible
             |not applicable|n/a|imperceptible|incalculable|immeasurable|inaudible|innumerable|unmeasurable|undefined
-            |invisible|unstated|unresolved)\b(?! (?:and (?:muddy|shy|cold)|\w+ (?:of|in a) |to (?:science|the (?:man
-            |woman|public|dog|cat|predators))|soldier|caller|brand|man|person|artist|number|object|author))
+            |invisible|unstated|unresolved)\b{NEXT}(?! (?:and (?:muddy|shy|cold)|to (?:science|the (?:man|woman|public
+            |dog|cat|predators))))
         \b{IMAGE_WORD} (?:is|are) (?:silent\b|mute\b|not (?:\w+ly )?(?:capable|able|sharp|clear|detailed|legible|good
             |large|big|bright
             |visible|accessible|in focus|readable))
@@ -243,7 +250,7 @@ REFUSES = {
             |unknowns|variables|factors)\b
         \b(?:depends|depend) on (?:things?|factors?|information|what) [\w ]{0,20}\bnot\b
         \bsilent (?:on|about)\b|\b(?:is|are|remains?|remain
-            |stays?) (?:an? |something of an? )?(?:complete |total )?(?:mystery|enigma|unknown quantity)\b
+            |stays?) (?:an? |something of an? )?(?:complete |total )?(?:mystery|enigma|unknown quantity)\b{NEXT}
         \b(?:could|might|may|can) be any(?:one|where|thing|body| of)\b
         \b(?:i am|we are) not (?:familiar|aware|acquainted|told|informed)\b|\b(?:that|this|the) {INFO} is (?:private
             |confidential|missing|hidden|lost)\b
@@ -271,10 +278,10 @@ REFUSES = {
             |taste|touch|smell|hear|ask|wait|see|be|guess|look)\b
         \bleaves? (?:it|this|that|the question) open\b|\bopen question\b|\bopen to interpretation\b
         \bnot (?:an )?(?:answerable|determinable)\b|\bnot (?:enough|sufficient) (?:to|for)\b
-        \bno (?:measurement|count|comparison|prediction|determination|identification|estimate|inference|judge?ment
-            |answer) (?:is|are|can be) (?:possible|made|given|available|drawn)\b""",
+        \bno (?:\w+ )?(?:measurement|count|comparison|prediction|determination|identification|estimate|inference
+            |judge?ment|answer) (?:is|are|can be) (?:possible|made|given|available|drawn)\b""",
     "what the image shows": r"""
-        \b(?<!in )(?<!of )(?<!on ){IMAGE} {ADVERB}(?:(?:do|does|did|can|could|may|would|will) {ADVERB}(?:not|never)
+        \b{SUBJECT} {ADVERB}(?:(?:do|does|did|can|could|may|would|will) {ADVERB}(?:not|never)
             |fails? to) {ADVERB}(?:\w+ly )?(?:{SHOWS}|be {KNOWN})\b
         \b{IMAGE} {ADVERB}(?:gives?|provides?|offers?|contains?|has|have|shows?|includes?|carry|carries|holds?
             |conveys?|depicts?|displays?|features?|reveals?|bears?
@@ -329,7 +336,7 @@ NOT_THERE = r"""
         \b(?:is|are|seems? to be|appears? to be|was|were) (?:absent|missing|not present|lacking|omitted|not included
             |nowhere|hidden(?= ?(?:$|[.,;]))|not there|not part|out of (?:the )?(?:frame|shot|view|picture)
             |outside (?:of )?(?:the )?(?:frame|shot|view|picture|image)|cut off|cropped|obscured|hidden (?:from view
-            |behind|by|in|from)|blocked|concealed|obstructed|occluded|turned away from the camera
+            |behind|by|in|from)|(?:blocked|concealed|obstructed|occluded)(?! by)|turned away from the camera
             |blurred beyond)\b(?! (?:because the|for (?:him|her|them)))(?<!is missing)(?<!are missing)
         \b(?:is|are) (?:absent|missing) (?:from|in) {IMAGE}\b|\b{IMAGE_WORD} is missing\b
         \blies? (?:outside|beyond) (?:of )?(?:the )?(?:frame|picture|image|view)\b
@@ -337,7 +344,7 @@ NOT_THERE = r"""
         \btoo (?:blurry|blurred|dark|small|tiny|faint|far|distant|grainy|pixelated|fuzzy|low|unclear|bright|vague
             |far away|low-resolution|noisy|zoomed in|cropped|out of focus|poor)\b(?= ?(?:$|[.,;]
             |to (?:{ADVERB})(?:{KNOW}|be {KNOWN})|for (?:me|us|anyone)|in (?:this|the) (?:image|photo|picture)))
-        \b(?:resolution|quality|visibility|lighting|focus|clarity|glare|blurriness) (?:of [\w ]{1,30} )?(?:is|are
+        \b(?:resolution|quality|lighting|focus|clarity|glare|blurriness) (?:of [\w ]{1,30} )?(?:is|are
             |makes?|prevents?|does) (?:too |not |insufficient|poor|it impossible|it difficult|reading|me|us
             |so |very )
         \b(?:failed|seems to have failed|appears to have failed) to (?:load|display|render|open)\b|\b(?:image|photo
@@ -350,7 +357,7 @@ NOT_THERE = r"""
 
 DENIES = r"""
         \b(?:i|we|you) (?:do not|can not|could not) (?:see|find|spot|notice|detect|observe) (?:an?|any|the|no)\b
-        \b(?<!in )(?<!of )(?<!on ){IMAGE} (?:(?:do|does|did) not (?:show|contain|include|depict|feature|have|display
+        \b{SUBJECT} (?:(?:do|does|did) not (?:show|contain|include|depict|feature|have|display
             |portray)|(?:shows|contains|has|depicts) no)\b
         \bnot (?:present|there|visible|shown|depicted|pictured|in {IMAGE})\b"""
 """What makes a clause that refuses one that denies, if nobody's knowledge is spoken of."""
@@ -373,6 +380,7 @@ HEDGES = r"""
 """What is said by whoever is not sure; beside a commitment it takes nothing back."""
 
 COMMITS = r"""
+        ^(?:rather |instead |only |just )?(?:an?|one|two|three|four|five|some) [\w' -]{1,40}$
         \b(?:it|this|that|he|she|they|these|those|there|which|the (?:\w+ ){1,4}?) ?(?:is|are|was|were|looks? like
             |seems? to be|appears? to be|resembles?|must be|has to be|looks?|appears?|seems?|strongly suggests?
             |suggests?|says?|reads?|shows) (?:{ADVERB}(?:probably|most likely|likely|clearly|definitely|certainly
