@@ -54,7 +54,7 @@ def test_the_version_is_one(parser):
     assert expected == parser.VERSION
 
 
-@pytest.mark.parametrize("name", ["choice", "grade", "refusal", "spoken", "text", "yes_no"])
+@pytest.mark.parametrize("name", ["choice", "clauses", "grade", "refusal", "spoken", "text", "yes_no"])
 def test_examples_in_docstrings(name):
     results = doctest.testmod(importlib.import_module(f"driftledger.benchmarks._questions.parsing.{name}"))
     assert results.attempted

@@ -147,12 +147,18 @@ def _short(begin: int, until: int) -> Iterator[tuple[int, int]]:
 
 
 def written_out(clause: str) -> str:
+    """``clause`` without contractions and the marks around it."""
     for pattern, replacement in _WRITTEN_OUT:
         clause = pattern.sub(replacement, clause)
     return clause.strip(' .,!?"()*-:')
 
 
 def stance_of(clause: str) -> Stance | None:
+    """What ``clause``, in lower case, does; None where it only describes.
+
+    >>> [stance_of(clause).value for clause in ("i can't tell", "no dog is shown", "i'm not sure", "it is a fox")]
+    ['refuses', 'denies', 'hedges', 'commits']
+    """
     clause, patterns = written_out(clause), _patterns()
     if patterns.hedges.search(clause):
         return Stance.HEDGES

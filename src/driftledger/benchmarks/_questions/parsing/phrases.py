@@ -89,7 +89,7 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "of the picture": (
         rf"\b{_SUBJECT}(?:{_MAY_BE}|{_SEEMS})\b(?: (?:{_SURELY}|also)\b)?",
         r"\b(?:image|picture|photo|photograph|scene) (?:shows|depicts|contains|features)\b",
-        r"\bi (?:can )?see\b",
+        r"\bi (?:can )?see\b(?! (?:the|an?) letter\b)",
         r"\b(?:(?:correspond|point|lead)(?:s|ing)? to|match(?:es|ing)?|(?:align|agree)s? with|fits|which is)\b",
     ),
     "of the speaker": (
@@ -172,7 +172,7 @@ WRONG = re.compile(rf"[)\]\"']{{0,2}} ?(?:\([^()\n]{{0,80}}\) ?)?(?:[:-] ?(?:wro
 """After a statement: it is denied."""
 
 _OR = _any(
-    "(?i:and/or|and|or|nor|then|as well as|und|oder|ou|et|или)",
+    "(?i:and/or|and|or|nor|then|through|as well as|und|oder|ou|et|или)",
     *("y", "o", "e", "и"),
     *("及", "和", "或者", "或", "与", "與", "跟", "以及", "と", "か", "または", "および", "또는", "와", "과"),
 )
