@@ -281,6 +281,12 @@ REFUSES = {
         \bno (?:\w+ )?(?:measurement|count|comparison|prediction|determination|identification|estimate|inference
             |judge?ment|answer) (?:is|are|can be) (?:possible|made|given|available|drawn)\b""",
     "what the image shows": r"""
+        \b{IMAGE} (?:do|does) not (?:talk|speak|(?:\w+ ){1,2}{SENSED})\b|\bnot (?:one of|among|within) my\b|\bi lack\b
+        \b(?:requires?|needs?|takes?|calls? for) (?:hearing|listening|tasting|touching|smelling|more than
+            |to be (?:heard|tasted|smelled|touched|felt|seen))\b
+        \bnot (?:what|how) (?:it|they|he|she|that) (?:taste|smell|sound|feel)s?\b|\bby (?:tasting|hearing|smelling
+            |touching)\b
+        \bno {IMAGE_WORD} (?:can|could|will|would)\b
         \b{SUBJECT} {ADVERB}(?:(?:do|does|did|can|could|may|would|will) {ADVERB}(?:not|never)
             |fails? to) {ADVERB}(?:\w+ly )?(?:{SHOWS}|be {KNOWN})\b
         \b{IMAGE} {ADVERB}(?:gives?|provides?|offers?|contains?|has|have|shows?|includes?|carry|carries|holds?
@@ -311,14 +317,8 @@ REFUSES = {
 """What a clause says where it refuses."""
 
 NOT_THERE = r"""
-        \b{IMAGE} (?:do|does) not (?:talk|speak|(?:\w+ ){1,2}{SENSED})\b|\bnot (?:one of|among|within) my\b|\bi lack\b
-        \b(?:requires?|needs?|takes?|calls? for) (?:hearing|listening|tasting|touching|smelling|more than
-            |to be (?:heard|tasted|smelled|touched|felt|seen))\b
-        \bnot (?:what|how) (?:it|they|he|she|that) (?:taste|smell|sound|feel)s?\b|\bby (?:tasting|hearing|smelling
-            |touching)\b
-        \bno {IMAGE_WORD} (?:can|could|will|would)\b
         \bno (?:\w+[ ,]){1,6}?(?:is|are|was|were|can|could|appears?|exists?|seems? to be)? ?(?:be )?(?:visible|shown
-            |present|seen|depicted|pictured|detected|displayed|portrayed|identifiable|found|visible|to be seen
+            |present|seen|depicted|pictured|detected|displayed|portrayed|identifiable|visible|to be seen
             |discernible|available|legible|in (?:the )?{IMAGE_WORD}|in this {IMAGE_WORD})\b(?! (?:from the (?!image
             |picture|photo)|on the (?:table|bench|plate|road|wall)))
         \bthere (?:is|are|was|were|does|do|seems?

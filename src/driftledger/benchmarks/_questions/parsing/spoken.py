@@ -31,7 +31,6 @@ _AT_THE_START = (
     r"(?:this |the )?(?:model|server|engine)(?: is| is currently)? (?:overloaded|unavailable|at capacity)\b",
     r"(?:cuda|torch\.cuda|hip|mps)\b[^\n]{0,40}out of memory\b",
     r"failed to obtain answer via api\b",
-    r"no connection adapters were found\b",
     r"https?connectionpool\(",
     r"upstream (?:connect error|request timeout)\b",
     r"max retries exceeded\b",

@@ -81,7 +81,7 @@ _VERDICT = re.compile(
 _THING = r"(?:[\w'-]+ ){1,7}?"
 _DENIAL = re.compile(
     rf"there (?:{_DOES}(?:n't| not)\b|(?:is|are|was|were) (?:no|none|neither|nobody|nothing)\b)"
-    rf"|no (?!doubt|question|problem|reason|idea)(?:one|body)?\b ?{_THING}(?:is|are|was|were|can be|here"
+    rf"|no (?!doubt|question|problem|reason|idea)(?:one|body)?\b ?{_THING}(?:is|are|can be|here"
     r"|there|visible|present|shown|seen|depicted|pictured)\b"
     rf"|no (?!idea|doubt|clue|answer|comment|information|problem|parking|entry|reason|wonder"
     rf"|thanks)[\w'-]+(?: [\w'-]+)?(?=[.!]?$)|no there\b"
