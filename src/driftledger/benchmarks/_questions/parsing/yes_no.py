@@ -99,6 +99,11 @@ _DENIAL = re.compile(
     r"|não há\b|не видно\b|[\w]+ (?:на [\w]+ )?нет\b|not in (?:this|the) (?:image|picture|photo)\b"
 )
 """A reply that begins so denies what it was asked about: ``There is no dog.``"""
+_NO_DENIAL = re.compile(
+    r"(?:\bnot|n't) (?:\w+ly )?(?:only|just|merely|simply|impossible|unlikely|uncommon|unusual|without|un\w+)\b"
+    r"|\bno (?:doubt|denying|question|mistaking|problem|reason to doubt|exception|other)\b"
+)
+"""A denial that affirms: ``There is no doubt about it.``"""
 _INITIAL = {"y": True, "n": False}
 
 
@@ -178,7 +183,8 @@ def _phrased(low: str) -> Iterator[_Parsed]:
 def _denied(low: str) -> Iterator[_Parsed]:
     """A denial with which the reply begins, if nothing says that the answer is not known."""
     opener = _OPENER.match(low)
-    if _DENIAL.match(low, opener.end() if opener else 0) and not refused_at(low, denials=False):
+    denied = _DENIAL.match(low, opener.end() if opener else 0)
+    if denied and not _NO_DENIAL.search(low, 0, denied.end() + 30) and not refused_at(low, denials=False):
         yield _Parsed(False, "denial")
 
 
