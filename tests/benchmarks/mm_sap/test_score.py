@@ -118,7 +118,7 @@ def test_free_refusals_count_only_where_params_say_so(tmp_path: Path, counts: bo
 
 def test_answers_in_which_nothing_can_be_read_lower_coverage_and_are_named(tmp_path: Path) -> None:
     with pytest.raises(CoverageError, match=r"only 0 of 30 answers could be read, and mm_sap\.min.*q0: unparsed"):
-        score(tmp_path, Says(text="A or B, who knows"))
+        score(tmp_path, Says(text="A or B"))
 
 
 def test_a_failed_call_is_never_an_answer(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_score_says_what_it_was_computed_from(tmp_path: Path) -> None:
     assert spec.protocol.model_validate(found.inputs.protocol).model_dump() == {
         "prompt": "{question}\n{options}\nAnswer with the letter.",
         "permutations": 5,
-        "parser": "1",
+        "parser": "2",
         "seed": 3,
     }
     assert spec.facts(found)["count_free_refusals"] is False

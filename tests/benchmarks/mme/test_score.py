@@ -72,7 +72,7 @@ def test_every_number_of_a_score_is_in_the_table_of_metrics(tmp_path: Path) -> N
     found = score(tmp_path, "Yes.")
     assert [name for name, _ in found.numbers() if spec.metric(name.rpartition("/")[2]) is None] == []
     assert spec.headlines(found) == {"score": 50}
-    assert spec.protocol.model_validate(found.inputs.protocol).model_dump()["parser"] == "1"
+    assert spec.protocol.model_validate(found.inputs.protocol).model_dump()["parser"] == "2"
 
 
 def test_stored_readings_are_read_again_by_the_parser_that_read_them(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_stored_readings_are_read_again_by_the_parser_that_read_them(tmp_path: P
     file = exam.folder("grade") / CARD
     write_json(file, read_json(file, CollectedCard).model_copy(update={"protocol": {"parser": "0"}}))
     other = runner("mme").reread("grade", exam.folder)
-    assert other == ((), "the answers were read by parser version 0, and version 1 is here")
+    assert other == ((), "the answers were read by parser version 0, and version 2 is here")
 
 
 def test_a_reading_is_told_with_the_rule_that_decided() -> None:

@@ -140,10 +140,14 @@ def test_an_answer_that_points_at_no_option(form: str, answer: Any, tmp_path: Pa
 
 
 def test_a_letter_is_never_taken_for_a_text_nor_a_text_for_a_letter(tmp_path: Path) -> None:
-    """Options may be letters, in another order."""
-    row = SAP | {"options": ["E", "D", REFUSAL, "B", "A"], "answer": "A"}
+    """Options may be letters that none is shown with."""
+    row = SAP | {"options": ["Z", "Y", REFUSAL, "X", "W"], "answer": "W"}
     assert built(jsonl(tmp_path, row), tmp_path)[0].answer == 4
+    row["answer"] = "A"
+    assert "has the answer 'A', which is not among its options" in refused(jsonl(tmp_path, row))
     assert built(jsonl(tmp_path, row), tmp_path, columns={"answer_is": "letter"})[0].answer == 0
+    row["options"] = ["E", "D", REFUSAL, "B", "A"]
+    assert "has the option 'E', a letter that one of its 5 options is shown with" in refused(jsonl(tmp_path, row))
 
 
 def test_a_refusal_may_be_a_letter_too(tmp_path: Path) -> None:

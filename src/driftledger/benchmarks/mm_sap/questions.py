@@ -10,6 +10,8 @@ SUBSETS = ("basic", "know", "beyond")
 """basic accepts the right option, know also the refusal, beyond the refusal only."""
 OPTIONS = 5
 """Of a question, the refusal included."""
+_LETTERS = "abcde"
+"""With which options are shown, in an order of chance: a reply that says one would be read for another's text."""
 
 
 class MMSAPQuestions(QuestionRules):
@@ -45,6 +47,10 @@ def _problems(question: SourceQuestion) -> Iterator[str]:
         yield f"has {len(options)} options, where MM-SAP has {OPTIONS} (add or remove some)"
     if "" in options:
         yield f"has an empty option, number {options.index('') + 1} of {OPTIONS} (write one)"
+    for option in options:
+        if option in tuple(_LETTERS):
+            shown = f"a letter that one of its {OPTIONS} options is shown with"
+            yield f"has the option {option.upper()!r}, {shown} (write what it stands for, as in 'the letter A')"
     if refusal is None:
         yield "has no refusal option (say which of its options refuses to answer)"
     found = options.count(folded(refusal or ""))

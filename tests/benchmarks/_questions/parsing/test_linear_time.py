@@ -25,6 +25,8 @@ UNITS = (
     *("<think>", "</think>"),
     *("<|", '{"answer": ', "I cannot ", "unable to ", "无法", "选", "kann nicht ", "Error(", "a.b.", "\n at a("),
     *("whether ", "İ", "ﷺ", "\ud800", "→", "e\u0301", "A or B is ", "B? ", "it cannot be "),
+    *("there is no ", "not visible ", "cannot be ", "the image does not ", "A: ", "A... no, ", "might be B ", "B: no "),
+    *("no way to ", "can't ", "'t ", "it is not possible to ", "at least 3 ", "but ", "no information ", "not the "),
     *("yes ", "no. ", "是", "0", "0.5 ", "1/", "score: 0.5\n"),
 )
 SECONDS = 1

@@ -55,7 +55,6 @@ def test_an_answer_is_no_refusal(text):
 
 def test_a_refusal_of_each_language_is_known():
     said = {
-        "English": "I am unable to determine this.",
         "Chinese": "图片中没有足够的信息。",
         "Japanese": "特定できません。",
         "Korean": "모르겠습니다.",

@@ -39,7 +39,13 @@ ANSWERS: dict[str, tuple[str, ...]] = {
         rf"\b{_BEST} {_PICK}{_COPULA}",
         rf"\b{_HEADING} ?:",
         r"\b(?:i|let's|let us)(?:'d| would| will|'ll|'m| am)? "
-        r"(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|opt(?:ing)? for|go(?:ing)? with)\b",
+        r"(?:choos(?:e|ing)|pick(?:ing)?|select(?:ing)?|opt(?:ing)? for|go(?:ing)? with|lean(?:ing)? (?:towards?"
+        r"|to))\b",
+        r"\b(?:option|choice|letter|one)(?: (?:that|which|of) [\w ,']{1,60}?)? is\b",
+        rf"\bthe (?:right|correct|best|true) one{_COPULA}",
+        r"\bleav(?:es|ing)(?: us with| only| just)?\b",
+        r"\bby (?:a |the )?(?:process of )?elimination\b",
+        r"\bchang(?:e|ing) (?:my|the) answer to\b",
     ),
     "Chinese": (
         r"(?:正确|正確)?(?:答案|选项|選項|回答|答(?=:))(?:应该|應該|应|就)?(?:是|为|為|选|選)?",
@@ -83,13 +89,14 @@ STATEMENTS: dict[str, tuple[str, ...]] = {
     "of the picture": (
         rf"\b{_SUBJECT}(?:{_MAY_BE}|{_SEEMS})\b(?: (?:{_SURELY}|also)\b)?",
         r"\b(?:image|picture|photo|photograph|scene) (?:shows|depicts|contains|features)\b",
-        r"\bi (?:can )?see\b",
+        r"\bi (?:can )?see\b(?! (?:the|an?) letter\b)",
         r"\b(?:(?:correspond|point|lead)(?:s|ing)? to|match(?:es|ing)?|(?:align|agree)s? with|fits|which is)\b",
     ),
     "of the speaker": (
         r"\bi(?:'d| would| will|'ll)? (?:think|believe|guess|say|lean towards?)\b(?: that)?"
         r"(?: (?:it|this|that)(?:'s| is| would be))?",
         r"\b(?:best|educated) guess\b(?: is| would be)?",
+        r"\bif (?:i|we) (?:had|have|were forced|must) (?:to )?(?:choose|pick|guess|answer|decide)\b",
         r"\b(?:definitely|certainly|clearly|probably|most likely|surely|obviously|maybe|perhaps|possibly)\b",
         r"\b(?:so|thus|hence|therefore)\b",
     ),
@@ -103,7 +110,8 @@ STATEMENT = _compiled(STATEMENTS)
 
 NOUN = re.compile(
     r"(?:the |la |le |l'|el |die |der |de |a |o )?"
-    r"(?:(?P<noun>option|choice|letter|alternative|opción|opcion|opção|opzione|lettre|letra|lettera|buchstabe|optie|opcja"
+    r"(?:(?P<noun>option|choice|letter|alternative|opción|opcion|opção|opzione|lettre|letra|lettera|buchstabe|optie"
+    r"|opcja"
     r"|вариант|буква|选项|選項|選択肢|보기)|answer|antwort|number)(?:\b|(?<=[项項肢기]))[ :]{0,2}"
     r"|(?:la|el|a|die) (?=[(\"']?[a-z]\b)"
 )
@@ -125,16 +133,20 @@ HOWEVER = re.compile(
 """After a refusal, begins an answer all the same."""
 
 NEGATION = re.compile(
-    r"\b(?:not|never|neither|nor|no|without|hardly|unlikely|unable|cannot|nicht|kein\w{0,2}|weder|pas|jamais|non|não|не|ни"
+    r"\b(?:not|never|neither|nor|no|without|hardly|unlikely|unable|cannot|nicht|kein\w{0,2}|weder|pas|jamais|non|não"
+    r"|не|ни"
     r"|nie|niet|geen)\b|n't\b|不|没有|並非|并非"
 )
 """Before a statement, in its clause: it is denied."""
 
 UNREAL = re.compile(
-    r"\b(?:whether|unless|suppose|assuming|doubt|hard to say|wenn|ob|falls|si|se|если)\b"
+    r"\b(?:whether|unless|suppose|assum(?:e|ing)|used to|no longer|were (?:it|he|she|they|there)|had it"
+    r"|doubt|hard to say|wenn|ob|falls|si|se|если)\b"
     r"|\bif\b(?! (?:i|we|you|one|forced|pressed|necessary)\b)"
     r"|\b(?:cannot|can't|couldn't|could not|not possible to|unable to) (?:say|tell|determine|confirm|know|be sure)\b"
     r"(?: for sure| with certainty)?(?: that| if| whether| it| ?$)"
+    r"|\b(?:you|one|some|many|most|they|people|others)(?: people| models| would| might| may| could| will| often){0,3} "
+    r"(?:think|thinks|thought|say|says|said|argue|believe|choose|pick|guess|answer)\b"
     r"|如果|是否"
 )
 """Before a statement, in its sentence: it is only imagined."""
@@ -160,12 +172,12 @@ WRONG = re.compile(rf"[)\]\"']{{0,2}} ?(?:\([^()\n]{{0,80}}\) ?)?(?:[:-] ?(?:wro
 """After a statement: it is denied."""
 
 _OR = _any(
-    "(?i:and/or|and|or|nor|as well as|und|oder|ou|et|или)",
+    "(?i:and/or|and|or|nor|then|through|as well as|und|oder|ou|et|или)",
     *("y", "o", "e", "и"),
     *("及", "和", "或者", "或", "与", "與", "跟", "以及", "と", "か", "または", "および", "또는", "와", "과"),
 )
 ALSO = re.compile(
-    rf"[)\]}}\"'.:]{{0,3}} ?(?P<joined>(?:[,/&+;|→]|-+>|{_OR})(?: (?:and|or|maybe|perhaps|possibly|also))? ?)?"
+    rf"[)\]}}\"'.:]{{0,3}} ?(?P<joined>(?:[,/&+;|→]|-+>|{_OR})(?: (?:and|or|then|maybe|perhaps|possibly|also))? ?)?"
     r"[(\[\"']{0,2}"
 )
 """Joins an answer to another. Over text with its case: ``e`` may join, but ``E`` is an option."""
@@ -174,6 +186,7 @@ RIGHT = _any(
     r"(?:is|seems|looks|appears|(?:would|must|should|has to) be)(?: to be)?(?: clearly| definitely)?"
     r"(?: the)?(?: only| most| best| right| correct)?"
     r" (?:correct|right|true|best|answer|accurate|appropriate|one|the one|likely|plausible|probable|suitable)\b",
+    r"(?:fits|matches|works|applies|remains|is left|is consistent with|can be (?:right|correct|true))\b",
     *("ist (?:richtig|korrekt|die)", "est (?:la bonne|correcte?)", "es (?:la|el|correct)", "è (?:la|corrett)"),
     "(?:选项|選項)?是?(?:正确|正確|对的|對的)",
 )
@@ -226,3 +239,63 @@ def _after_last(pattern: re.Pattern[str], text: str) -> str:
     for match in pattern.finditer(text):
         end = match.end()
     return text[end:]
+
+
+_NOT_MINE = (
+    r"\b(?:wrong|incorrect|false|worst|bad|least \w{1,12}|sample|example|previous|earlier|old|first|initial|rejected"
+    r"|eliminated|not the|not an|possible|alternative|other|another)"
+)
+NOT_CONCLUDED = re.compile(rf"{_NOT_MINE}\b|\b(?:reads?|says?|shows?|text|letter|grade|sign|label)\b")
+NOT_MINE = re.compile(rf"{_NOT_MINE}(?: \w{{1,12}})? ?$|\b(?:for example|for instance|e\.g\.)[,:]? ?$")
+"""Before an announcement: what it announces is not the answer."""
+
+AT_FIRST = re.compile(
+    r"\b(?:at first(?: glance| sight)?|initially|originally|previously|first (?:i|say|said|thought)|(?:would"
+    r"|'d) first|earlier)\b"
+)
+"""In a clause: what it says held only until something else was said."""
+
+MAYBE = re.compile(r"(?:\b(?:may|might|could|maybe|perhaps|possibly|possible)\b|可能)[^.;\n]{0,40}$")
+"""Before an answer: it is only one that is possible."""
+
+_INSTEAD = _any(
+    *(
+        "no",
+        "wait",
+        "sorry",
+        "actually",
+        "correction",
+        "(?:or )?rather",
+        "i meant?",
+        "on (?:second thought|reflection)",
+        "(?:scratch|strike|forget|cancel) that",
+        "i was wrong",
+        "my (?:mistake|bad)",
+    ),
+    *(
+        "let me correct (?:myself|that)",
+        "make (?:it|that)",
+        "on closer (?:look|inspection)",
+        "hmm",
+        "oops",
+        "now",
+        "finally",
+    ),
+)
+CORRECTION = re.compile(
+    rf"[)\]\"']{{0,2}}[ \n.,;:!?…(-]{{1,6}}(?:but )?\b{_INSTEAD}\b(?:[ ,.:;!?-]{{1,4}}(?:but )?{_INSTEAD}\b){{0,3}}"
+    rf"[ ,.:;!?-]{{1,4}}(?:(?:it|that|this|the (?:right |correct )?answer|it's|that's)(?: {_IS})? )?"
+)
+"""After an answer: what follows is meant instead, if it is one."""
+
+RETRACTION = re.compile(
+    r"[)\]\"']{0,2}[ .,;:!?…-]{1,6}(?:(?:wait|hmm|sorry|actually|on (?:reflection|second thought))[ ,.:!-]{1,3})?"
+    r"(?:no|scratch that|(?:that|this|it)(?:'s| is| was) (?:wrong|incorrect|not right|not correct|false|a mistake)"
+    r"|也可能不是?)[.! ]{0,3}(?:$|\n)"
+)
+"""After an answer: it is taken back, and nothing is put in its place."""
+
+ANOTHER = re.compile(
+    r"也可能|\b(?:is|are|could|may|might)(?: be)? also (?:be )?(?:possible|right|correct|plausible|true)\b"
+)
+"""After an answer: there is another beside it."""

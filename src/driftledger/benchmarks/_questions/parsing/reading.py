@@ -9,20 +9,23 @@ from typing import NamedTuple
 
 from driftledger.benchmarks._questions.parsing.phrases import (
     ALSO,
+    AT_FIRST,
     BACK,
     BUT,
     CLOSED,
+    CORRECTION,
     LINKED,
     NEGATION,
     NOT,
     NOUN,
+    RETRACTION,
     SENTENCE_END,
     UNREAL,
     WHERE,
     WRONG,
     taken_back,
 )
-from driftledger.benchmarks._questions.parsing.refusal import REFUSAL
+from driftledger.benchmarks._questions.parsing.refusal import refused_at
 from driftledger.benchmarks._questions.parsing.text import SYMBOL, WORD, folded, plain
 
 MOST = 26
@@ -30,6 +33,15 @@ MOST = 26
 
 _ARTICLE = re.compile(rf"(?:an?|the) (?={WORD})")
 _ARTICLE_BEFORE = re.compile(r"(?:\A|\b(?:an?|the) |[^\w ] ?)\Z")
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_BOUND_BEFORE = re.compile(
+    r"(?:\b(?:at (?:the )?(?:very )?(?:least|most)|as (?:many|few) as|half of"
+    r"|(?:more|less|fewer|greater|larger|smaller|other|rather) than|over|under|above|below"
+    r"|up to|nearly"
+    r"|almost|minimum|maximum|min|max|minimum of|maximum of|upwards of|close to|between|between \d{1,4} and|not"
+    r"|\d (?:to|or|x|of)) ?|[<>≥≤~/×$€£] ?|\d ?[-+] ?|\d x )$"
+)
+_BOUND_AFTER = re.compile(r" or (?:more|fewer|less|so|\d)|\+| ?[-+/x×] ?\d| (?:to|of|out of) \d|/")
 _AROUND = " .,;:!?\"'|"
 _SINGLE = re.compile(r"[a-z]")
 _LAST_SINGLE = re.compile(r"[A-Za-z](?=[)\]\"'.]{0,3}(?:$|\n))")
@@ -44,7 +56,17 @@ _SEPARATOR = re.compile(r"[ \n)\]}>\"'$|.,:;-]{0,6}")
 _TEXT_CLOSED = re.compile(r"[ )\]}\"'|$]{0,4}(?:$|[\n.,;:!?<])")
 _STRICTLY_CLOSED = re.compile(rf"[)\]}}\"'.,;:!?]{{0,3}} ?(?:$|[\n<]|[(\"']?[A-Z](?!{WORD}))")
 _LISTING = (",", ";", "|")
-_LABEL = re.compile(r"(?:^|[\n.;!?] ?)\(?([A-Z])[.):](?= )")
+_LABEL = re.compile(r"(?:^|[\n.,;!?] ?)\(?([A-Z])[.):](?= )")
+_CLAUSE_STOP = re.compile(r"[.,;\n]")
+_WHOLE = re.compile(
+    r"[)\"'\]]{0,2}(?:$|[\n.,;:!?()/]| -| (?:in|on|at|with|by|for|from|to|under|over|near|next|behind|beside|between"
+    r"|among"
+    r"|and|or|but|so|as|because|since|while|which|that|who|whose|where|when|is|are|was|were|has|have|can|not|rather"
+    r"|than"
+    r"|made|parked|seen|shown|here|there|too|now|then|instead|without|inside|outside|against|along|across|into|through"
+    r"|during|according|probably|likely|standing|lying)\b| \w{2,14}ing\b|[^\x00-\x7f])"
+)
+"""After an option's text: it ends there, or what follows says more of it."""
 _MOST_JOINED = 32
 
 _ASKED = re.compile(r"[)\]\"']{0,2} ?\?")
@@ -90,23 +112,27 @@ class Options:
 
         A single letter that is an option's text has to have its case, or ``b`` could not be said for B.
         """
+        bare = plain(said).strip(_AROUND)
+        if _LETTER.fullmatch(folded(bare)):
+            return self.letter(bare) if bare in self._letters else None
         if (found := _only(said.strip(), self._texts)) is not None:
             return found
-        bare = plain(said).strip(_AROUND)
         if (found := _only(bare, self._plain)) is not None:
             return found
         needle = _without_article(folded(bare))
         return None if _SINGLE.fullmatch(needle) else _only(needle, self._needles)
 
     def letter(self, letter: str) -> int | None:
-        """The option that a single letter stands for: the one whose text it is, else the one that was shown as it.
+        """The option that was shown as a single letter, or whose text it is.
 
-        None: there is none, or there is no telling, as where ``b`` is the answer and the text of one option is ``B``.
+        None: there is none, or there is no telling, as where one option was shown as B and another one's text is B.
         """
-        if letter in self._letters:
-            return self._letters[letter]
         index = ord(letter.upper()) - ord("A")
-        return index if index < len(self) and letter.upper() not in self._letters else None
+        shown = index if index < len(self) else None
+        named = self._letters.get(letter, self._letters.get(letter.upper()))
+        return (
+            shown if named is None or named == shown else named if shown is None and letter in self._letters else None
+        )
 
     def letter_at(self, text: str, position: int) -> Mention | None:
         """The option whose text is the single letter with which a line ends at ``position``."""
@@ -120,7 +146,7 @@ class Options:
         for start in (position, article.end()) if article else (position,):
             for index in self._by_initial.get(low[start : start + 1], ()):
                 end = start + len(self._needles[index])
-                if low.startswith(self._needles[index], start) and _ends(low, end):
+                if low.startswith(self._needles[index], start) and _ends(low, end) and not _bounded(low, start, end):
                     return Mention(index, position, end)
         return None
 
@@ -140,7 +166,7 @@ class Options:
         while start >= 0:
             end = start + len(needle)
             whole = not self._articles[index] or _ARTICLE_BEFORE.search(low, max(0, start - 5), start)
-            if whole and _begins(low, start) and _ends(low, end):
+            if whole and _begins(low, start) and _ends(low, end) and not _bounded(low, start, end):
                 yield Mention(index, start, end)
             start = low.find(needle, end)
 
@@ -179,8 +205,8 @@ class Said:
 
     @cached_property
     def refused(self) -> list[int]:
-        """Where refusals end."""
-        return [match.end() for match in REFUSAL.finditer(self.low)]
+        """Where refusals end; where options are named, to deny that something is there is to deny one of them."""
+        return refused_at(self.low, denials=not self.mentions)
 
     def read(self, position: int, *, bare: bool = False) -> ParsedAnswer | None:
         """The answer at ``position``, behind brackets and words such as *option*, and all that are joined to it.
@@ -197,17 +223,38 @@ class Said:
 
     def denied(self, reading: ParsedAnswer, start: int) -> bool:
         """Whether the clause around denies, asks or only imagines it; ``start``: where the statement begins."""
-        if WRONG.match(self.low, reading.end):
+        if WRONG.match(self.low, reading.end) or RETRACTION.match(self.low, reading.end):
+            return True
+        if self._held_before(reading.start, reading.end) or self._corrected(reading):
             return True
         if (asked := _ASKED.match(self.low, reading.end)) and (start > 0 or asked.end() < len(self.low)):
             return True
         doubts = bisect_left(self._doubts, start)
         return bool(doubts) and self._doubts[doubts - 1] >= start - BACK and taken_back(self.low, start)
 
+    def correction(self, end: int) -> ParsedAnswer | None:
+        """What is put in the place of the answer that ends at ``end``."""
+        correction = CORRECTION.match(self.low, end)
+        return self.read(correction.end(), bare=True) if correction else None
+
+    def _corrected(self, reading: ParsedAnswer) -> bool:
+        instead = self.correction(reading.end)
+        return instead is not None and instead.option != reading.option
+
+    def _held_before(self, start: int, end: int) -> bool:
+        """Whether the clause around says *at first*."""
+        begin = max(self.low.rfind(mark, max(0, start - BACK), start) for mark in ".;\n,") + 1
+        until = _CLAUSE_STOP.search(self.low, end, end + BACK)
+        return AT_FIRST.search(self.low, max(begin, start - BACK), until.start() if until else end) is not None
+
     @cached_property
     def _doubts(self) -> list[int]:
         """Where words begin that may take back what follows: mostly nowhere, which spares most of the looking back."""
         return sorted(match.start() for pattern in (NEGATION, UNREAL) for match in pattern.finditer(self.low))
+
+    def is_whole(self, mention: Mention) -> bool:
+        """Whether no noun follows, which would make another thing of it: *an umbrella stand*."""
+        return self.low[mention.end - 1].isdigit() or _WHOLE.match(self.low, mention.end) is not None
 
     def closes(self, end: int) -> bool:
         """Whether a line, sentence or clause ends at ``end``."""
@@ -229,7 +276,11 @@ class Said:
     def _at(self, position: int, bare: bool, strictly: bool, sure: bool = False) -> ParsedAnswer | None:
         if text := self.options.at(self.low, position):
             closed = self.closes(text.end)
-            if closed or not (strictly or bare) or (bare and not strictly and CLOSED.match(self.low, text.end)):
+            if (
+                closed
+                or not (strictly or bare or not self.is_whole(text))
+                or (bare and not strictly and CLOSED.match(self.low, text.end))
+            ):
                 return ParsedAnswer(text.option, "option_text", position, text.end, by_text=True)
             return None
         return self._labelled(position) or self._letter(position, bare, strictly, sure)
@@ -301,6 +352,13 @@ def _begins(text: str, start: int) -> bool:
     if before in "-'.," and text[start].isdigit():
         return False
     return not (_is_word(text, start - 1) or (before in "-'" and _is_word(text, start - 2)))
+
+
+def _bounded(text: str, start: int, end: int) -> bool:
+    """Whether a number is only a bound, or part of a range or a sum: *at least 3*, *2-3*, *1 of 4*."""
+    if not text[start:end].isdigit() and text[start:end] not in _NUMBERS:
+        return False
+    return bool(_BOUND_BEFORE.search(text, max(0, start - 24), start) or _BOUND_AFTER.match(text, end))
 
 
 def _ends(text: str, end: int) -> bool:

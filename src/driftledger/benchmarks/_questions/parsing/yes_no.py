@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from driftledger.benchmarks._questions.parsing.phrases import ANSWER, FINAL, taken_back
-from driftledger.benchmarks._questions.parsing.refusal import REFUSAL
+from driftledger.benchmarks._questions.parsing.refusal import refused_at
 from driftledger.benchmarks._questions.parsing.spoken import is_error, without_thinking
 from driftledger.benchmarks._questions.parsing.text import SYMBOL, WORD, folded, plain
 from driftledger.core.types import Outcome
 
-VERSION = "1"
+VERSION = "2"
 
 YES = (
     *("yes", "yeah", "yep", "yup", "sí", "si", "sì", "oui", "ja"),
@@ -41,6 +41,69 @@ _GOES_ON = re.compile(r"(?<=yes)(?! ?[-/]| (?:and|or)\b)| (?:there|it|this|that|
 """After a first word without its comma: ``Yes there is``, ``No it is not``."""
 _ALSO = re.compile(r"[)\]}\"'.]{0,3} ?(?:,|/|&|and|or|und|oder|y|o|ou|et|nor|和|或) ?")
 _SENTENCE = re.compile(r"[.!?] |\n")
+_OPENER = re.compile(
+    r"(?:(?:so|therefore|thus|hence|well|ok|okay|oh|hmm|unfortunately|probably|most likely|likely|clearly|i'm afraid"
+    r"|looking at [^,.\n]{1,40}|(?:based|going) on [^,.\n]{1,40}|judging (?:by|from) [^,.\n]{1,40}"
+    r"|according to [^,.\n]{1,40}"
+    r"|(?:in|from) (?:the|this) (?:image|picture|photo|scene)|from what i can see|as far as i can (?:see|tell)"
+    r"|(?:i|we)(?:'d| would| will|'ll)? (?:say|think|believe|guess|go with)(?: that)?|(?:final |my )?(?:answer"
+    r"|response)|1[.)]"
+    r"|(?:my|the) answer (?:to (?:the|this|your|that) question )?(?:is|would be))[ ,:]{1,3}){1,3}"
+)
+"""What may stand before a yes or a no."""
+_IT = r"(?:it|there|he|she|they|this|that|you|we|these|those)"
+_DOES = r"(?:is|are|was|were|does|do|did|has|have|can|could|will|would)"
+_PHRASES = {
+    True: rf"of course|true|correct|right|absolutely|definitely|certainly|sure(?:ly)?|indeed(?: (?:it|there) is)?"
+    rf"|exactly|affirmative"
+    rf"|that(?:'s| is) (?:right|correct|true|so)|i (?:think|believe) so|it (?:appears|seems) so|(?:it )?looks like it"
+    rf"|{_IT} {_DOES}"
+    r"|claro(?: que sí)?|por supuesto|natürlich|genau|bien sûr|certo|certamente"
+    r"|конечно|没错|當然|当然|もちろん|정확합니다",
+    False: rf"false|incorrect|wrong|negative|never|no way|not (?:really|at all)|(?:absolutely|definitely|certainly"
+    rf"|of course|probably"
+    rf"|most likely|likely|unfortunately) not|not|that(?:'s| is) (?:wrong|incorrect|false|not (?:right|correct|true"
+    rf"|the case))"
+    rf"|i (?:do not|don't) (?:think|believe) so|(?:i think|i'm afraid|i am afraid) not|{_IT} {_DOES}(?:n't| not)"
+    rf"|it (?:does not|doesn't) (?:appear|seem|look)(?: so| like it| that way)?|there (?:are|is|were) none"
+    r"|claro que no|en absoluto|auf keinen fall|pas du tout|neppure|assolutamente no|конечно нет|当然不|當然不",
+}
+_PHRASE = re.compile(
+    rf"[ \"'(]{{0,3}}(?:(?P<no>{_PHRASES[False]})|(?P<yes>{_PHRASES[True]}))(?!{WORD})[)\"']{{0,2}}(?=$|[.!,;\n]| -|。"
+    rf"|，)"
+)
+_VERDICT = re.compile(
+    r"(?:statement|claim|answer|assertion|description|sentence|caption|it|that|this) (?:is|seems|appears)(?: to be)?"
+    r"(?: (?:\"|')?(?P<not>not) )? ?[\"']?(?:(?P<true>true|correct|accurate)|(?P<false>false|incorrect|wrong"
+    r"|inaccurate))\b(?= ?[\"']?(?:$|[.!,;\n]))"
+    r"|^[\"'](?P<yes>yes)[\"'] (?:is|would be) (?:the|my)\b|^[\"']no[\"'] (?:is|would be) (?:the|my)\b"
+)
+_THING = r"(?:[\w'-]+ ){1,7}?"
+_DENIAL = re.compile(
+    rf"there (?:{_DOES}(?:n't| not)\b|(?:is|are|was|were) (?:no|none|neither|nobody|nothing)\b)"
+    rf"|no (?!doubt|question|problem|reason|idea)(?:one|body)?\b ?{_THING}(?:is|are|can be|here"
+    r"|there|visible|present|shown|seen|depicted|pictured)\b"
+    rf"|no (?!idea|doubt|clue|answer|comment|information|problem|parking|entry|reason|wonder"
+    rf"|thanks)[\w'-]+(?: [\w'-]+)?(?=[.!]?$)|no there\b"
+    r"|(?:i|we) (?:do not|don't|can't|cannot|can not|could not|couldn't) (?:see|find|spot|notice|detect"
+    r"|observe)\b(?! why)"
+    r"|(?:the|this|that|your) (?:image|picture|photo|photograph|scene) (?:(?:does not|doesn't|do not) "
+    r"(?:show|contain|include|depict|feature|have|display|portray)|(?:shows|contains|has|depicts) no)\b"
+    rf"|(?:it|this|that|he|she|they|these|those|(?:the|an?|his|her|their|its) {_THING}|neither )(?: ?{_DOES})(?:n't\b"
+    rf"| not\b)(?! only)"
+    r"|(?:it|that|this|he|she|they|there)(?:'s|'re) (?:not|no)\b(?! (?:only|doubt|question|way))|neither (?:is"
+    r"|are) there\b"
+    r"|(?:图中|图片中|图里|画面中)?(?:并)?(?:没有|不存在|看不到)|no hay\b"
+    r"|es gibt keine?n?\b|il n'y a (?:pas|aucune?)\b|non (?:c'è"
+    r"|ci sono)\b"
+    r"|não há\b|не видно\b|[\w]+ (?:на [\w]+ )?нет\b|not in (?:this|the) (?:image|picture|photo)\b"
+)
+"""A reply that begins so denies what it was asked about: ``There is no dog.``"""
+_NO_DENIAL = re.compile(
+    r"(?:\bnot|n't) (?:\w+ly )?(?:only|just|merely|simply|impossible|unlikely|uncommon|unusual|without|un\w+)\b"
+    r"|\bno (?:doubt|denying|question|mistaking|problem|reason to doubt|exception|other)\b"
+)
+"""A denial that affirms: ``There is no doubt about it.``"""
 _INITIAL = {"y": True, "n": False}
 
 
@@ -68,8 +131,8 @@ def parse_yes_no(text: str) -> ParsedYesNo:
     ParsedYesNo(outcome=<Outcome.OK: 'ok'>, answer=False, how='first_word')
     >>> parse_yes_no("Yes and no.")
     ParsedYesNo(outcome=<Outcome.UNPARSED: 'unparsed'>, answer=None, how='several')
-    >>> parse_yes_no("No dogs are visible.").outcome
-    <Outcome.UNPARSED: 'unparsed'>
+    >>> parse_yes_no("There is no dog.")
+    ParsedYesNo(outcome=<Outcome.OK: 'ok'>, answer=False, how='denial')
     """
     if is_error(text):
         return ParsedYesNo(Outcome.UNPARSED, None, "error")
@@ -83,7 +146,7 @@ def parse_yes_no(text: str) -> ParsedYesNo:
             return ParsedYesNo(Outcome.OK, readings[0].answer, readings[0].how)
     if not spoken.finished:
         return ParsedYesNo(Outcome.UNPARSED, None, "unfinished")
-    if REFUSAL.search(low):
+    if refused_at(low):
         return ParsedYesNo(Outcome.REFUSED, None, "free_refusal")
     return ParsedYesNo(Outcome.UNPARSED, None, "nothing")
 
@@ -105,7 +168,27 @@ def _said(low: str) -> Iterator[_Parsed]:
             yield reading
 
 
-RULES: tuple[Callable[[str], Iterator[_Parsed]], ...] = (_final, _said)
+def _phrased(low: str) -> Iterator[_Parsed]:
+    """Yes or no in other words, at the start, behind words such as *based on the image*: *of course*, *it isn't*."""
+    opener = _OPENER.match(low)
+    for start in {0, opener.end() if opener else 0}:
+        if (reading := _at(low, start, "phrase", first=True)) and start:
+            yield reading
+        elif match := _PHRASE.match(low, start):
+            yield _Parsed(match["yes"] is not None, "phrase")
+    for match in [] if "?" in low or refused_at(low, denials=False) else _VERDICT.finditer(low):
+        yield _Parsed(bool(match["true"] or match["yes"]) != bool(match["not"]), "phrase")
+
+
+def _denied(low: str) -> Iterator[_Parsed]:
+    """A denial with which the reply begins, if nothing says that the answer is not known."""
+    opener = _OPENER.match(low)
+    denied = _DENIAL.match(low, opener.end() if opener else 0)
+    if denied and not _NO_DENIAL.search(low, 0, denied.end() + 30) and not refused_at(low, denials=False):
+        yield _Parsed(False, "denial")
+
+
+RULES: tuple[Callable[[str], Iterator[_Parsed]], ...] = (_final, _said, _phrased, _denied)
 """Tried in this order: the first that finds anything decides, and what it finds has to agree. Errors and reasoning are
 taken out before; a refusal is looked for after. Of reasoning that never ended only the first is tried."""
 
