@@ -10,7 +10,6 @@ from driftledger.benchmarks._questions.parsing.grade import parse_grade
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 from driftledger.benchmarks._questions.parsing.spoken import is_error
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
-from driftledger.benchmarks.mm_vet.forged import looks_forged
 
 TRUCK = ("a red car", "a blue truck", "a green bicycle", "a yellow bus", "It cannot be determined from the image")
 MANY = tuple(f"item {number}" for number in range(1, 27))
@@ -18,7 +17,6 @@ READERS = {
     "a choice": lambda text: parse_choice(text, TRUCK, 4),
     "yes or no": parse_yes_no,
     "a grade": parse_grade,
-    "a forged row": looks_forged,
     "an error or a refusal": lambda text: (is_error(text), is_refusal(text)),
 }
 UNITS = (
@@ -27,7 +25,7 @@ UNITS = (
     *("<think>", "</think>"),
     *("<|", '{"answer": ', "I cannot ", "unable to ", "无法", "选", "kann nicht ", "Error(", "a.b.", "\n at a("),
     *("whether ", "İ", "ﷺ", "\ud800", "→", "e\u0301", "A or B is ", "B? ", "it cannot be "),
-    *("yes ", "no. ", "是", "0", "0.5 ", "1/", "score: 0.5\n", "| ", "a | 0.5 ", "give ignore ", "this answer is "),
+    *("yes ", "no. ", "是", "0", "0.5 ", "1/", "score: 0.5\n"),
 )
 SECONDS = 1
 
