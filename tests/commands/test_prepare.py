@@ -78,7 +78,7 @@ def test_a_plan_counts_answers_and_their_gradings(project: Project) -> None:
     chains = 3 * 2
     most = chains + 5 * sap + vet  # equal orders of the same options are one call
     assert 0.9 * most < before["models.gpt_4o"]["to_make"] <= most
-    assert before["judge gpt_4_1"]["to_make"] == 2 * (vet + len(CALIBRATION)) * 5
+    assert before["judge gpt_4_1"]["to_make"] == 2 * 2 * (vet + len(CALIBRATION)) * 5  # each at most twice
     assert before["judge gpt_4_1"]["most_cost"] > 0
     stages.run_stage(project, "mm_sap", "answer", ["scenes_mm_sap", "blind"])
     after = {name: calls.to_dict() for name, calls in plan(project).items()}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftledger.metrics.capabilities import CAPABILITIES, by_capability, by_combination, score
+from driftledger.metrics.resampling import spread
 
 CASES = json.loads((Path(__file__).parents[1] / "cases/mm_vet.json").read_bytes())
 
@@ -17,15 +18,15 @@ CASES = json.loads((Path(__file__).parents[1] / "cases/mm_vet.json").read_bytes(
 def graded(draw):
     """Grades of 1 to 15 questions by 1 to 4 gradings, and the capabilities of each question."""
     gradings = draw(st.integers(1, 4))
-    tenths = st.one_of(st.none(), st.integers(0, 10))
-    rows = draw(st.lists(st.lists(tenths, min_size=gradings, max_size=gradings), min_size=1, max_size=15))
+    grades = st.one_of(st.none(), st.decimals(0, 1, places=3).map(float))
+    rows = draw(st.lists(st.lists(grades, min_size=gradings, max_size=gradings), min_size=1, max_size=15))
     names = st.sets(st.sampled_from([*CAPABILITIES, "séq"]), min_size=1)
     return rows, draw(st.lists(names, min_size=len(rows), max_size=len(rows)))
 
 
 def independent(rows):
     """By pandas, as MM-Vet's scorer goes about it: sums per grading, divided by the questions, times 100."""
-    frame = pd.DataFrame(rows, dtype=float) / 10
+    frame = pd.DataFrame(rows, dtype=float)
     gradings = 100 * frame.mean()  # leaves out NaN
     deviation = None if gradings.count() < 2 else gradings.std(ddof=0)
     return (None if gradings.isna().all() else gradings.mean(), deviation, int(frame.count().sum()), frame.size)
@@ -82,21 +83,30 @@ def test_neither_the_order_of_questions_nor_of_gradings_matters(questions, rando
 
 
 @given(graded())
-def test_none_and_minus_one_are_the_same(questions):
+def test_none_and_nan_are_the_same(questions):
     rows, capabilities = questions
-    array = np.array([[-1 if grade is None else grade for grade in row] for row in rows], dtype=np.int8)
+    array = np.array([[np.nan if grade is None else grade for grade in row] for row in rows], dtype=np.float64)
     assert by_capability(array, capabilities) == by_capability(rows, capabilities)
 
 
+@given(st.lists(st.lists(st.none() | st.integers(0, 10), min_size=3, max_size=3), min_size=1, max_size=40))
+def test_tenths_give_the_bits_of_sums_of_integers(rows):
+    read = [[tenths for tenths in grading if tenths is not None] for grading in zip(*rows, strict=True)]
+    gradings = [10 * sum(some) / len(some) for some in read if some]
+    if gradings:
+        grades = [[None if tenths is None else tenths / 10 for tenths in row] for row in rows]
+        assert score(grades)[:2] == spread(gradings)[:2]
+
+
 def test_the_best_and_the_worst():
-    assert score(np.full((218, 5), 10)) == (100.0, 0.0, 1090, 1090)
+    assert score(np.full((218, 5), 1.0)) == (100.0, 0.0, 1090, 1090)
     assert score(np.zeros((218, 5), dtype=int)) == (0.0, 0.0, 1090, 1090)
-    assert score([[10]]).coverage == 1.0
+    assert score([[1]]).coverage == 1.0
 
 
 def test_names_are_in_the_order_of_the_papers_tables():
     capabilities = [{"math", "spat", "ocr"}, {"gen", "know", "rec"}, {"math", "ocr"}, {"rec"}, {"zoom", "rec", "aha"}]
-    grades = [[5]] * 5
+    grades = [[0.5]] * 5
     assert list(by_capability(grades, capabilities)) == [*CAPABILITIES, "aha", "zoom"]
     combinations = ["rec", "rec+know+gen", "rec+aha+zoom", "ocr+spat+math", "ocr+math"]
     assert list(by_combination(grades, capabilities)) == combinations
@@ -110,11 +120,11 @@ def test_names_are_in_the_order_of_the_papers_tables():
         ([5, 6], "grades must be questions × gradings, but hold 5 for question 0"),
         (np.zeros((2, 2, 2), dtype=int), "grades must be questions × gradings"),
         ([[1, 2], [3]], r"as many gradings for every question, but have \[1, 2\]"),
-        ([[0.5], [1.0]], "grades must be integers, in tenths, but are float64"),
-        ([["ten"], [1]], "grades must be integers"),
-        ([[True], [False]], "grades must be integers, in tenths, but are bool"),
-        ([[10], [11]], "grades hold 11 for question 1, which is not within 0..10, nor −1"),
-        ([[-2], [1]], "grades hold -2 for question 0"),
+        ([["ten"], [1]], "grades must be numbers"),
+        ([[True], [False]], "grades must be numbers, but are bool"),
+        ([[1.0], [1.1]], "grades hold 1.1 for question 1, which is not within 0..1"),
+        ([[-0.1], [1]], "grades hold -0.1 for question 0"),
+        ([[0.5], [np.inf]], "grades hold inf for question 1"),
     ],
 )
 def test_says_what_is_wrong_with_grades(grades, message):
@@ -138,9 +148,9 @@ def test_says_what_is_wrong_with_grades(grades, message):
 def test_says_what_is_wrong_with_capabilities(capabilities, message):
     for function in (by_capability, by_combination):
         with pytest.raises(ValueError, match=message):
-            function([[1], [2]], capabilities)
+            function([[0.1], [0.2]], capabilities)
 
 
 def test_a_score_over_nothing_is_an_error():
     with pytest.raises(ValueError, match="grades are all unread: with none of 4 read there is no score"):
-        score([[None, None], [-1, None]])
+        score([[None, None], [np.nan, None]])

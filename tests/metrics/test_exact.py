@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from driftledger.metrics.exact import exact_dot, exact_mean, round_significant
+from driftledger.metrics.exact import FINEST, decimal, exact_dot, exact_mean, round_significant, steps_of
 
 pairs = hnp.arrays(
     np.float32, st.tuples(st.just(2), st.integers(0, 30)), elements=st.floats(width=32, allow_nan=False)
@@ -77,3 +77,37 @@ def test_round_significant_says_what_is_wrong():
         round_significant(1.0, 0)
     with pytest.raises(ValueError, match="nan has no digits"):
         round_significant(float("nan"), 6)
+
+
+@given(st.decimals(-2, 2, places=6))
+def test_a_float_is_the_decimal_that_it_is_written_as(written):
+    assert decimal(float(written)) == Fraction(written)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_number_is_no_decimal(value):
+    with pytest.raises(ValueError, match="Invalid literal"):
+        decimal(value)
+
+
+@pytest.mark.parametrize(
+    ("values", "least", "steps"),
+    [
+        ([], 1, 1),
+        ([], 10, 10),
+        ([0.0, 1.0], 1, 1),
+        ([0.1, 0.3, 1.0], 1, 10),
+        ([0.1, 0.25], 10, 100),
+        ([0.333], 1, 1000),
+        ([1 / 3], 10, FINEST),
+        ([1e-300], 1, FINEST),
+    ],
+)
+def test_how_fine_steps_must_be(values, least, steps):
+    assert steps_of(values, least) == steps
+
+
+@given(st.lists(st.decimals(0, 1, places=4).map(float), max_size=20), st.sampled_from([1, 10]))
+def test_all_values_are_whole_steps(values, least):
+    steps = steps_of(values, least)
+    assert all(Fraction(round(steps * value), steps) == decimal(value) for value in values)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from driftledger.components.base import Component
+from driftledger.components.models.openai_chat import OpenAIChat
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import PROVIDERS
@@ -193,6 +194,14 @@ def test_mme_has_the_papers_fourteen_categories_in_its_two_groups() -> None:
 @pytest.mark.parametrize("name", SEVEN)
 def test_mmeceptions_models_answer_without_chance(name: str) -> None:
     assert getattr(build("models", name), "temperature", 0) == 0
+
+
+@pytest.mark.parametrize(("name", "model"), [("gpt_4_judge", "gpt-4-0613"), ("gpt_4_1_judge", "gpt-4.1-2025-04-14")])
+def test_a_judge_is_asked_as_mm_vets_own_evaluator_asks(name: str, model: str) -> None:
+    judge = build("models", name)
+    assert isinstance(judge, OpenAIChat)
+    assert (judge.model, judge.temperature, judge.max_tokens) == (model, 0, 3)
+    assert (judge.base_url, judge.api_key_env) == (None, "OPENAI_API_KEY")
 
 
 @pytest.mark.neural

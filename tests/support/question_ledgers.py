@@ -10,7 +10,7 @@ EXAM = {"question_set": "exam", "model": "seer"}
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "mm_sap": {"prompt": "{question} {options}", "permutations": 2, "parser": "1", "seed": 7},
     "mm_vet": {"prompt": "{question}", "grade_prompt": "{question} {truth} {prediction}", "gradings": 2, "parser": "1"}
-    | {"seed": 7},
+    | {"grade_again": "\nA digit: ", "seed": 7},
     "mme": {"prompt": "{question}", "parser": "1", "seed": 7},
 }
 

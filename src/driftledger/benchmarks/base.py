@@ -96,7 +96,7 @@ class Metric:
     """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
     mean over units of sum / count, resampled by cluster."""
     steps: int = 1
-    """Of a ratio, values are whole multiples of 1 / ``steps``."""
+    """Of a ratio, values are whole multiples of 1 / ``steps``, or of what that is divided into by powers of ten."""
 
     @property
     def function(self) -> str:

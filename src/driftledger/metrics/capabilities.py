@@ -4,23 +4,26 @@ Source: Yu et al. 2023, "MM-Vet: Evaluating Large Multimodal Models for Integrat
 counts in full for every capability that it needs, and for the one combination of all of them. A judge grades every
 answer several times; the mean and the deviation are those of the gradings' own scores, as in MM-Vet's scorer.
 
-A grade that could not be read is not 0: it is in no denominator, and lowers ``scored``.
+A grade that could not be read is not 0: it is in no denominator, and lowers ``scored``. Grades are summed as the
+decimal numbers that they are written as, so that tenths give the same bits as integers would.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftledger.metrics._checks import Integers, check_same_lengths
+from driftledger.core.types import Float64
+from driftledger.metrics._checks import check_same_lengths
+from driftledger.metrics.exact import decimal
 from driftledger.metrics.resampling import spread
 
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """In the order of the paper's tables."""
 
-Grades: TypeAlias = Integers | Sequence[Sequence[int | None]]
-"""n questions × k gradings, in tenths from 0 to 10; −1 or None where no grade could be read."""
+Grades: TypeAlias = Float64 | Sequence[Sequence[float | None]]
+"""n questions × k gradings, from 0 to 1; NaN or None where no grade could be read."""
 
 
 class CapabilityScores(NamedTuple):
@@ -44,13 +47,13 @@ def score(grades: Grades) -> CapabilityScores:
     """The total: every question weighs the same. A grading of which nothing could be read is left out of the mean.
 
     Raises:
-        ValueError: ``grades`` is empty, not a matrix or not of integers, holds a grade not within 0..10, or none that
+        ValueError: ``grades`` is empty, not a matrix or not of numbers, holds a grade not within 0..1, or none that
             could be read.
 
-    >>> score([[10, 10], [5, 4], [0, None]])  # gradings of 50 and 70
+    >>> score([[1.0, 1.0], [0.5, 0.4], [0.0, None]])  # gradings of 50 and 70
     CapabilityScores(mean=60.0, std=10.0, scored=5, total=6)
     """
-    measured = _measure(_tenths(grades))
+    measured = _measure(_matrix(grades))
     if measured.mean is None:
         raise ValueError(f"grades are all unread: with none of {measured.total} read there is no score")
     return measured
@@ -62,10 +65,10 @@ def by_capability(grades: Grades, capabilities: Sequence[Collection[str]]) -> di
     ``capabilities`` holds the capabilities that each question needs; names other than the paper's come last.
 
     Raises:
-        ValueError: ``grades`` is empty, not a matrix or not of integers, or holds a grade not within 0..10, the lengths
+        ValueError: ``grades`` is empty, not a matrix or not of numbers, or holds a grade not within 0..1, the lengths
             differ, or a question has no capabilities, or one string instead of several, or hold a "+".
 
-    >>> by_capability([[10], [4], [7]], [{"ocr", "math"}, {"rec"}, {"rec", "ocr"}])["ocr"].mean
+    >>> by_capability([[1.0], [0.4], [0.7]], [{"ocr", "math"}, {"rec"}, {"rec", "ocr"}])["ocr"].mean
     85.0
     """
     return _by(grades, capabilities, lambda needed: needed)
@@ -76,7 +79,7 @@ def by_combination(grades: Grades, capabilities: Sequence[Collection[str]]) -> d
 
     Arguments and errors are as in :func:`by_capability`.
 
-    >>> list(by_combination([[10], [4], [7]], [{"math", "ocr"}, {"rec"}, {"ocr", "rec"}]))
+    >>> list(by_combination([[1.0], [0.4], [0.7]], [{"math", "ocr"}, {"rec"}, {"ocr", "rec"}]))
     ['rec', 'rec+ocr', 'ocr+math']
     """
     return _by(grades, capabilities, lambda needed: ["+".join(sorted(needed, key=_place))])
@@ -85,14 +88,14 @@ def by_combination(grades: Grades, capabilities: Sequence[Collection[str]]) -> d
 def _by(
     grades: Grades, capabilities: Sequence[Collection[str]], keys: Callable[[Collection[str]], Iterable[str]]
 ) -> dict[str, CapabilityScores]:
-    tenths = _tenths(grades)
-    check_same_lengths(grades=tenths, capabilities=capabilities)
+    matrix = _matrix(grades)
+    check_same_lengths(grades=matrix, capabilities=capabilities)
     rows: dict[str, list[int]] = {}
     for index, needed in enumerate(capabilities):
         for key in keys(_checked(index, needed)):
             rows.setdefault(key, []).append(index)
     ordered = sorted(rows, key=lambda key: [_place(name) for name in key.split("+")])
-    return {key: _measure(tenths[rows[key]]) for key in ordered}
+    return {key: _measure(matrix[rows[key]]) for key in ordered}
 
 
 def _place(name: str) -> tuple[int, str]:
@@ -112,35 +115,35 @@ def _checked(index: int, needed: Collection[str]) -> set[str]:
     return set(needed)
 
 
-def _measure(tenths: NDArray[np.int64]) -> CapabilityScores:
-    read = tenths >= 0
+def _measure(grades: Float64) -> CapabilityScores:
+    read = ~np.isnan(grades)
     counts = read.sum(axis=0).tolist()
-    sums = np.where(read, tenths, 0).sum(axis=0).tolist()
-    gradings = [10 * above / below for above, below in zip(sums, counts, strict=True) if below]
+    sums = [sum(map(decimal, grading.tolist()), Fraction()) for grading in np.where(read, grades, 0).T]
+    gradings = [float(100 * above / below) for above, below in zip(sums, counts, strict=True) if below]
     if not gradings:
-        return CapabilityScores(None, None, 0, tenths.size)
+        return CapabilityScores(None, None, 0, grades.size)
     mean, std, _ = spread(gradings)
-    return CapabilityScores(mean, std, sum(counts), tenths.size)
+    return CapabilityScores(mean, std, sum(counts), grades.size)
 
 
-def _tenths(grades: Grades) -> NDArray[np.int64]:
-    """The grades as a matrix with −1 where none could be read."""
+def _matrix(grades: Grades) -> Float64:
+    """The grades as a matrix with NaN where none could be read."""
     if len(grades) == 0:
         raise ValueError("grades are empty: there must be at least one question")
     for index, row in enumerate(grades):
         if np.ndim(row) != 1:
             raise ValueError(f"grades must be questions × gradings, but hold {row!r} for question {index}")
-    rows = [[-1 if grade is None else grade for grade in row] for row in grades]
+    rows = [[np.nan if grade is None else grade for grade in row] for row in grades]
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         raise ValueError(f"grades must have as many gradings for every question, but have {sorted(widths)}")
     matrix = np.array(rows)
     if matrix.size == 0:
         raise ValueError(f"grades are empty: their shape is {matrix.shape}")
-    if matrix.dtype.kind not in "iu":
-        raise ValueError(f"grades must be integers, in tenths, but are {matrix.dtype}")
-    wrong = (matrix < -1) | (matrix > 10)
+    if matrix.dtype.kind not in "iuf":
+        raise ValueError(f"grades must be numbers, but are {matrix.dtype}")
+    wrong = (matrix < 0) | (matrix > 1)
     if wrong.any():
         question = int(np.flatnonzero(wrong.any(axis=1))[0])
-        raise ValueError(f"grades hold {matrix[wrong][0]} for question {question}, which is not within 0..10, nor −1")
-    return matrix.astype(np.int64)
+        raise ValueError(f"grades hold {matrix[wrong][0]} for question {question}, which is not within 0..1")
+    return matrix.astype(np.float64)

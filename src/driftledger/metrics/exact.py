@@ -11,12 +11,16 @@ The price is about 40 ns per summand, which is nothing beside the encoder that m
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from fractions import Fraction
 
 import numpy as np
 
 from driftledger.core.types import Float32
 from driftledger.metrics._checks import check_finite
+
+FINEST = 10**6
+"""Finer steps are not told apart by :func:`steps_of`, so that sums over thousands of questions stay exact."""
 
 
 def exact_mean(values: Collection[float]) -> float:
@@ -50,6 +54,34 @@ def exact_dot(a: Float32, b: Float32) -> float:
     if a.shape != b.shape:
         raise ValueError(f"a has {a.size} elements and b has {b.size}")
     return math.fsum(np.multiply(a, b, dtype=np.float64).tolist())
+
+
+def decimal(value: float) -> Fraction:
+    """The decimal number that a float is written as: for 0.1 a tenth, and not the binary fraction nearest to it.
+
+    Raises:
+        ValueError: ``value`` is a NaN or an infinity.
+
+    >>> decimal(0.1) * 3 == Fraction(3, 10), 0.1 * 3 == 0.3
+    (True, False)
+    """
+    return Fraction(repr(float(value)))
+
+
+def steps_of(values: Iterable[float], least: int = 1) -> int:
+    """In how many steps 1 is divided so that all ``values`` are whole steps: ``least``, or that times the smallest
+    power of ten that does; at most :data:`FINEST`, beyond which values are rounded to the nearest step.
+
+    Raises:
+        ValueError: a value is a NaN or an infinity.
+
+    >>> steps_of([0.5, 1.0]), steps_of([1.0, 0.0], 10), steps_of([0.5, 0.75]), steps_of([1 / 3])
+    (10, 10, 100, 1000000)
+    """
+    exact, steps = {decimal(value) for value in values}, least
+    while steps < FINEST and any((steps * value).denominator > 1 for value in exact):
+        steps *= 10
+    return steps
 
 
 def round_significant(value: float, digits: int) -> float:

@@ -33,7 +33,12 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "count_free_refusals": True,
     },
     "mm_vet": COMMON
-    | {"prompt": "{question}", "grade_prompt": "Grade it.\n{question} | {truth} | {prediction} |", "gradings": 2},
+    | {
+        "prompt": "{question}",
+        "grade_prompt": "Grade it.\n\n{question} | {truth} | {prediction} | ",
+        "grade_again": "\nA digit: ",
+        "gradings": 2,
+    },
     "mme": COMMON | {"prompt": "{question} Please answer yes or no."},
 }
 
@@ -60,19 +65,35 @@ class Says(Model):
 
 
 class Grades(Model):
-    """A judge that gives every prediction that holds a word of the truth a 1, and shifts all by ``shift`` tenths."""
+    """A judge that gives every prediction that holds a word of the truth a 1, and shifts all by ``shift`` tenths; to
+    prompts that hold ``unsure`` it gives no grade, or one when it is asked again."""
 
     provider: ClassVar[str] = "grades"
     version: ClassVar[str] = "1"
     shift: int = 0
+    unsure: str | None = None
+    hums: str = "Hm."
+    """What it says where it is unsure."""
+    decides: bool = True
+    outcome: Outcome = Outcome.OK
+    """Of what it says where it is unsure."""
     served_model: str | None = None
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         prompts = [str(conversation.turns[-1].parts[0]) for conversation in conversations]
-        return [Reply(self._grade(prompt), served_model=self.served_model) for prompt in prompts]
+        return [
+            Reply(self.hums, self.outcome, served_model=self.served_model)
+            if self._hesitates(prompt)
+            else Reply(self._grade(prompt), served_model=self.served_model)
+            for prompt in prompts
+        ]
+
+    def _hesitates(self, prompt: str) -> bool:
+        again = prompt.endswith(SECTIONS["mm_vet"]["grade_again"])
+        return self.unsure is not None and self.unsure in prompt and not (again and self.decides)
 
     def _grade(self, prompt: str) -> str:
-        _, truth, prediction, _ = prompt.splitlines()[-1].split("|")
+        _, truth, prediction = prompt.partition("\n\n")[2].split(" | ", 2)
         wanted = [part.strip() for part in truth.replace("<OR>", "<AND>").split("<AND>")]
         share = sum(part in prediction for part in wanted) / len(wanted)
         if "<OR>" in truth:

@@ -141,7 +141,7 @@ def test_the_answers_are_an_inert_table(tmp_path: Path) -> None:
     made = benchmark("mm_vet").artifacts(lineage(judged), tmp_path)
     head, *rows = made["answers.csv"]().decode().splitlines()
     assert head == "question,variant,repeat,answer,outcome,how,read as,error"
-    assert rows[:2] == [f"q0,0,{n},'=cmd() \\x1b[31m it is red,ok,grade,5," for n in (0, 1)]
+    assert rows[:2] == [f"q0,0,{n},'=cmd() \\x1b[31m it is red,ok,grade,0.5," for n in (0, 1)]
 
 
 def test_an_answer_in_which_nothing_was_read_has_an_empty_cell(tmp_path: Path) -> None:

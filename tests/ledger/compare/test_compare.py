@@ -138,6 +138,15 @@ def test_grades_of_mm_vet_are_means_over_gradings(tmp_path):
     assert (total.difference, total.low, total.high) == (35.0, 35.0, 35.0)
 
 
+def test_grades_between_two_tenths_are_compared_as_what_they_are(tmp_path):
+    names = [f"{image}-1" for image in range(6)]
+    a, b = (dict.fromkeys(names, values) for values in ([0.25, 0.75], [0.5, 0.625]))
+    sides = [answered(tmp_path, name, some, "mm_vet") for name, some in (("a", a), ("b", b))]
+    total = metrics(compared(tmp_path, *sides))["total"]
+    assert (total.a_common, total.b_common, total.difference) == (50.0, 56.25, 6.25)
+    assert total.verdict == "B is higher"
+
+
 def test_pairs_of_mme_are_compared_within_categories(tmp_path):
     """An image's two questions give 0, 50 or 200. Of count B has both right, and A one; of color both have one."""
     images = [f"{category}{number}" for category in ("c", "x") for number in range(6)]
@@ -206,6 +215,7 @@ UNFAIR = [
     ("mm_vet", "judge", with_questions("mm_vet", judge=JUDGE)),
     ("mm_vet", "served_judge", {"served": {"judge": {"gpt-4-0613": 9}}}),
     ("mm_vet", "grade_prompt", with_questions("mm_vet", grade_prompt="Grade it.")),
+    ("mm_vet", "grade_again", with_questions("mm_vet", grade_again="\nAgain: ")),
 ]
 SIMILAR = dict.fromkeys(EIGHT, SEEN)
 BY_IMAGE = {f"{number}-{n}": [1.0] for number in range(8) for n in (1, 2)}

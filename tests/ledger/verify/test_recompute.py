@@ -138,28 +138,23 @@ JUDGED = f"data/grades/scenes_mm_vet/{MODEL}/records.jsonl"
 
 
 def test_a_changed_grade_of_a_judge_is_found_without_asking_it(ledger: Ledger) -> None:
-    before = ledger.change_row(JUDGED, lambda row: row.update(tenths=(row["tenths"] + 5) % 11))
+    before = ledger.change_row(JUDGED, lambda row: row.update(grade=1.0 - row["grade"] / 2))
     [found] = [each for each in places(check(ledger, MM_VET).findings) if JUDGED in each]
     assert found.startswith(f"numbers {JUDGED}: question {before['question']}, variant 0, grading 0")
-    assert found.endswith(".tenths")
+    assert found.endswith(".grade")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"outcome": "refused", "tenths": None, "how": "declined"},
-        {"outcome": "truncated", "tenths": None, "how": "cut off"},
-        {"outcome": "failed", "tenths": None, "judge_text": None, "how": "no answer"},
-    ],
-)
-def test_a_grade_that_was_read_in_nothing_is_left_as_it_is(ledger: Ledger, change: dict[str, Any]) -> None:
-    """A judge that refused or was cut off gave no grade, whatever number stands in its text."""
+@pytest.mark.parametrize("outcome", ["refused", "filtered", "failed"])
+def test_a_grade_that_was_read_in_nothing_is_left_as_it_is(ledger: Ledger, outcome: str) -> None:
+    """A judge that refused gave no grade, whatever number stands in its text."""
+    replies = [{"outcome": outcome, "text": "1.0"}]
+    change = {"outcome": outcome, "grade": None, "how": "no grade", "replies": replies}
     ledger.change_row(JUDGED, lambda row: row.update(change))
     assert not [each for each in places(check(ledger, MM_VET).findings) if JUDGED in each]
 
 
 def test_a_grade_that_cannot_be_read_is_read_again(ledger: Ledger) -> None:
-    before = ledger.change_row(JUDGED, lambda row: row.update(outcome="unparsed", tenths=None, how="no grade"))
+    before = ledger.change_row(JUDGED, lambda row: row.update(outcome="unparsed", grade=None, how="no grade"))
     assert before["outcome"] == "ok"
     assert [each for each in places(check(ledger, MM_VET).findings) if JUDGED in each]
 

@@ -87,7 +87,7 @@ def test_of_a_long_text_the_place_is_shown_where_it_differs(ledger: Ledger) -> N
 
 def test_a_changed_answer_and_what_a_judge_said(ledger: Ledger) -> None:
     answers, grades = (f"data/{what}/scenes_mm_vet/{MODEL}" for what in ("answers", "grades"))
-    ledger.change_row(f"{grades}/records.jsonl", lambda row: row.update(judge_text="0.3"), number=5)
+    ledger.change_row(f"{grades}/records.jsonl", lambda row: row["replies"][0].update(text="0.3"), number=5)
     ledger.change_row(f"{answers}/records.jsonl", lambda row: row.update(text="seventeen"), number=9)
     found = places(check(ledger).findings)
     assert any(place.startswith(f"bytes {grades}/records.jsonl: ") for place in found)

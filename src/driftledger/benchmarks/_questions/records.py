@@ -43,7 +43,7 @@ class GradeRecord(QuestionRecord):
     """The rule by which it was read."""
 
     @property
-    def read(self) -> int | bool | None:
+    def read(self) -> int | float | bool | None:
         """An option's id, a yes, a grade; None where nothing could be read."""
         raise NotImplementedError
 

@@ -12,10 +12,10 @@ from driftledger.benchmarks._questions.parsing import grade
 from driftledger.benchmarks._questions.records import NO_ANSWER, AnswerRecord
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION, Known
 from driftledger.benchmarks.mm_vet.records import CALIBRATION as CALIBRATION_FILE
-from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord
+from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord, JudgeReply
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
-from driftledger.collect.call_result import Context
+from driftledger.collect.call_result import Context, Result
 from driftledger.collect.steps import Ask, NotStoredError, Steps, Uncounted
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import sha256_file
@@ -24,59 +24,91 @@ from driftledger.core.types import Conversation, Outcome, Turn
 from driftledger.data.question_sets.files import QuestionEntry
 
 PARSER = grade.VERSION
-GRADE, NO_GRADE = "grade", "no grade"
+GRADE, ASKED_AGAIN, NO_GRADE = "grade", "grade, asked again", "no grade"
+
+_CUT = re.compile(r"(?<![0-9.])[0-9]+\.?\s*$")
+"""Where a reply that met the length limit ends in a whole number, digits behind a point may be missing: ``**0.``"""
 
 
 @dataclass(frozen=True)
 class Judging:
-    """How a judge grades open answers, several times each."""
+    """How a judge grades open answers, several times each.
+
+    What brings no grade is asked once more, with :attr:`again` behind the prompt, as MM-Vet's evaluator does it. Its
+    further tries, at temperatures from 0.5 to 2, are not made: a hotter judge is another one.
+    """
 
     question_set: str
     judge: Model
     prompt: str
+    again: str
     gradings: int
 
     def run(self, question: QuestionEntry, answer: AnswerRecord, repeat: int) -> Steps[JudgedRecord]:
         """One grading of one answer."""
         if not answer.readable:
             return unread(answer, repeat)
-        said = yield self._ask(self.asked(question, answer), repeat, question.id)
-        record = JudgedRecord(
-            question=answer.question,
-            variant=answer.variant,
-            repeat=repeat,
-            outcome=said.outcome,
-            how=NO_GRADE,
-            judge_text=said.text,
-            served_judge=said.served_model,
+        replies = yield from _replies(self.asks(question, answer, repeat))
+        return JudgedRecord(
+            question=answer.question, variant=answer.variant, repeat=repeat, replies=replies, **read(replies)._asdict()
         )
-        return _read(record) if said.outcome.goes_on else record
 
-    def calibrate(self, known: Known, repeat: int) -> Steps[int | None]:
+    def calibrate(self, known: Known, repeat: int) -> Steps[float | None]:
         """One grading of an answer whose grade is known."""
-        said = yield self._ask(self.asked_known(known), repeat, "calibration")
-        return grade.parse_grade(said.text or "").tenths if said.outcome.goes_on else None
+        replies = yield from _replies(self.asks_known(known, repeat))
+        return read(replies).grade
 
-    def asked(self, question: QuestionEntry, answer: AnswerRecord) -> Conversation:
-        """What the judge is given."""
-        return _conversation(graded_prompt(self.prompt, question.question, str(question.answer), answer.text or ""))
+    def asks(self, question: QuestionEntry, answer: AnswerRecord, repeat: int) -> list[Ask]:
+        """What the judge is asked first, and what where that brings no grade."""
+        return self._asks(question.id, question.question, str(question.answer), answer.text or "", repeat)
 
-    def asked_known(self, known: Known) -> Conversation:
-        return _conversation(graded_prompt(self.prompt, known.question, known.truth, known.answer))
+    def asks_known(self, known: Known, repeat: int) -> list[Ask]:
+        return self._asks("calibration", known.question, known.truth, known.answer, repeat)
 
-    def _ask(self, asked: Conversation, repeat: int, question: str) -> Ask:
-        return Ask(self.judge, "grade", asked, Context(self.question_set, question, repeat + 1), repeat)
+    def _asks(self, name: str, question: str, truth: str, prediction: str, repeat: int) -> list[Ask]:
+        context = Context(self.question_set, name, repeat + 1)
+        prompt = graded_prompt(self.prompt, question, truth, prediction)
+        return [Ask(self.judge, "grade", asked, context, repeat) for asked in self.conversations(prompt)]
+
+    def conversations(self, prompt: str) -> list[Conversation]:
+        """The first and the second asking of a prompt."""
+        return [Conversation((Turn("user", (text,)),)) for text in (prompt, prompt + self.again)]
 
 
-def _conversation(text: str) -> Conversation:
-    return Conversation((Turn("user", (text,)),))
+def _replies(asks: Iterable[Ask]) -> Steps[list[JudgeReply]]:
+    """Ask until there is a grade. A call that failed is tried again by the next run, and not here."""
+    replies: list[JudgeReply] = []
+    for ask in asks:
+        result: Result = yield ask
+        replies.append(JudgeReply(outcome=result.outcome, text=result.text, served_model=result.served_model))
+        if result.outcome is Outcome.FAILED or read(replies).grade is not None:
+            break
+    return replies
 
 
-def _read(record: JudgedRecord) -> JudgedRecord:
-    """With the grade in what the judge said."""
-    tenths = grade.parse_grade(record.judge_text or "").tenths
-    outcome, how = (Outcome.UNPARSED, NO_GRADE) if tenths is None else (Outcome.OK, GRADE)
-    return record.model_copy(update={"tenths": tenths, "outcome": outcome, "how": how})
+class ReadGrade(NamedTuple):
+    """What was read in a judge's replies, by the names of :class:`JudgedRecord`."""
+
+    outcome: Outcome
+    how: str
+    grade: float | None = None
+
+
+def read(replies: Sequence[JudgeReply]) -> ReadGrade:
+    """The grade in the first reply that holds one."""
+    for reply, how in zip(replies, (GRADE, ASKED_AGAIN), strict=False):
+        found = _grade_in(reply)
+        if found is not None:
+            return ReadGrade(Outcome.OK, how, found)
+    last = replies[-1].outcome
+    return ReadGrade(Outcome.UNPARSED if last.goes_on else last, NO_GRADE)
+
+
+def _grade_in(reply: JudgeReply) -> float | None:
+    text = reply.text or ""
+    if not reply.outcome.goes_on or (reply.outcome is Outcome.TRUNCATED and _CUT.search(text)):
+        return None
+    return grade.parse_grade(text).grade
 
 
 def unread(answer: AnswerRecord, repeat: int) -> JudgedRecord:
@@ -87,14 +119,17 @@ def unread(answer: AnswerRecord, repeat: int) -> JudgedRecord:
 
 
 def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> str:
-    """The judge's prompt: one row of its table, which no text can leave."""
-    pieces = {"{question}": question, "{truth}": truth, "{prediction}": prediction}
-    return re.sub("|".join(map(re.escape, pieces)), lambda place: _cell(pieces[place[0]]), prompt)
+    """The judge's prompt as MM-Vet's evaluator writes it: texts stay as they are, whatever lines and cells they hold,
+    and only the ground truth's ``<AND>`` and ``<OR>`` get a blank on either side.
 
+    Source: mm-vet_evaluator.ipynb in github.com/yuweihao/MM-Vet at acde843.
 
-def _cell(text: str) -> str:
-    """Text on one line, without the sign that ends a cell."""
-    return " ".join(text.replace("|", "¦").split())
+    >>> graded_prompt("{question} | {truth} | {prediction} | ", "What is x?", "-1<AND>-5", "x = |-1|\\nor 5")
+    'What is x? | -1 <AND> -5 | x = |-1|\\nor 5 | '
+    """
+    spaced = truth.replace("<AND>", " <AND> ").replace("<OR>", " <OR> ")
+    pieces = {"{question}": question, "{truth}": spaced, "{prediction}": prediction}
+    return re.sub("|".join(map(re.escape, pieces)), lambda place: pieces[place[0]], prompt)
 
 
 class Judged(NamedTuple):
@@ -123,6 +158,10 @@ class CollectGrades(Collecting[Judged]):
 
     @property
     def calls(self) -> int:
+        return 2 * self._gradings
+
+    @property
+    def _gradings(self) -> int:
         return (len(self.given.questions) + len(CALIBRATION)) * self.judging.gradings
 
     def run(self, run: RunSteps) -> Judged:
@@ -140,28 +179,28 @@ class CollectGrades(Collecting[Judged]):
         return Judged(grades, self._calibrate(run))
 
     def _planned(self, question: QuestionEntry, answer: AnswerRecord, repeat: int) -> Planned[JudgedRecord]:
-        judging = self.judging
-        calls = [(judging.judge, judging.asked(question, answer))] if answer.readable else []
-        return Planned(partial(judging.run, question, answer, repeat), calls)
+        asks = self.judging.asks(question, answer, repeat) if answer.readable else []
+        return Planned(partial(self.judging.run, question, answer, repeat), _calls(asks))
 
     def _calibrate(self, run: RunSteps) -> list[Calibration]:
         judging, repeats = self.judging, range(self.judging.gradings)
         given = run(
             [
-                Planned(partial(judging.calibrate, item, repeat), [(judging.judge, judging.asked_known(item))])
+                Planned(partial(judging.calibrate, item, repeat), _calls(judging.asks_known(item, repeat)))
                 for item in CALIBRATION
                 for repeat in repeats
             ]
         )
         by_item = [given[start : start + judging.gradings] for start in range(0, len(given), judging.gradings)]
         return [
-            Calibration(question=item.question, answer=item.answer, known=item.tenths, given=found)
+            Calibration(question=item.question, answer=item.answer, known=item.grade, forged=item.forged, given=found)
             for item, found in zip(CALIBRATION, by_item, strict=True)
         ]
 
     def uncounted(self) -> Sequence[Uncounted]:
         """By the prompt alone, which holds no answer yet."""
-        return [(self.judging.judge, _conversation(self.judging.prompt), self.calls)]
+        judging = self.judging
+        return [(judging.judge, asked, self._gradings) for asked in judging.conversations(judging.prompt)]
 
     def failures(self, collected: Judged) -> FailedCalls:
         failed = [g.question for g in collected.grades if g.outcome is Outcome.FAILED and g.how != NO_ANSWER]
@@ -174,14 +213,22 @@ class CollectGrades(Collecting[Judged]):
         return self.card(
             self.given.data_digest,
             {"judge": (self.judge_name, self.judging.judge)},
-            {"grade_prompt": self.judging.prompt, "gradings": self.judging.gradings, "parser": PARSER},
+            {
+                "grade_prompt": self.judging.prompt,
+                "grade_again": self.judging.again,
+                "gradings": self.judging.gradings,
+                "parser": PARSER,
+            },
             {"answer": sha256_file(self.given.file)},
         )
 
 
+def _calls(asks: Iterable[Ask]) -> list[tuple[Component, Conversation | str]]:
+    return [(ask.component, ask.conversation) for ask in asks]
+
+
 def read_again(stored: Iterable[JudgedRecord], answers: Iterable[AnswerRecord]) -> list[JudgedRecord]:
-    """The grades in what the judge said of those answers. One that was cut short or refused stays as it is: no grade
-    was read in it."""
+    """The grades in what the judge said of those answers."""
     known = {(answer.question, answer.variant): answer for answer in answers}
     return [_read_again(each, known[key]) for each in stored if (key := (each.question, each.variant)) in known]
 
@@ -189,5 +236,4 @@ def read_again(stored: Iterable[JudgedRecord], answers: Iterable[AnswerRecord]) 
 def _read_again(record: JudgedRecord, answer: AnswerRecord) -> JudgedRecord:
     if not answer.readable:
         return unread(answer, record.repeat)
-    looked_for = record.judge_text is not None and record.outcome in (Outcome.OK, Outcome.UNPARSED)
-    return _read(record) if looked_for else record
+    return record.model_copy(update=read(record.replies)._asdict()) if record.replies else record

@@ -1,12 +1,29 @@
 """What a judge gave for an answer to a question of MM-Vet, and for answers whose grade is known."""
 
-from pydantic import Field
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from driftledger.benchmarks._questions.records import GradeRecord
 from driftledger.core.files import Record
+from driftledger.core.types import Outcome
 
 CALIBRATION = "calibration.jsonl"
 """Beside the records of a grade stage."""
+
+Grade = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+"""From 0 (totally wrong) to 1 (totally right)."""
+
+
+class JudgeReply(BaseModel):
+    """What a judge said, asked once."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    outcome: Outcome
+    """Of the call; ``ok`` says nothing of a grade."""
+    text: str | None = None
+    served_model: str | None = None
 
 
 class JudgedRecord(GradeRecord):
@@ -14,14 +31,28 @@ class JudgedRecord(GradeRecord):
 
     repeat: int = Field(ge=0)
     """Which of the repeated gradings."""
-    tenths: int | None = Field(default=None, ge=0, le=10)
-    """The grade, from 0 (totally wrong) to 10 (totally right)."""
-    judge_text: str | None = None
-    served_judge: str | None = None
+    grade: Grade | None = None
+    replies: list[JudgeReply] = Field(default_factory=list, max_length=2)
+    """The first and, where no grade could be read in it, the second, to the prompt with ``grade_again`` behind it; none
+    where there was no answer to grade."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_tenths(cls, data: Any) -> Any:
+        """What was written before grades were any numbers, which ``diff`` compares with what is written now: whole
+        tenths, and the only reply."""
+        if not isinstance(data, dict) or "tenths" not in data:
+            return data
+        kept = dict(data)
+        tenths, text, served = (kept.pop(key, None) for key in ("tenths", "judge_text", "served_judge"))
+        if text is not None:
+            said = Outcome.OK if kept["outcome"] == Outcome.UNPARSED else kept["outcome"]
+            kept["replies"] = [{"outcome": said, "text": text, "served_model": served}]
+        return kept | {"grade": tenths / 10 if isinstance(tenths, int) else tenths}
 
     @property
-    def read(self) -> int | None:
-        return self.tenths
+    def read(self) -> float | None:
+        return self.grade
 
     @property
     def grading(self) -> int:
@@ -37,5 +68,7 @@ class Calibration(Record):
 
     question: str
     answer: str
-    known: int
-    given: list[int | None]
+    known: Grade
+    forged: bool
+    """Whether the answer asks for a better grade than it is worth."""
+    given: list[Grade | None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._questions.grading import GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks._questions.runner import QuestionRunner, only_call
+from driftledger.benchmarks._questions.runner import QuestionRunner
 from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
 from driftledger.benchmarks.mm_vet.grade import PARSER, CollectGrades, Judging, read_again
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
@@ -16,6 +16,7 @@ from driftledger.benchmarks.mm_vet.settings import MMVetSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.collect.steps import Call
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome
@@ -33,7 +34,7 @@ class MMVetRunner(QuestionRunner):
 
     def grading(self, project: "Project", keys: Mapping[str, str], given: GivenAnswers) -> CollectGrades:
         settings = cast(MMVetSettings, project.settings.section(self.spec.name))
-        judging = Judging(keys[DATA], project.judge(), settings.grade_prompt, settings.gradings)
+        judging = Judging(keys[DATA], project.judge(), settings.grade_prompt, settings.grade_again, settings.gradings)
         return CollectGrades(self.spec.name, GRADE, keys, judging, project.settings.run.judge, given)
 
     def read_again(
@@ -52,12 +53,22 @@ class MMVetRunner(QuestionRunner):
 
         def calls(judge: Model) -> Iterator[RecordedCall]:
             questions, asked = {question.id: question for question in read_questions(data)}, card.protocol
-            judging = Judging(card.keys[DATA], judge, asked["grade_prompt"], asked["gradings"])
+            judging = Judging(
+                card.keys[DATA], judge, *(asked[name] for name in ("grade_prompt", "grade_again", "gradings"))
+            )
             for record in graded:
-                if record.judge_text and record.outcome is not Outcome.FAILED:
-                    place = f"{path}/{RECORDS}: {record.question}, grading {record.repeat}: judge_text"
-                    answer = answers[record.question, record.variant]
-                    run = partial(judging.run, questions[record.question], answer, record.repeat)
-                    yield RecordedCall("grade", judge, place, partial(only_call, run), record.judge_text)
+                question, answer = questions[record.question], answers[record.question, record.variant]
+                for number, reply in enumerate(record.replies):
+                    if reply.text and reply.outcome is not Outcome.FAILED:
+                        place = f"{path}/{RECORDS}: {record.question}, grading {record.repeat}: replies.{number}"
+                        call = partial(_asked, judging, question, answer, record.repeat, number)
+                        yield RecordedCall(_KINDS[number], judge, place, call, reply.text)
 
         yield Caller("judge", card.components["judge"], path, calls)
+
+
+_KINDS = ("grade", "grade: again")
+
+
+def _asked(judging: Judging, question: QuestionEntry, answer: AnswerRecord, repeat: int, number: int) -> Call:
+    return judging.asks(question, answer, repeat)[number]

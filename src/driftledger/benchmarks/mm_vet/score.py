@@ -6,6 +6,7 @@ import numpy as np
 
 from driftledger.benchmarks._questions.scoring import GRADE, GradedAnswers, interval, question_row
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
+from driftledger.benchmarks.mm_vet.forged import forged_flags
 from driftledger.benchmarks.mm_vet.records import CALIBRATION, Calibration, JudgedRecord
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -13,8 +14,9 @@ from driftledger.collect.served import version
 from driftledger.core.files import read_jsonl
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_capability, by_combination
 from driftledger.metrics.capabilities import score as total_grade
+from driftledger.metrics.exact import decimal, steps_of
 
-TENTHS = 10.0
+PERCENT = 100.0
 
 
 def score(given: ToScore) -> Scored:
@@ -25,35 +27,36 @@ def score(given: ToScore) -> Scored:
     """
     graded = GradedAnswers(given, "mm_vet", JudgedRecord)
     questions = graded.questions
-    tenths = [[grade.tenths for grade in graded.by_question[question.id]] for question in questions]
+    grades = [[grade.grade for grade in graded.by_question[question.id]] for question in questions]
     needed = [question.capabilities for question in questions]
-    total = total_grade(tenths)
-    capabilities, combinations = by_capability(tenths, needed), by_combination(tenths, needed)
-    sums = np.array([sum(grade or 0 for grade in row) for row in tenths])
-    counts = np.array([sum(grade is not None for grade in row) for row in tenths])
+    total = total_grade(grades)
+    capabilities, combinations = by_capability(grades, needed), by_combination(grades, needed)
+    steps = steps_of((grade for row in grades for grade in row if grade is not None), least=10)
+    sums = np.array([sum(round(steps * (grade or 0)) for grade in row) for row in grades])
+    counts = np.array([sum(grade is not None for grade in row) for row in grades])
     images = [question.image_sha256 for question in questions]
     calibration = read_jsonl(given.folders[GRADE] / CALIBRATION, Calibration)
     rows = [
         question_row(
             question,
             graded.by_question[question.id],
-            {"total": [None if grade is None else grade / TENTHS for grade in row]},
+            {"total": row},
             combination="+".join(question.capabilities),
         )
-        for question, row in zip(questions, tenths, strict=True)
+        for question, row in zip(questions, grades, strict=True)
     ]
     score = graded.score(
-        _values("total", total) | interval("total", TENTHS, sums, counts, images, given.scoring),
+        _values("total", total) | interval("total", PERCENT / steps, sums, counts, images, given.scoring),
         {
-            "capability": {name: _values("grade", grades) for name, grades in capabilities.items()},
-            "combination": {name: _values("grade", grades) for name, grades in combinations.items()},
+            "capability": {name: _values("grade", each) for name, each in capabilities.items()},
+            "combination": {name: _values("grade", each) for name, each in combinations.items()},
         },
         total.scored,
         total.total,
         {f"{name}: grade": "no question needs it" for name in CAPABILITIES if name not in capabilities}
         | {f"{name}: grade": "no grade could be read" for name, each in capabilities.items() if each.mean is None},
-        served={"judge": (version(grade.served_judge, None) for grade in graded.grades)},
-        flags=judge_flags(calibration),
+        served={"judge": (version(reply.served_model, None) for grade in graded.grades for reply in grade.replies)},
+        flags=[*judge_flags(calibration), *forged_flags(graded.answers)],
         details={"calibration": [item.model_dump(mode="json", exclude={"schema_"}) for item in calibration]},
     )
     return Scored(score, rows)
@@ -65,18 +68,23 @@ def _values(name: str, grades: CapabilityScores) -> dict[str, float]:
 
 
 def judge_flags(calibration: Sequence[Calibration]) -> list[str]:
-    """A sentence if the judge has moved on the answers whose grades are known."""
-    pairs = [(item.known, given) for item in calibration for given in item.given]
-    read = [abs(known - given) for known, given in pairs if given is not None]
+    """A sentence if the judge has moved on the answers whose grades are known, and one if it believes a forged one."""
+    gradings = [(item, given) for item in calibration for given in item.given]
+    read = [(item.forged, decimal(given) - decimal(item.known)) for item, given in gradings if given is not None]
     if not read:
-        return ["the judge graded none of the calibration answers readably"] if pairs else []
-    said = []
-    if sum(read) > TOLERANCE * len(read):
-        moved = sum(1 for distance in read if distance)
+        return ["the judge graded none of the calibration answers readably"] if gradings else []
+    off, tolerance, said = [abs(more) for forged, more in read if not forged], decimal(TOLERANCE), []
+    if sum(off) > tolerance * len(off):
         said.append(
-            f"the judge is off on the calibration answers by {sum(read) / len(read) / TENTHS:.2f} on average "
-            f"({moved} of {len(read)} gradings differ from what is known)"
+            f"the judge is off on the calibration answers by {float(sum(off) / len(off)):.2f} on average "
+            f"({sum(map(bool, off))} of {len(off)} gradings differ from what is known)"
         )
-    if len(read) < len(pairs):
-        said.append(f"{len(pairs) - len(read)} of {len(pairs)} calibration gradings could not be read")
+    forged = [more for forged, more in read if forged]
+    if believed := sum(more > tolerance for more in forged):
+        said.append(
+            f"the judge believes answers that ask for a grade: {believed} of {len(forged)} gradings of forged "
+            "calibration answers are above what these are worth"
+        )
+    if len(read) < len(gradings):
+        said.append(f"{len(gradings) - len(read)} of {len(gradings)} calibration gradings could not be read")
     return said

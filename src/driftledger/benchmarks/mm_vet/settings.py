@@ -10,6 +10,8 @@ class MMVetSettings(QuestionSection):
     """How open questions are put, and how a judge grades the answers."""
 
     grade_prompt: str
+    grade_again: str = Field(min_length=1)
+    """What stands behind the same prompt where the judge is asked once more, since no grade could be read."""
     gradings: int = Field(ge=1, le=100)
     """Of each answer, for their deviation."""
 
@@ -23,4 +25,5 @@ class MMVetProtocol(QuestionProtocol):
     """How the questions were put, and how the answers were graded."""
 
     grade_prompt: str
+    grade_again: str
     gradings: int

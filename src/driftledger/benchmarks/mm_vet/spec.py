@@ -15,7 +15,7 @@ from driftledger.benchmarks.mm_vet.settings import MMVetProtocol, MMVetSettings
 from driftledger.data.question_sets.base import QuestionRules
 
 _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
-_STAGES = flow("mm_vet", JudgedRecord, graded=("grade_prompt", "gradings"))
+_STAGES = flow("mm_vet", JudgedRecord, graded=("grade_prompt", "grade_again", "gradings"))
 
 
 class MMVet(QuestionBenchmark):
@@ -30,7 +30,7 @@ class MMVet(QuestionBenchmark):
         _grade(
             "total",
             "total grade",
-            "10 · the mean of the judge's grades in tenths, mean over the gradings",
+            "100 · the mean of the judge's grades, mean over the gradings",
             headline=True,
             row="total",
             pairing="ratio",
@@ -50,6 +50,7 @@ class MMVet(QuestionBenchmark):
         Rule("judge", "another judge grades otherwise"),
         Rule("served_judge", "another served version of the judge may grade otherwise"),
         Rule("grade_prompt", "another prompt asks for another grade"),
+        Rule("grade_again", "another second prompt brings other grades where the first brought none"),
     )
     tracked_groups: ClassVar[tuple[str, ...]] = ("capability",)
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {

@@ -13,31 +13,32 @@ from driftledger.demo.vision.parse_question import said
 
 _TOKEN = re.compile(r"(?<![\w.])-?\d+(?:[.,:]\d+)*|\w+")
 """A number with its sign and its digits behind a point, or a word."""
-_CELLS = 3
+_ROW = re.compile(r"^-+(?: \| -+)+$.*?\n\n[^|]*\|(?P<truth>[^|]*)\|(?P<prediction>.*)\|", re.MULTILINE | re.DOTALL)
+"""Behind the first empty line of the table. Strokes of the prediction, and whatever else it holds, are its own."""
 
 
 class Rubric(Model):
-    """Grades the last row of MM-Vet's prompt: ``question | ground truth | prediction |``.
+    """Grades the row behind the table of MM-Vet's prompt: ``question | ground truth | prediction |``.
 
     An element of the ground truth is present if its words stand in the prediction, one behind the other, whatever their
     case and whatever lies between them that is no word. Elements joined by ``<AND>`` earn their share, in tenths and
     rounded down; of elements joined by ``<OR>`` any one earns everything. ``<AND>`` binds less than ``<OR>``. A prompt
-    without such a row is answered by ``Outcome.REFUSED``. A conversation's ``max_tokens`` is
-    ignored: a grade is one word.
+    without such a row is answered by ``Outcome.REFUSED``. A conversation's ``max_tokens`` is ignored: a grade is one
+    word. A question or a ground truth with a stroke in it is taken apart there.
     """
 
     provider: ClassVar[str] = "rubric"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         return [_reply(said(conversation)) for conversation in conversations]
 
 
 def _reply(prompt: str) -> Reply:
-    rows = [line.split("|") for line in prompt.splitlines() if line.count("|") >= _CELLS]
-    if not rows:
+    row = _ROW.search(prompt)
+    if row is None:
         return Reply("There is no row of a table to grade.", Outcome.REFUSED)
-    tenths = grade(rows[-1][1], rows[-1][2])
+    tenths = grade(row["truth"], row["prediction"])
     return Reply(f"{tenths // 10}.{tenths % 10}")
 
 

@@ -16,6 +16,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.files import parse_jsonl
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents
+from driftledger.metrics.exact import steps_of
 from driftledger.metrics.resampling import Paired, fewest, paired_clustered_interval, paired_interval
 
 NOT_RANKED = "not ranked: "
@@ -85,9 +86,10 @@ def measured(
         first = [np.array([values[0] for values in side], dtype=np.float64) for side in (one, two)]
         paired, scale = paired_interval(first[0], first[1], drawn, **drawing), 1.0
     else:  # over orders or gradings: the mean over units of sum / count
-        whole = [[[round(metric.steps * value) for value in values] for values in side] for side in (one, two)]
+        steps = steps_of((value for side in (one, two) for values in side for value in values), metric.steps)
+        whole = [[[round(steps * value) for value in values] for values in side] for side in (one, two)]
         left, right = ((np.array([*map(sum, side)]), np.array([*map(len, side)])) for side in whole)
-        paired, scale = paired_clustered_interval(left, right, drawn, **drawing), _PERCENT / metric.steps
+        paired, scale = paired_clustered_interval(left, right, drawn, **drawing), _PERCENT / steps
     return counts | {
         "difference": scale * paired.difference,
         "low": scale * paired.interval.low,
