@@ -115,6 +115,11 @@ def failing_at(count: int, insert):  # type: ignore[no-untyped-def]
     return wrapper
 
 
+def test_what_is_told_of_a_component_is_no_part_of_its_calls() -> None:
+    assert key("a") == key("a", component={"settings": {"detail": "coarse"}})
+    assert key("a") != key("a", fingerprint="f2")
+
+
 def test_more_keys_than_sqlite_takes_at_once(tmp_path: Path) -> None:
     with CallStore(tmp_path) as store:
         store.put([finished(key(str(number))) for number in range(1203)])

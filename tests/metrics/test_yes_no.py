@@ -130,6 +130,7 @@ def test_a_total_needs_every_category():
     assert lost["y"] == (None, None, None, 0, 2, 0)
     assert total(lost) == (None, None, 400, ("y",))
     assert total({"x": lost["x"]}) == (200.0, 200.0, 200, ())
+    assert total({"b": lost["y"], "a": lost["y"], "x": lost["x"]}).missing == ("a", "b")
 
 
 def test_numpy_booleans_are_booleans():

@@ -224,6 +224,8 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "missing setting of an entry": (put("models.regions_fine", {"provider": "regions"}), "detail", "required"),
     "no iterations": (put("genception.iterations", 0), "genception.iterations", "greater than or equal to 1 (got 0)"),
     "too many iterations": (put("genception.iterations", 101), "genception.iterations", "equal to 100 (got 101)"),
+    "no order of the options": (put("mm_sap.permutations", 0), "mm_sap.permutations", "equal to 1 (got 0)"),
+    "more orders than there are": (put("mm_sap.permutations", 121), "mm_sap.permutations", "equal to 120 (got 121)"),
     "half an iteration": (put("genception.iterations", 2.5), "genception.iterations", "integer"),
     "iterations in words": (put("genception.iterations", "five"), "genception.iterations", "integer"),
     "coverage beyond all": (put("genception.min_coverage", 1.1), "genception.min_coverage", "equal to 1 (got 1.1)"),
