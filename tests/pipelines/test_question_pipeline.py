@@ -76,8 +76,8 @@ def test_a_set_that_cannot_be_scored_is_one_sentence_that_names_the_question(che
         params["run"] |= {"question_sets": ["mine"], "mm_sap": ["mine"]}
         params["question_sets"]["mine"] = {"provider": "table", "protocol": "mm_sap", "path": "mine.jsonl"}
 
-    question = {"id": "q7", "image": "my_images/round/1.png", "question": "What?", "subset": "basic", "answer": "a"}
-    rows = [question | {"options": ["a", "b", "c", "d", "e"], "refusal": "I cannot tell"}]
+    question = {"id": "q7", "image": "my_images/round/1.png", "question": "What?", "subset": "basic", "answer": "red"}
+    rows = [question | {"options": ["red", "blue", "green", "grey", "pink"], "refusal": "I cannot tell"}]
     (checkout.root / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     checkout.params(bad)
     done = checkout.run("driftledger", "question_set", "mine", check=False)
