@@ -1,19 +1,26 @@
 """What the sections of question benchmarks in ``params.yaml`` have in common, and what of them a score keeps."""
 
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
-from driftledger.benchmarks.settings import Section, has_once
+from driftledger.benchmarks.settings import Scoring, Section, has_once
+
+Unread = Literal["wrong", "left_out"]
+"""What becomes of answers in which nothing could be read: in all denominators as wrong ones, or in none."""
+
+UNREAD: tuple[Unread, ...] = get_args(Unread)
 
 
 class QuestionSection(Section):
-    """How questions are put."""
+    """How questions are put, and what their denominators are."""
 
     places: ClassVar[tuple[str, ...]] = ("{question}",)
     """What the prompt must hold."""
 
     prompt: str
+    unread: Unread
+    """Both figures of the headline are always in the score; intervals and rows follow this one."""
 
     @field_validator("prompt")
     @classmethod
@@ -29,3 +36,15 @@ class QuestionProtocol(BaseModel):
     prompt: str
     parser: str
     seed: int
+
+
+class QuestionScoring(Scoring):
+    """What the scoring over questions depends on."""
+
+    unread: Unread
+
+    @model_validator(mode="before")
+    @classmethod
+    def _left_out(cls, given: Any) -> Any:
+        """A score that does not say it is of a time when nothing unread was counted."""
+        return {"unread": "left_out", **given} if isinstance(given, dict) else given

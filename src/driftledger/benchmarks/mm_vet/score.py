@@ -27,29 +27,32 @@ def score(given: ToScore) -> Scored:
     questions = graded.questions
     tenths = [[grade.tenths for grade in graded.by_question[question.id]] for question in questions]
     needed = [question.capabilities for question in questions]
-    total = total_grade(tenths)
-    capabilities, combinations = by_capability(tenths, needed), by_combination(tenths, needed)
+    read, wrong = np.array([[grade is not None for grade in row] for row in tenths]), graded.wrong()
+    total = total_grade(tenths, unread_is_wrong=wrong)
+    capabilities = by_capability(tenths, needed, unread_is_wrong=wrong)
+    combinations = by_combination(tenths, needed, unread_is_wrong=wrong)
     sums = np.array([sum(grade or 0 for grade in row) for row in tenths])
-    counts = np.array([sum(grade is not None for grade in row) for row in tenths])
+    counts = (read | wrong).sum(axis=1)
     images = [question.image_sha256 for question in questions]
     calibration = read_jsonl(given.folders[GRADE] / CALIBRATION, Calibration)
     rows = [
         question_row(
             question,
             graded.by_question[question.id],
-            {"total": [None if grade is None else grade / TENTHS for grade in row]},
+            {"total": [(grade or 0) / TENTHS if there else None for grade, there in zip(row, counted, strict=True)]},
             combination="+".join(question.capabilities),
         )
-        for question, row in zip(questions, tenths, strict=True)
+        for question, row, counted in zip(questions, tenths, read | wrong, strict=True)
     ]
     score = graded.score(
-        _values("total", total) | interval("total", TENTHS, sums, counts, images, given.scoring),
+        _values("total", total)
+        | graded.both_ways("total", read, lambda wrong: total_grade(tenths, unread_is_wrong=wrong).mean)
+        | interval("total", TENTHS, sums, counts, images, given.scoring),
         {
             "capability": {name: _values("grade", grades) for name, grades in capabilities.items()},
             "combination": {name: _values("grade", grades) for name, grades in combinations.items()},
         },
-        total.scored,
-        total.total,
+        read,
         {f"{name}: grade": "no question needs it" for name in CAPABILITIES if name not in capabilities}
         | {f"{name}: grade": "no grade could be read" for name, each in capabilities.items() if each.mean is None},
         served={"judge": (version(grade.served_judge, None) for grade in graded.grades)},
