@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from driftledger.benchmarks.base import SideBySide
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.reports.leaderboard import write_leaderboard
+from driftledger.reports.leaderboard import default_tables, write_leaderboard
 from tests.benchmarks.genception.test_tables import best_and_worst, gc_only, score
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import genception_score
@@ -141,6 +143,12 @@ def test_what_compare_does_not_rank_is_in_no_table_ranked(
     assert {row["model"]: (row["rank"], row["apart"]) for row in there} == {
         "first": ("1", ""), "second": ("1", ""), "sparse": ("1", APART),
     }  # fmt: skip
+
+
+def test_tables_of_a_benchmark_without_any_of_its_own_have_coverages() -> None:
+    scores = [question_score("mme", model=name, metrics={"score": 9.0}, **left_out(19, 20)) for name in ("m", "n")]
+    [table] = default_tables(benchmark("mme"), SideBySide("exam", scores))
+    assert table.coverages == [0.95, 0.95]
 
 
 def test_every_table_of_models_has_their_coverages(tmp_path: Path) -> None:

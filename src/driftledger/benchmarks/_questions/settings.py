@@ -1,5 +1,6 @@
 """What the sections of question benchmarks in ``params.yaml`` have in common, and what of them a score keeps."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
@@ -10,6 +11,12 @@ Unread = Literal["wrong", "left_out"]
 """What becomes of answers in which nothing could be read: in all denominators as wrong ones, or in none."""
 
 UNREAD: tuple[Unread, ...] = get_args(Unread)
+
+
+def unread_in(settings: Mapping[str, Any]) -> Any:
+    """What the stored settings of a score say of unread answers; those that say nothing are of a time when all were
+    left out."""
+    return settings.get("unread", "left_out")
 
 
 class QuestionSection(Section):
@@ -45,6 +52,5 @@ class QuestionScoring(Scoring):
 
     @model_validator(mode="before")
     @classmethod
-    def _left_out(cls, given: Any) -> Any:
-        """A score that does not say it is of a time when nothing unread was counted."""
-        return {"unread": "left_out", **given} if isinstance(given, dict) else given
+    def _stored(cls, given: Any) -> Any:
+        return {**given, "unread": unread_in(given)} if isinstance(given, dict) else given

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
-from driftledger.benchmarks._questions.settings import UNREAD, QuestionProtocol, QuestionScoring, QuestionSection
+from driftledger.benchmarks._questions.settings import (
+    UNREAD,
+    QuestionProtocol,
+    QuestionScoring,
+    QuestionSection,
+    unread_in,
+)
 from driftledger.benchmarks.base import (
     QUESTION_SET,
     SCORES,
@@ -71,8 +77,7 @@ class QuestionBenchmark(Benchmark):
     """Keys of metrics that are left to the score files, MLflow and the leaderboard's CSV file."""
 
     def facts(self, score: Score) -> dict[str, Any]:
-        """A score that does not say what became of unread answers is told by what its settings mean."""
-        return super().facts(score) | {"unread": self.scoring.model_validate(score.inputs.settings).unread}
+        return super().facts(score) | {"unread": unread_in(score.inputs.settings)}
 
     def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks._questions.tables import ranked_tables
