@@ -16,7 +16,7 @@ from tests.conftest import REPOSITORY
 SOURCE = REPOSITORY / "src" / "driftledger"
 
 SPECIFICATIONS = (
-    *("benchmarks.base", "benchmarks.registry", "benchmarks.selection", "benchmarks.score"),
+    *("benchmarks.base", "benchmarks.coverage", "benchmarks.registry", "benchmarks.selection", "benchmarks.score"),
     *("benchmarks.settings", "benchmarks.records"),
     *("benchmarks.*.spec", "benchmarks.*.settings", "benchmarks.*.records", "benchmarks.*.questions"),
     *(

@@ -17,7 +17,7 @@ from driftledger.project.settings import Settings
 from lab.validity.collected import Place, Readings, Source, collect
 from lab.validity.ladder import Ladder, climb
 from lab.validity.measured import MEASURED, Interval, Measured, Retrieval, Rounded, Share
-from lab.validity.ranked import Drawing, Point, Ranking, Rungs, rank
+from lab.validity.ranked import Drawing, Point, Ranking, Rungs, point_of, rank
 from lab.validity.scores import Reading
 
 _FROZEN = ConfigDict(extra="forbid")
@@ -186,7 +186,7 @@ def _drift(ceilings: Mapping[Place, Interval], readings: Readings, final: str) -
                 encoder=place.encoder,
                 t=int(place.metric.removeprefix("gc_at_")),
                 ceiling=ceiling,
-                final=Point(found.value, found.low, found.high),
+                final=point_of(found),
                 drift=1 - found.value,
                 by_generator=1 - ceiling.value,
                 by_model=ceiling.value - found.value,

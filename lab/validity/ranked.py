@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.core.types import Float64
 from driftledger.metrics.agreement import agreement
 from driftledger.metrics.exact import exact_mean
@@ -25,11 +26,14 @@ class Point:
     value: Rounded
     low: Rounded | None = None
     high: Rounded | None = None
+    coverage: Rounded = 1.0
+    """The share of what was asked that could be scored."""
 
 
 @dataclass(frozen=True, config=_FROZEN)
 class Control:
-    """How the control stands to the rungs; None where a value, or an interval, is missing."""
+    """How the control stands to the rungs; None where a value, or an interval, is missing, and where coverages lie so
+    far apart that ``compare`` does not rank them."""
 
     point: Point
     last: bool | None
@@ -53,7 +57,8 @@ class Resampled:
 
 @dataclass(frozen=True, config=_FROZEN)
 class Ranking:
-    """One metric over rungs that are known to get better; None where a value, or an interval, is missing."""
+    """One metric over rungs that are known to get better; None where a value, or an interval, is missing, and where
+    coverages lie so far apart that ``compare`` does not rank them."""
 
     values: dict[str, Point]
     """Name → value, as in its score file."""
@@ -68,6 +73,8 @@ class Ranking:
     resampled: Resampled | None
     """None if the metric has no values per sample, as a Fréchet distance has none, or no sample is common."""
     control: Control | None
+    apart: str | None = None
+    """Why the rungs, or they and the control, are not ranked: as ``compare`` says it."""
 
 
 class Rungs(NamedTuple):
@@ -94,25 +101,44 @@ def rank(readings: Mapping[str, Reading], rungs: Rungs, *, higher_is_better: boo
         readings: name → score; a rung without one is left out.
     """
     sign = 1.0 if higher_is_better else -1.0
-    points = {name: Point(each.value, each.low, each.high) for name, each in readings.items()}
+    points = {name: point_of(each) for name, each in readings.items()}
     there = [name for name in rungs.names if name in points]
     line = [points[name] for name in there]
-    complete = len(there) == len(rungs.names)
+    apart = _apart(readings[name] for name in there)
+    complete = len(there) == len(rungs.names) and apart is None
     control = None if rungs.control is None else points.get(rungs.control)
-    known = sorted(points.keys() & rungs.truth.keys())
+    all_apart = _apart(readings.values())
+    known = sorted(points.keys() & rungs.truth.keys()) if all_apart is None else []
+    ranked = there if apart is None else []
     return Ranking(
         values=dict(zip(there, line, strict=True)),
         rises=all(sign * before.value < sign * after.value for before, after in pairwise(line)) if complete else None,
         disjoint=_all(_disjoint(*pair) for pair in pairwise(line)) if complete else None,
-        spearman=_spearman([rungs.steps[name] for name in there], [sign * point.value for point in line]),
+        spearman=_spearman([rungs.steps[name] for name in ranked], [sign * points[name].value for name in ranked]),
         spearman_measured=_spearman(
             [rungs.truth[name] for name in known], [sign * points[name].value for name in known]
         ),
         resampled=_resampled([readings[name] for name in there], [rungs.steps[name] for name in there], sign, drawing)
         if complete
         else None,
-        control=None if control is None else _control(control, line, sign, complete),
+        control=None if control is None else _control(control, line, sign, complete and all_apart is None),
+        apart=all_apart.reason if all_apart else None,
     )
+
+
+def point_of(reading: Reading) -> Point:
+    """A reading as the report holds it."""
+    coverage = 1.0 if reading.counts is None else reading.counts.scored / reading.counts.total
+    return Point(reading.value, reading.low, reading.high, coverage)
+
+
+def _apart(readings: Iterable[Reading]) -> Difference | None:
+    """How much less is counted of one than of another, where that is too much to rank them."""
+    counts = sorted(
+        (each.counts for each in readings if each.counts is not None), key=lambda each: each.counted / each.total
+    )
+    found = difference(counts[-1], counts[0]) if counts else None
+    return found if found and found.why else None
 
 
 def _control(control: Point, line: Sequence[Point], sign: float, complete: bool) -> Control:

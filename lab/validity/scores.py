@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from driftledger.benchmarks.base import Benchmark, Metric
+from driftledger.benchmarks.coverage import Counts
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
@@ -26,6 +27,8 @@ class Reading(NamedTuple):
     low: float | None = None
     high: float | None = None
     units: Units | None = None
+    counts: Counts | None = None
+    """How much of what was asked is in it; None where all is."""
 
 
 class Scored(NamedTuple):
@@ -48,7 +51,7 @@ class Scored(NamedTuple):
         units = units_of(metric, key, self.rows)
         interval = self.score.interval(key) or self._interval(units)
         low, high = interval or (None, None)
-        return Reading(value, low, high, units or None)
+        return Reading(value, low, high, units or None, self.score)
 
     def _interval(self, units: Units) -> tuple[float, float] | None:
         """Over units, inside their categories, drawn as the score's own intervals are."""

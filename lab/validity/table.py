@@ -8,7 +8,7 @@ from driftledger.core.escaping import for_markdown
 from lab.validity.assembled import Drift, Ranked, Validity
 from lab.validity.ladder import climb
 from lab.validity.measured import Interval, Share
-from lab.validity.ranked import Point
+from lab.validity.ranked import Point, Ranking
 
 _FAULTLESS = "without fault"
 _ASKED = "questions and TRAC"
@@ -16,7 +16,8 @@ _LEGEND = (
     "In brackets: training steps, and the intervals of values. *In order*: each is better than the one "
     "before; *apart*: and the intervals of neighbours do not overlap. ρ is Spearman's rank correlation, with training "
     "steps and with the share of exact descriptions above; *resampled*: its mean over bootstrap resamples of the "
-    "samples that all stages share, and in how many of these the stages are in order."
+    "samples that all stages share, and in how many of these the stages are in order. A coverage stands beside its "
+    "value where it is below 1; what `compare` does not rank is not ranked here."
 )
 
 
@@ -44,9 +45,11 @@ def _summary(found: Validity) -> Iterator[str]:
     rising = [each for each in rankings if each.rises]
     apart = sum(bool(each.disjoint) for each in rising)
     last = sum(bool(each.control and each.control.last) for each in rankings)
+    barred = sum(each.apart is not None for each in rankings)
     yield (
         f"Of {len(rankings)} metrics, {len(rising)} put the stages of the model in the order of their training, "
         f"{apart} of these with intervals that do not overlap; {last} put {for_markdown(found.control)} last."
+        + (f" {barred} are not ranked, or not all of it, as their coverages lie too far apart." if barred else "")
     )
     yield ""
 
@@ -84,13 +87,16 @@ def _stages(title: str, some: Sequence[Ranked], found: Validity) -> Iterator[str
         f"{_name(found.control)} last",
     ]
     head += ["ρ, steps", "ρ, exact", "resampled ρ", "resampled in order"]
-    rows = []
+    rows: list[list[str]] = []
+    notes: list[str] = []
     for each in some:
         ranking, digits = each.ranking, _digits(each)
         control, drawn = ranking.control, ranking.resampled
+        name = _of(metric_name(each), each.generator, each.encoder, each.on if title == _ASKED else None)
+        notes += _not_ranked(name, ranking)
         rows.append(
             [
-                _of(metric_name(each), each.generator, each.encoder, each.on if title == _ASKED else None),
+                name,
                 *(_value(ranking.values.get(name), digits) for name in names),
                 _value(control.point if control else None, digits),
                 _verdict(ranking.rises, ranking.disjoint),
@@ -102,6 +108,7 @@ def _stages(title: str, some: Sequence[Ranked], found: Validity) -> Iterator[str
             ]
         )
     yield from markdown_table(for_markdown(title), head, rows)
+    yield from (*notes, *([""] if notes else []))
 
 
 def _versions(found: Validity) -> Iterator[str]:
@@ -111,6 +118,7 @@ def _versions(found: Validity) -> Iterator[str]:
     shown = [each for each in found.by_generator if each.metric == f"gc_at_{found.iterations}"]
     order = [*climb("models", found.models), found.control, None]
     for on, some in grouped(shown, lambda each: each.on).items():
+        some = sorted(some, key=lambda each: (each.encoder or "", order.index(each.model)))
         rows = [
             [
                 _of(each.model or _FAULTLESS, each.encoder),
@@ -118,9 +126,16 @@ def _versions(found: Validity) -> Iterator[str]:
                 _verdict(each.ranking.rises, each.ranking.disjoint),
                 _percent(each.ranking.resampled.rising if each.ranking.resampled else None),
             ]
-            for each in sorted(some, key=lambda each: (each.encoder or "", order.index(each.model)))
+            for each in some
         ]
         yield from markdown_table(f"GC@{found.iterations} on {for_markdown(on)}", head, rows)
+        notes = [note for each, row in zip(some, rows, strict=True) for note in _not_ranked(row[0], each.ranking)]
+        yield from (*notes, *([""] if notes else []))
+
+
+def _not_ranked(name: str, ranking: Ranking) -> Iterator[str]:
+    if ranking.apart is not None:
+        yield f"- {name} is not ranked, or not all of it: {for_markdown(ranking.apart)}."
 
 
 def _drift(found: Validity) -> Iterator[str]:
@@ -159,8 +174,10 @@ def _digits(ranked: Ranked) -> int:
 def _value(point: Point | Interval | None, digits: int) -> str:
     if point is None:
         return NOTHING
-    ends = [end for end in (point.low, point.high) if end is not None]
-    return cell(point.value, digits=digits, more="–".join(f"{end:.{digits}f}" for end in ends))
+    ends = "–".join(f"{end:.{digits}f}" for end in (point.low, point.high) if end is not None)
+    coverage = point.coverage if isinstance(point, Point) else 1.0
+    told = [ends, f"coverage {coverage:.3f}" if coverage < 1 else ""]
+    return cell(point.value, digits=digits, more="; ".join(each for each in told if each))
 
 
 def _share(share: Share) -> str:

@@ -154,3 +154,35 @@ def test_says_what_is_wrong_with_capabilities(capabilities, message):
 def test_a_score_over_nothing_is_an_error():
     with pytest.raises(ValueError, match="grades are all unread: with none of 4 read there is no score"):
         score([[None, None], [np.nan, None]])
+
+
+def test_an_unread_grade_is_0_where_the_flags_say_so():
+    grades, capabilities = [[1.0, None], [0.5, None], [None, 0.8]], [["rec"], ["rec", "ocr"], ["ocr"]]
+    assert score(grades).mean == pytest.approx((75 + 80) / 2)
+    assert score(grades, unread_is_wrong=True) == pytest.approx(((50 + 80 / 3) / 2, (50 - 80 / 3) / 2, 3, 6))
+    some = [[False, True], [False, False], [False, False]]  # the others are of calls that failed
+    assert score(grades, unread_is_wrong=some) == pytest.approx(((75 + 40) / 2, 17.5, 3, 6))
+    by_name = by_capability(grades, capabilities, unread_is_wrong=some)
+    assert by_name["rec"] == pytest.approx(((75 + 0) / 2, 37.5, 2, 4))
+    assert by_name["ocr"] == pytest.approx(((50 + 80) / 2, 15, 2, 4))
+    combined = by_combination(grades, capabilities, unread_is_wrong=some)
+    assert combined["rec+ocr"] == (50, None, 1, 2)
+
+
+def test_where_all_is_unread_and_wrong_the_score_is_0():
+    assert score([[None, None]], unread_is_wrong=True) == (0, 0, 0, 2)
+    with pytest.raises(ValueError, match="with none of 2 read"):
+        score([[None, None]])
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([True], r"unread_is_wrong must be one for all or of shape \(2, 1\), but has shape \(1,\)"),
+        (1, "unread_is_wrong must hold booleans, but holds int64"),
+    ],
+)
+def test_flags_are_one_for_all_or_one_for_each(flags, message):
+    for function in (score, lambda grades, **some: by_capability(grades, [["rec"], ["ocr"]], **some)):
+        with pytest.raises(ValueError, match=message):
+            function([[0.1], [0.2]], unread_is_wrong=flags)

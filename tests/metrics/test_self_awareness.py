@@ -331,3 +331,17 @@ REPLY = {"positions_chosen": [0, 2], "permutations": [[0, 1, 2], [2, 0, 1]], "co
 def test_position_bias_says_what_is_wrong(changed, message):
     with pytest.raises(ValueError, match=message):
         position_bias(**(REPLY | changed))
+
+
+@given(answered_questions(), st.data())
+def test_a_failed_call_is_as_if_it_had_not_been_among_the_questions(questions, data):
+    """Which the flags say question by question."""
+    failed = [q[3] == -1 and data.draw(st.booleans()) for q in questions]
+    flags = [not each for each in failed]
+    asked = [q for q, lost in zip(questions, failed, strict=True) if not lost]
+    whole, part = score(*columns(questions), unread_is_wrong=flags), score(*columns(asked), unread_is_wrong=True)
+    assert whole[:6] == part[:6]
+    assert whole.total == len(questions)
+    groups = by_group(*columns(questions), columns(questions)[3], unread_is_wrong=flags)
+    for name, measured in by_group(*columns(asked), columns(asked)[3], unread_is_wrong=True).items():
+        assert groups[name][:6] == measured[:6]

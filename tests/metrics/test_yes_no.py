@@ -178,3 +178,15 @@ def test_a_score_over_nothing_is_an_error():
     assert score(**nothing, unread_is_wrong=True) == (0.0, 0.0, 0.0, 0, 2, 0)
     with pytest.raises(ValueError, match="categories are empty"):
         total({})
+
+
+def test_a_failed_call_is_in_no_denominator_nor_is_its_image():
+    """Three images: one unread answer, all read, one failed call."""
+    answers, truth = [True, None, True, False, None, False], [True, False] * 3
+    images, flags = [f"{row // 2}" for row in range(6)], [True, True, True, True, False, True]
+    assert score(answers, truth, images, unread_is_wrong=flags) == (0.8, 0.5, 130.0, 4, 6, 1)
+    assert score(answers, truth, images) == (1.0, 1.0, 200.0, 4, 6, 1)
+    assert score(answers, truth, images, unread_is_wrong=True) == (4 / 6, 1 / 3, 100.0, 4, 6, 1)
+    assert by_category(answers, truth, images, ["all"] * 6, unread_is_wrong=flags)["all"].score == 130
+    with pytest.raises(ValueError, match=r"unread_is_wrong must be one for all or of shape \(6,\)"):
+        score(answers, truth, images, unread_is_wrong=flags[:4])

@@ -101,9 +101,10 @@ SETTINGS: dict[str, tuple[Callable[[dict[str, Any]], object], set[tuple[str, str
             params["trac"].update(min_coverage=0.1),
             params["fidelity"].update(ssim_side=128),
             params["mm_sap"].update(count_free_refusals=False),
+            params["mm_vet"].update(unread="left_out"),
             params["mme"]["bootstrap"].update(confidence=0.9),
         ),
-        {(name, name) for name in ON if name != "mm_vet"},
+        {(name, name) for name in ON},
     ),
     "asking": (
         lambda params: (

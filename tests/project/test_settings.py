@@ -153,6 +153,8 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
         "run.trac selects something, and there is no section 'trac'",
         "add one with min_coverage, bootstrap",
     ),
+    "unread answers that nobody decided on": (drop("mme", "unread"), "mme.unread", "required"),
+    "unread answers that are neither": (put("mm_vet.unread", "right"), "mm_vet.unread", "'wrong' or 'left_out'"),
     "unknown judge": (put("run.judge", "rubrik"), "run.judge", "did you mean 'rubric'?"),
     "name that is nearest in the catalogue": (put("run.models", ["gpt4o"]), "run.models", "did you mean 'gpt_4o'?"),
     "a set named like a dataset": (

@@ -2,13 +2,17 @@
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
+from driftledger.benchmarks.base import SideBySide
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.reports.leaderboard import write_leaderboard
+from driftledger.reports.leaderboard import default_tables, write_leaderboard
 from tests.benchmarks.genception.test_tables import best_and_worst, gc_only, score
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import genception_score
@@ -78,7 +82,7 @@ def test_a_mean_over_fewer_categories_has_no_rank(tmp_path: Path) -> None:
 def test_the_csv_has_one_row_per_value(tmp_path: Path) -> None:
     rows, _ = written(tmp_path, trac_score(), fidelity_score(), question_score())
     assert list(rows[0]) == [
-        *("dataset", "generator", "encoder", "description", "metric", "kind", "name", "model", "value", "rank")
+        *("dataset", "generator", "encoder", "description", "metric", "kind", "name", "model", "value", "rank", "apart")
     ]
     numbers = [dict(each.numbers()) for each in (trac_score(), fidelity_score(), question_score())]
     points = [point for each in (trac_score(), fidelity_score()) for some in each.curves.values() for point in some]
@@ -95,12 +99,74 @@ def test_the_csv_has_one_row_per_value(tmp_path: Path) -> None:
 def test_how_much_was_scored_and_what_is_absent_stand_below_the_tables(tmp_path: Path) -> None:
     nobody = {"human": "nobody has rated these descriptions"}
     no_text = {"clip_s": "eye has no text tower"}
+    whole = {"scored": 19, "total": 20, "coverage": 0.95}
     _, text = written(
-        tmp_path, fidelity_score(absent=no_text), fidelity_score(model="blind", absent=no_text | nobody, scored=2)
+        tmp_path,
+        fidelity_score(absent=no_text, **whole),
+        fidelity_score(model="blind", absent=no_text | nobody, **whole | {"scored": 20}),
     )
     assert "- No CLIP\\-S: eye has no text tower.\n" in text
     assert "- No human rating of blind: nobody has rated these descriptions.\n" in text
-    assert "Scored: seer 1/2, blind 2/2." in text
+    assert "Scored: seer 19/20, blind 20/20." in text
+
+
+APART = "coverage differs (10/10, 100.0% and 9/10, 90.0%): more than 5% apart: what is left out is seldom what is easy"
+
+
+def left_out(scored: int, total: int = 10) -> dict[str, Any]:
+    return {"scored": scored, "total": total, "coverage": scored / total}
+
+
+@pytest.mark.parametrize(
+    ("plain", "on", "metric"),
+    [
+        (trac_score, "trac on digits · short · reader", "trac/top1"),
+        (genception_score, "genception on shapes · brush · eye", "genception/gc_at_2"),
+        (fidelity_score, "fidelity on shapes · brush · eye", "fidelity/ssim"),
+    ],
+)
+def test_what_compare_does_not_rank_is_in_no_table_ranked(
+    plain: Callable[..., Score], on: str, metric: str, tmp_path: Path
+) -> None:
+    some = [plain(model=name, **left_out(scored)) for name, scored in (("sparse", 9), ("first", 10), ("second", 10))]
+    rows, text = written(tmp_path, *some)
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        "## At a glance", f"## {on}", f"## {on}, coverage 90.0%",
+    ]  # fmt: skip
+    first, second = text.split("## At a glance")[1].split("\n## ")[1:]
+    assert "sparse" not in first
+    assert "| first" not in second
+    assert "| second" not in second
+    assert f"\n\nNot ranked with those above: {APART}.\n\n" in second
+    assert "Not ranked" not in first
+    there = [row for row in rows if (row["metric"], row["kind"]) == (metric, "overall")]
+    assert {row["model"]: (row["rank"], row["apart"]) for row in there} == {
+        "first": ("1", ""), "second": ("1", ""), "sparse": ("1", APART),
+    }  # fmt: skip
+
+
+def test_tables_of_a_benchmark_without_any_of_its_own_have_coverages() -> None:
+    scores = [question_score("mme", model=name, metrics={"score": 9.0}, **left_out(19, 20)) for name in ("m", "n")]
+    [table] = default_tables(benchmark("mme"), SideBySide("exam", scores))
+    assert table.coverages == [0.95, 0.95]
+
+
+def test_every_table_of_models_has_their_coverages(tmp_path: Path) -> None:
+    some = [genception_score, trac_score, fidelity_score, question_score]
+    scores = [plain(model=name, **left_out(19, 20)) for plain in some for name in ("m", "n")]
+    metrics = {"score": 130.0, "total": 50.0}
+    scores += [question_score(name, metrics=metrics, **left_out(19, 20)) for name in ("mm_vet", "mme")]
+    _, text = written(tmp_path, *scores)
+    tables = [each for each in text.split("\n**") if "|---" in each][1:]
+    assert len(tables) == 13
+    for table in tables:
+        head, _, *rows = [line for line in table.splitlines() if line.startswith("|")]
+        if "a class" in head:  # of the best model, which its title names
+            continue
+        if head.endswith("| coverage |"):
+            assert all(row.endswith(("| 0.950 |", "| 1.000 |")) for row in rows)
+        else:
+            assert rows[-1] == "| coverage | 0.950 | 0.950 |"
 
 
 def test_flags_stand_below_their_tables_everything_once(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ def test_one_row_per_model_and_the_headlines_of_each_benchmark_on_its_first_data
         question_score("mme", metrics={"score": 150.0}),
     )
     assert [line.split(" | ")[1:] for line in lines[4:]][:3] == [
-        ["**0.700**", "**64.00**", "**28.25**", "**26.60**", "**62.00**", "–", "**150.00** |"],
-        ["–", "60.00", "20.00", "–", "20.00", "–", "– |"],
+        ["**0.700**", "**64.00**", "**28.25** (0.500)", "**26.60** (0.500)", "**62.00**", "–", "**150.00** |"],
+        ["–", "60.00", "20.00 (0.500)", "–", "20.00", "–", "– |"],
         ["–", "–", "–", "–", "–", "**94.17**", "– |"],
     ]
     assert [line.split(" | ")[0] for line in lines[4:7]] == ["| seer", "| blind", "| poet"]
@@ -41,6 +41,20 @@ def test_one_row_per_model_and_the_headlines_of_each_benchmark_on_its_first_data
     assert heads[:4] == ["GenCeption GC@2", "TRAC top-1", "fidelity SSIM", "fidelity CLIP-S"]
     assert "TRAC top-1: digits · short · reader" in lines[-2]
     assert "fidelity SSIM: shapes · brush · eye; fidelity CLIP-S: shapes · brush · clip" in lines[-2]
+
+
+def test_a_model_of_which_far_more_is_left_out_has_a_value_and_no_rank() -> None:
+    less = {"scored": 17, "total": 20, "coverage": 0.85}
+    lines = told(
+        trac_score(model="less", metrics={"top1": 99.0}, **less),
+        trac_score(model="seer"),
+        trac_score(model="blind", metrics={"top1": 60.0}),
+    )
+    assert lines[4:7] == ["| seer | **64.00** |", "| blind | 60.00 |", "| less | 99.00 (0.850) |"]
+    assert lines[-2] == (
+        "- TRAC top-1 of less has no rank: coverage differs (1/1, 100.0% and 17/20, 85.0%): more than 5% apart: what "
+        "is left out is seldom what is easy."
+    )
 
 
 def test_a_mean_over_fewer_categories_is_not_compared() -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel
 
+from driftledger.benchmarks.coverage import comparable, difference, range_of
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import Row, Score, base_key
 from driftledger.benchmarks.settings import Scoring, Section
@@ -215,13 +216,22 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
     """Lines below it, of inert Markdown: how much was scored, what is absent and why."""
+    coverages: Sequence[float] = ()
+    """Of the score behind each row, which whoever shows the table adds; empty where rows are of no one score."""
+    across: bool = False
+    """Whether these are of the columns, from the second on."""
 
 
 class SideBySide(NamedTuple):
-    """Scores that are told side by side: of one benchmark, on the same data, through the same components but models."""
+    """Scores that are told side by side: of one benchmark, on the same data, through the same components but models,
+    and of coverages that allow to rank them."""
 
     title: str
     scores: Sequence[Score]
+    on: str = ""
+    """The data and the components that they share; several blocks that have it alike lie too far apart to be ranked."""
+    apart: str = ""
+    """Why these are not ranked with those of the block before, without a full stop; empty for the first one."""
 
 
 Artifacts = dict[str, Callable[[], bytes]]
@@ -347,12 +357,22 @@ class Benchmark(ABC):
         return iter(())
 
     def blocks(self, scores: Sequence[Score]) -> Iterator[SideBySide]:
-        """The scores that are told side by side, in the order of the selection: all keys but the model are equal."""
+        """The scores that are told side by side, in the order of the selection: all keys but the model are equal. Those
+        whose coverages ``compare`` would not rank have a block each, the best covered one first."""
         groups: dict[tuple[str, ...], list[Score]] = {}
         for score in scores:
             groups.setdefault(tuple(score.keys[key] for key in self.scores.keys if key != "model"), []).append(score)
         for names, some in groups.items():
-            yield SideBySide(f"{self.name} on {' · '.join(names)}", some)
+            on = " · ".join(names)
+            title, before = f"{self.name} on {on}", some[:0]
+            for block in comparable(some):
+                apart = difference(before[0], block[0]) if before else None
+                before = block
+                in_order = [score for score in some if any(score is each for each in block)]
+                if apart is None:
+                    yield SideBySide(title, in_order, on)
+                else:
+                    yield SideBySide(f"{title}, {range_of(block)}", in_order, on, apart.reason)
 
     def ranked(self, score: Score, key: str) -> float | None:
         """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""

@@ -7,7 +7,7 @@ Whoever reads scores asks these two: what is told of a metric stands in its benc
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator, model_validator
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
@@ -68,8 +68,12 @@ class Score(Record):
     outcomes: dict[str, int] = Field(default_factory=dict)
     """Outcome → how many units, answers or gradings it ended."""
     scored: int
+    """Units, answers or gradings that could be scored by what they hold."""
+    counted: int
+    """Those in the denominators: ``scored``, and what could not be read where that counts as wrong."""
     total: int
     coverage: FiniteFloat
+    """``scored / total``."""
     absent: dict[str, str] = Field(default_factory=dict)
     """What could not be computed, and why."""
     served: dict[str, dict[str, int]] = Field(default_factory=dict)
@@ -85,6 +89,12 @@ class Score(Record):
     @classmethod
     def _with_marks(cls, flags: list[str], info: ValidationInfo) -> list[str]:
         return list(dict.fromkeys([*marks_of(info.data.get("components", {})), *flags]))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _left_out(cls, given: Any) -> Any:
+        """A file that does not say what is counted is of a time when all that could not be scored was left out."""
+        return {"counted": given["scored"], **given} if isinstance(given, dict) and "scored" in given else given
 
     @property
     def on(self) -> str:

@@ -80,17 +80,27 @@ class FromDataset(Generic[R]):
         }
 
 
-def check_coverage(scored: int, total: int, what: str, benchmark: str, least: float, lost: Sequence[str]) -> None:
+def check_coverage(
+    scored: int,
+    total: int,
+    what: str,
+    benchmark: str,
+    least: float,
+    lost: Sequence[str],
+    *,
+    nothing: bool | None = None,
+) -> None:
     """Refuse to score too little.
 
     Args:
         what: for people, what became of those that are scored: ``answers could be read``.
         lost: the others, a phrase each.
+        nothing: whether nothing is in the denominators; by default, whether nothing is scored.
 
     Raises:
         CoverageError: nothing is left to score, or less than the share ``least``.
     """
-    if not scored or scored / total < least:
+    if (not scored if nothing is None else nothing) or scored / total < least:
         raise CoverageError(
             f"only {scored} of {total} {what}, and {benchmark}.min_coverage in params.yaml asks for {least:.0%} "
             f"({first_few(lost)}); lower it to score without these"

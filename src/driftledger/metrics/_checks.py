@@ -1,13 +1,15 @@
 """What metrics check before they compute."""
 
 import math
-from collections.abc import Collection, Iterable, Sized
+from collections.abc import Collection, Iterable, Sequence, Sized
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Integers: TypeAlias = NDArray[np.integer[Any]]
+Flags: TypeAlias = bool | Sequence[bool] | NDArray[np.bool_]
+"""One for all entries, or one for each."""
 
 EXACT = 2**53
 """Below it every integer is a float64, so that a quotient of two sums is rounded only once."""
@@ -60,6 +62,20 @@ def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
     if largest > EXACT:
         raise ValueError(f"{name} holds {largest}, which is too large to be exact as a float64")
     return array.astype(np.int64)
+
+
+def flags(name: str, given: Flags, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Flags of that shape.
+
+    Raises:
+        ValueError: they are no flags, or neither one for all nor one for each; says ``name``.
+    """
+    array = np.asarray(given)
+    if array.dtype != np.bool_:
+        raise ValueError(f"{name} must hold booleans, but holds {array.dtype}")
+    if array.shape not in ((), shape):
+        raise ValueError(f"{name} must be one for all or of shape {shape}, but has shape {array.shape}")
+    return np.broadcast_to(array, shape)
 
 
 def members(names: Iterable[str]) -> dict[str, list[int]]:

@@ -4,7 +4,9 @@ Source: Yu et al. 2023, "MM-Vet: Evaluating Large Multimodal Models for Integrat
 counts in full for every capability that it needs, and for the one combination of all of them. A judge grades every
 answer several times; the mean and the deviation are those of the gradings' own scores, as in MM-Vet's scorer.
 
-A grade that could not be read is not 0: it is in no denominator, and lowers ``scored``. Grades are summed as the
+A grade that could not be read is by default not 0: it is in no denominator, and lowers ``scored``. The paper divides
+by all questions; ``unread_is_wrong`` does so too, and takes such a grade for 0. It is one for all grades or one for
+each, since a failed call says nothing of the model and is in no denominator either way. Grades are summed as the
 decimal numbers that they are written as, so that tenths give the same bits as integers would.
 """
 
@@ -13,9 +15,10 @@ from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftledger.core.types import Float64
-from driftledger.metrics._checks import check_same_lengths
+from driftledger.metrics._checks import Flags, check_same_lengths, flags
 from driftledger.metrics.exact import decimal
 from driftledger.metrics.resampling import spread
 
@@ -27,7 +30,7 @@ Grades: TypeAlias = Float64 | Sequence[Sequence[float | None]]
 
 
 class CapabilityScores(NamedTuple):
-    """Scores from 0 to 100, higher is better; None if no grade could be read."""
+    """Scores from 0 to 100, higher is better; None if no grade is in the denominators."""
 
     mean: float | None
     """The mean over gradings of 100 × the mean grade of a grading; never None from :func:`score`."""
@@ -43,23 +46,30 @@ class CapabilityScores(NamedTuple):
         return self.scored / self.total
 
 
-def score(grades: Grades) -> CapabilityScores:
-    """The total: every question weighs the same. A grading of which nothing could be read is left out of the mean.
+def score(grades: Grades, *, unread_is_wrong: Flags = False) -> CapabilityScores:
+    """The total: every question weighs the same. A grading of which nothing is in the denominators is left out of the
+    mean.
 
     Raises:
         ValueError: ``grades`` is empty, not a matrix or not of numbers, holds a grade not within 0..1, or none that
-            could be read.
+            could be read, and none of the unread is wrong; or ``unread_is_wrong`` is neither one for all nor one for
+            each.
 
     >>> score([[1.0, 1.0], [0.5, 0.4], [0.0, None]])  # gradings of 50 and 70
     CapabilityScores(mean=60.0, std=10.0, scored=5, total=6)
+    >>> score([[1.0, 1.0], [0.5, 0.5], [0.0, None]], unread_is_wrong=True)
+    CapabilityScores(mean=50.0, std=0.0, scored=5, total=6)
     """
-    measured = _measure(_matrix(grades))
+    matrix = _matrix(grades)
+    measured = _measure(matrix, flags("unread_is_wrong", unread_is_wrong, matrix.shape))
     if measured.mean is None:
         raise ValueError(f"grades are all unread: with none of {measured.total} read there is no score")
     return measured
 
 
-def by_capability(grades: Grades, capabilities: Sequence[Collection[str]]) -> dict[str, CapabilityScores]:
+def by_capability(
+    grades: Grades, capabilities: Sequence[Collection[str]], *, unread_is_wrong: Flags = False
+) -> dict[str, CapabilityScores]:
     """The score over the questions that need a capability, for each one, in the order of the paper's tables.
 
     ``capabilities`` holds the capabilities that each question needs; names other than the paper's come last.
@@ -71,10 +81,12 @@ def by_capability(grades: Grades, capabilities: Sequence[Collection[str]]) -> di
     >>> by_capability([[1.0], [0.4], [0.7]], [{"ocr", "math"}, {"rec"}, {"rec", "ocr"}])["ocr"].mean
     85.0
     """
-    return _by(grades, capabilities, lambda needed: needed)
+    return _by(grades, capabilities, unread_is_wrong, lambda needed: needed)
 
 
-def by_combination(grades: Grades, capabilities: Sequence[Collection[str]]) -> dict[str, CapabilityScores]:
+def by_combination(
+    grades: Grades, capabilities: Sequence[Collection[str]], *, unread_is_wrong: Flags = False
+) -> dict[str, CapabilityScores]:
     """The score over the questions that need exactly these capabilities, for each combination, as "rec+know+gen".
 
     Arguments and errors are as in :func:`by_capability`.
@@ -82,20 +94,24 @@ def by_combination(grades: Grades, capabilities: Sequence[Collection[str]]) -> d
     >>> list(by_combination([[1.0], [0.4], [0.7]], [{"math", "ocr"}, {"rec"}, {"ocr", "rec"}]))
     ['rec', 'rec+ocr', 'ocr+math']
     """
-    return _by(grades, capabilities, lambda needed: ["+".join(sorted(needed, key=_place))])
+    return _by(grades, capabilities, unread_is_wrong, lambda needed: ["+".join(sorted(needed, key=_place))])
 
 
 def _by(
-    grades: Grades, capabilities: Sequence[Collection[str]], keys: Callable[[Collection[str]], Iterable[str]]
+    grades: Grades,
+    capabilities: Sequence[Collection[str]],
+    unread_is_wrong: Flags,
+    keys: Callable[[Collection[str]], Iterable[str]],
 ) -> dict[str, CapabilityScores]:
     matrix = _matrix(grades)
+    wrong = flags("unread_is_wrong", unread_is_wrong, matrix.shape)
     check_same_lengths(grades=matrix, capabilities=capabilities)
     rows: dict[str, list[int]] = {}
     for index, needed in enumerate(capabilities):
         for key in keys(_checked(index, needed)):
             rows.setdefault(key, []).append(index)
     ordered = sorted(rows, key=lambda key: [_place(name) for name in key.split("+")])
-    return {key: _measure(matrix[rows[key]]) for key in ordered}
+    return {key: _measure(matrix[rows[key]], wrong[rows[key]]) for key in ordered}
 
 
 def _place(name: str) -> tuple[int, str]:
@@ -115,15 +131,15 @@ def _checked(index: int, needed: Collection[str]) -> set[str]:
     return set(needed)
 
 
-def _measure(grades: Float64) -> CapabilityScores:
+def _measure(grades: Float64, unread_is_wrong: NDArray[np.bool_]) -> CapabilityScores:
     read = ~np.isnan(grades)
-    counts = read.sum(axis=0).tolist()
+    counts = (read | unread_is_wrong).sum(axis=0).tolist()
     sums = [sum(map(decimal, grading.tolist()), Fraction()) for grading in np.where(read, grades, 0).T]
     gradings = [float(100 * above / below) for above, below in zip(sums, counts, strict=True) if below]
     if not gradings:
         return CapabilityScores(None, None, 0, grades.size)
     mean, std, _ = spread(gradings)
-    return CapabilityScores(mean, std, sum(counts), grades.size)
+    return CapabilityScores(mean, std, int(read.sum()), grades.size)
 
 
 def _matrix(grades: Grades) -> Float64:

@@ -7,7 +7,8 @@ stands at, so that no permutation of the options can move a score.
 A reply in which no choice could be read is neither right nor wrong, neither an answer nor a refusal: by default it is
 in no denominator and lowers ``scored``. As a model could gain by leaving unreadable what it finds hard, such a score
 means little without its coverage. The paper divides by all questions; ``unread_is_wrong`` does so too, and leaves
-nothing to gain. Even then an unread reply is no answer, and the answer accuracy is the same in both.
+nothing to gain. It is one for all questions or one for each, since a failed call says nothing of the model and is in no
+denominator either way. Even then an unread reply is no answer, and the answer accuracy is the same in both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.metrics._checks import Integers, check_integers, check_same_lengths, members
+from driftledger.metrics._checks import Flags, Integers, check_integers, check_same_lengths, flags, members
 from driftledger.metrics.resampling import Spread, spread
 
 SUBSETS = ("basic", "know", "beyond")
@@ -64,19 +65,18 @@ class Ratio(NamedTuple):
 
 
 def score(
-    choices: Integers, correct: Integers, refusal: Integers, subset: Sequence[str], *, unread_is_wrong: bool = False
+    choices: Integers, correct: Integers, refusal: Integers, subset: Sequence[str], *, unread_is_wrong: Flags = False
 ) -> SelfAwareness:
     """The measures over all questions, each weighing the same.
 
     ``choices``, ``correct`` and ``refusal`` hold the id of one option per question: the one the model chose, the
     right one, and the refusal. −1 says that nothing could be read (``choices``) or that no option is right
     (``correct``, in beyond and only there). ``subset`` is basic, know or beyond. A choice that is neither right nor
-    the refusal is a wrong answer. With ``unread_is_wrong`` unread choices are in the denominators, see above; failed
-    calls say nothing about the model, and should then not be among the questions.
+    the refusal is a wrong answer. Where ``unread_is_wrong``, unread choices are in the denominators, see above.
 
     Raises:
         ValueError: there are no questions, the lengths differ, an id or a subset is not one of those above, the right
-            option is the refusal, or no choice at all could be read and ``unread_is_wrong`` is not set.
+            option is the refusal, or no choice at all could be read and none of the unread is wrong.
 
     >>> choices, correct = np.array([2, 4, 4, 0, -1]), np.array([2, 1, 3, -1, 3])
     >>> aware = score(choices, correct, np.full(5, 4), ["basic", "basic", "know", "beyond", "know"])
@@ -99,12 +99,12 @@ def by_group(
     subset: Sequence[str],
     groups: Sequence[str],
     *,
-    unread_is_wrong: bool = False,
+    unread_is_wrong: Flags = False,
 ) -> dict[str, SelfAwareness]:
     """The measures of each group of questions, such as a subset or a subtask, in the order of the groups' names.
 
-    ``groups`` names the group of each question; the rest is as in :func:`score`. A group in which nothing could be
-    read has None for every measure.
+    ``groups`` names the group of each question; the rest is as in :func:`score`. A group of which nothing is in the
+    denominators has None for every measure.
 
     Raises:
         ValueError: as in :func:`score`, but for choices that are all unread.
@@ -134,7 +134,7 @@ def over_permutations(scores: Sequence[SelfAwareness]) -> OverPermutations:
 
 
 def ratios(
-    choices: Integers, correct: Integers, refusal: Integers, subset: Sequence[str], *, unread_is_wrong: bool = False
+    choices: Integers, correct: Integers, refusal: Integers, subset: Sequence[str], *, unread_is_wrong: Flags = False
 ) -> dict[str, Ratio]:
     """What the :data:`MEASURES` are the ratios of, question by question, as a bootstrap over questions needs it.
 
@@ -142,7 +142,7 @@ def ratios(
     """
     chosen, right, declined, names = _check(choices, correct, refusal, subset)
     read = chosen >= 0
-    counted = np.ones_like(read) if unread_is_wrong else read
+    counted = read | flags("unread_is_wrong", unread_is_wrong, read.shape)
     knowable, unknowable = names != "beyond", names != "basic"
     knew = read & (chosen == right)  # unread is −1, and so is the right option in beyond
     refused = chosen == declined

@@ -4,7 +4,9 @@ Source: Fu et al. 2023, "MME: A Comprehensive Evaluation Benchmark for Multimoda
 Who always says yes is right about every second question and about no image.
 
 A reply in which neither yes nor no could be read is by default in no denominator and lowers ``scored``; an image then
-counts where both replies about it were read. MME's own scorer takes such a reply for a wrong one: ``unread_is_wrong``.
+counts where both replies about it were read. MME's own scorer takes such a reply for a wrong one: ``unread_is_wrong``,
+which is one for all questions or one for each, since a failed call says nothing of the model and is in no denominator
+either way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +14,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftledger.metrics._checks import check_same_lengths, members
+from driftledger.metrics._checks import Flags, check_same_lengths, flags, members
 
 BEST = 200
 """The score of a category in which every answer is right."""
@@ -52,23 +55,23 @@ class Total(NamedTuple):
 
 
 def score(
-    answers: Sequence[bool | None], truth: Sequence[bool], images: Sequence[str], *, unread_is_wrong: bool = False
+    answers: Sequence[bool | None], truth: Sequence[bool], images: Sequence[str], *, unread_is_wrong: Flags = False
 ) -> YesNoScores:
     """The measures over one category.
 
     Per question, ``answers`` holds True for yes, False for no and None where neither could be read, ``truth`` what is
-    right, and ``images`` the image it is about. With ``unread_is_wrong`` the denominators are all questions and all
-    images, as in MME's own scorer; failed calls say nothing about the model, and should then not be among them.
+    right, and ``images`` the image it is about. Where ``unread_is_wrong``, unread answers are in the denominators; an
+    image is where both of its questions are. With True that is all questions and all images, as in MME's own scorer.
 
     Raises:
         ValueError: there are no questions, the lengths differ, an answer is not one of those above, an image does not
-            have two questions, or no answer at all could be read and ``unread_is_wrong`` is not set.
+            have two questions, or no answer at all could be read and none of the unread is wrong.
 
     >>> score([True, False, True, True], [True, False, True, False], ["cat.png", "cat.png", "dog.png", "dog.png"])
     YesNoScores(accuracy=0.75, accuracy_plus=0.5, score=125.0, scored=4, total=4, scored_images=2)
     """
     _check(answers, truth, images)
-    measured = _measure(answers, truth, images, range(len(images)), unread_is_wrong)
+    measured = _measure(answers, truth, images, range(len(images)), _counted(answers, unread_is_wrong))
     if measured.accuracy is None:
         raise ValueError(f"answers are all None: with none of {measured.total} read there is no score")
     return measured
@@ -80,12 +83,12 @@ def by_category(
     images: Sequence[str],
     categories: Sequence[str],
     *,
-    unread_is_wrong: bool = False,
+    unread_is_wrong: Flags = False,
 ) -> dict[str, YesNoScores]:
     """The measures of each category, in the order of their names; an image's two questions share a category.
 
     ``categories`` names the category of each question; the rest is as in :func:`score`. Two categories may use one name
-    for an image. A category in which nothing could be read has None for every measure.
+    for an image. A category of which nothing is in the denominators has None for every measure.
 
     Raises:
         ValueError: as in :func:`score`, but for answers that are all unread.
@@ -93,7 +96,8 @@ def by_category(
     _check(answers, truth, images)
     check_same_lengths(answers=answers, categories=categories)
     rows = sorted(members(categories).items())
-    return {name: _measure(answers, truth, images, some, unread_is_wrong, name) for name, some in rows}
+    counted = _counted(answers, unread_is_wrong)
+    return {name: _measure(answers, truth, images, some, counted, name) for name, some in rows}
 
 
 def total(categories: Mapping[str, YesNoScores]) -> Total:
@@ -121,7 +125,7 @@ def _measure(
     truth: Sequence[bool],
     images: Sequence[str],
     rows: Sequence[int],
-    unread_is_wrong: bool,
+    counted: NDArray[np.bool_],
     category: str | None = None,
 ) -> YesNoScores:
     pairs = _pairs(images, rows, category)
@@ -129,11 +133,18 @@ def _measure(
     whole = [pair for pair in pairs if all(answers[row] is not None for row in pair)]
     right = sum(bool(answers[row] == truth[row]) for row in read)
     both_right = sum(all(answers[row] == truth[row] for row in pair) for pair in whole)
-    questions, asked = (len(rows), len(pairs)) if unread_is_wrong else (len(read), len(whole))
+    questions = sum(bool(counted[row]) for row in rows)
+    asked = sum(all(counted[row] for row in pair) for pair in pairs)
     accuracy = right / questions if questions else None
     plus = both_right / asked if asked else None
     score = float(100 * (Fraction(right, questions) + Fraction(both_right, asked))) if questions and asked else None
     return YesNoScores(accuracy, plus, score, len(read), len(rows), len(whole))
+
+
+def _counted(answers: Sequence[bool | None], unread_is_wrong: Flags) -> NDArray[np.bool_]:
+    """Which questions are in the denominators."""
+    read = np.array([answer is not None for answer in answers])
+    return read | flags("unread_is_wrong", unread_is_wrong, read.shape)
 
 
 def _pairs(images: Sequence[str], rows: Sequence[int], category: str | None) -> list[list[int]]:

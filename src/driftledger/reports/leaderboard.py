@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import Benchmark, SideBySide, Table
+from driftledger.benchmarks.base import COVERAGE, Benchmark, SideBySide, Table
+from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.benchmarks.tables import best_first, cell, flag_lines, grouped, interval, markdown_table, ranks_of
@@ -16,7 +17,11 @@ from driftledger.core.escaping import for_csv, for_markdown
 from driftledger.core.files import write_text
 from driftledger.metrics.ranks import DECIMALS
 
-_COLUMNS = ("dataset", "generator", "encoder", "description", "metric", "kind", "name", "model", "value", "rank")
+_COLUMNS = (
+    *("dataset", "generator", "encoder", "description"),
+    *("metric", "kind", "name", "model", "value", "rank", "apart"),
+)
+"""``apart`` says why a rank is not among those of the rows without it."""
 
 OVERALL, STEP = "overall", "step"
 """Kinds of numbers beside those in groups."""
@@ -45,8 +50,21 @@ class _Column(NamedTuple):
     title: str
     of: str
     values: Mapping[str, float | None]
+    coverages: Mapping[str, float]
+    apart: Mapping[str, str]
+    """Model → why it is not ranked with the others."""
     digits: int
     higher_is_better: bool
+
+    def ranked(self, model: str) -> float | None:
+        """The value by which it is ranked."""
+        return None if model in self.apart else self.values.get(model)
+
+    def cell(self, model: str, rank: int | None) -> str:
+        """The value, and its coverage where that is not all."""
+        coverage = self.coverages.get(model, 1.0)
+        told = "" if coverage == 1 else f"{coverage:.{COVERAGE.digits}f}"
+        return cell(self.values.get(model), rank, self.digits, told)
 
 
 def overview(told: Told) -> list[str]:
@@ -58,18 +76,22 @@ def overview(told: Told) -> list[str]:
     if not columns:
         return []
     models = dict.fromkeys(model for column in columns for model in column.values)
-    order = best_first({model: columns[0].values.get(model) for model in models})
-    ranks = [ranks_of([column.values.get(model) for model in order], column.higher_is_better) for column in columns]
+    order = best_first({model: columns[0].ranked(model) for model in models})
+    ranks = [ranks_of([column.ranked(model) for model in order], column.higher_is_better) for column in columns]
     lines = ["## At a glance", "", "| | " + " | ".join(column.title for column in columns) + " |"]
     lines.append("|---|" + "---:|" * len(columns))
     for place, model in enumerate(order):
-        cells = (
-            cell(column.values.get(model), rank[place], column.digits)
-            for column, rank in zip(columns, ranks, strict=True)
-        )
+        cells = (column.cell(model, rank[place]) for column, rank in zip(columns, ranks, strict=True))
         lines.append(f"| {model} | " + " | ".join(cells) + " |")
     of = "; ".join(f"{column.title}: {column.of}" for column in columns)
-    lines += ["", f"Higher is better unless a column says otherwise. {of}.", ""]
+    lines += ["", f"Higher is better unless a column says otherwise; in brackets a coverage below 1. {of}.", ""]
+    apart = [
+        f"- {column.title} of {model} has no rank: {why}."
+        for column in columns
+        for model, why in column.apart.items()
+        if column.values[model] is not None
+    ]
+    lines += [*apart, *([""] if apart else [])]
     marked = dict.fromkeys((s.model, mark) for _, scores in told for s in scores for mark in marks_of(s.components))
     return lines + [line for model, mark in marked for line in (f"- {model}: {for_markdown(mark)}", "")]
 
@@ -81,27 +103,46 @@ def _columns(spec: Benchmark, scores: Sequence[Score]) -> Iterator[_Column]:
     for metric in spec.metrics:
         if metric.key not in wanted:
             continue
-        for block in spec.blocks(scores):
-            last = {score.model: spec.members(metric, score)[-1:] for score in block.scores}
+        for on, blocks in grouped(spec.blocks(scores), lambda block: block.on).items():
+            there = [score for block in blocks for score in block.scores]
+            last = {score.model: spec.members(metric, score)[-1:] for score in there}
             key = next((key for keys in last.values() for key in keys), None)
             if key is not None:
-                values = {s.model: next((spec.ranked(s, own) for own in last[s.model]), None) for s in block.scores}
-                better = metric.higher_is_better is not False
-                title = f"{spec.title} {metric.named(key)}{_direction(metric.higher_is_better)}"
-                yield _Column(title, block.title.partition(" on ")[2], values, metric.digits, better)
+                yield _Column(
+                    title=f"{spec.title} {metric.named(key)}{_direction(metric.higher_is_better)}",
+                    of=on,
+                    values={s.model: next((spec.ranked(s, own) for own in last[s.model]), None) for s in there},
+                    coverages={score.model: score.coverage for score in there},
+                    apart={score.model: block.apart for block in blocks for score in block.scores if block.apart},
+                    digits=metric.digits,
+                    higher_is_better=metric.higher_is_better is not False,
+                )
                 break
 
 
 def _block_lines(spec: Benchmark, block: SideBySide) -> Iterator[str]:
     yield from (f"## {block.title}", "")
+    if block.apart:
+        yield from (f"Not ranked with those above: {block.apart}.", "")
     tables = spec.tables(block)
-    for table in default_tables(spec, block) if tables is None else tables:
+    for table in map(_covered, default_tables(spec, block) if tables is None else tables):
         yield from markdown_table(table.title, table.head, table.rows)
         yield from (*table.notes, *([""] if table.notes else []))
     yield from _absent(spec, block.scores)
-    yield f"Scored: {', '.join(f'{score.model} {score.scored}/{score.total}' for score in block.scores)}."
+    yield f"Scored: {', '.join(f'{score.model} {how_many(score)}' for score in block.scores)}."
     yield ""
     yield from flag_lines(block.scores)
+
+
+def _covered(table: Table) -> Table:
+    """With the coverages of its rows, or its columns."""
+    told = [cell(coverage, digits=COVERAGE.digits) for coverage in table.coverages]
+    if table.across:
+        return table._replace(rows=[*table.rows, [COVERAGE.title, *told]])
+    if not told:
+        return table
+    rows = [[*row, coverage] for row, coverage in zip(table.rows, told, strict=True)]
+    return table._replace(head=[*table.head, COVERAGE.title], rows=rows)
 
 
 def default_tables(spec: Benchmark, block: SideBySide) -> Iterator[Table]:
@@ -130,7 +171,9 @@ def default_tables(spec: Benchmark, block: SideBySide) -> Iterator[Table]:
         ]
         rows.append([score.model, *cells])
     heads = [metric.named(key) + _direction(metric.higher_is_better) for key, metric in columns]
-    yield Table(f"{spec.title}; in brackets the interval", ["", *heads], rows)
+    yield Table(
+        f"{spec.title}; in brackets the interval", ["", *heads], rows, coverages=[each.coverage for each in models]
+    )
 
 
 def _members(spec: Benchmark, key: str, scores: Sequence[Score]) -> list[str]:
@@ -164,7 +207,7 @@ def _values_csv(told: Told) -> str:
 
     blocks = [(spec, block) for spec, some in told for block in spec.blocks(some)]
     rows = [(place, *row) for place, (spec, block) in enumerate(blocks) for row in _rows(spec, block)]
-    frame = pd.DataFrame(rows, columns=["block", *_COLUMNS[:-1], "ranked"], dtype=object)
+    frame = pd.DataFrame(rows, columns=["block", *_COLUMNS[:-2], "apart", "ranked"], dtype=object)
     of_each = frame.astype({"ranked": float}).groupby(["block", "metric", "kind", "name"])
     frame["rank"] = of_each["ranked"].rank(method="min").astype("Int64")
     frame["name"] = frame["name"].map(for_csv)
@@ -177,7 +220,8 @@ def _rows(spec: Benchmark, block: SideBySide) -> Iterator[tuple[object, ...]]:
         fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
         for key, kind, name, value in _numbers(score):
             ranked = spec.ranked(score, key) if kind == OVERALL else value
-            yield (*fixed, f"{spec.name}/{key}", kind, name, score.model, value, _lowest_first(spec, key, kind, ranked))
+            place = _lowest_first(spec, key, kind, ranked)
+            yield (*fixed, f"{spec.name}/{key}", kind, name, score.model, value, block.apart, place)
 
 
 def _lowest_first(spec: Benchmark, key: str, kind: str, value: float | None) -> float:

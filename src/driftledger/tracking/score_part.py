@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Artifacts, Metric
+from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.score import SPREAD, Row, base_key, tracked_key
 from driftledger.collect.call_result import Cost
 from driftledger.collect.call_store import CallStore
@@ -99,7 +100,7 @@ class ScorePart(NamedTuple):
         """Lines of the run's description, in Markdown: the headlines, how much was scored, what a reader must know."""
         score, spec = self.lineage.score, self.lineage.spec
         said = ", ".join(self._told(key, value) for key, value in spec.headlines(score).items())
-        line = f"- **{self.prefix.partition('/')[2]}**: {spec.title} {said}, {score.scored}/{score.total} scored"
+        line = f"- **{self.prefix.partition('/')[2]}**: {spec.title} {said}, {how_many(score)} scored"
         return [line, *(f"  - {for_markdown(flag)}" for flag in score.flags)]
 
     def _told(self, key: str, value: float) -> str:

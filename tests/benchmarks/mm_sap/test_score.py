@@ -100,17 +100,27 @@ def test_the_right_option_is_followed_through_every_permutation(tmp_path: Path) 
     assert all(share["chosen"] == share["correct"] for share in found.groups["position"].values())
 
 
-@pytest.mark.parametrize(("counts", "expected"), [(True, 100 * 4 / 6), (False, None)])
-def test_free_refusals_count_only_where_params_say_so(tmp_path: Path, counts: bool, expected: float | None) -> None:
+@pytest.mark.parametrize(
+    ("unread", "counts", "expected"),
+    [
+        ("wrong", True, 100 * 4 / 6),
+        ("wrong", False, 0),
+        ("left_out", True, 100 * 4 / 6),
+        ("left_out", False, None),
+    ],
+)
+def test_free_refusals_count_only_where_params_say_so(
+    tmp_path: Path, unread: str, counts: bool, expected: float | None
+) -> None:
     model = Says(text=DECLINES)
     if expected is None:
         with pytest.raises(CoverageError, match=r"set mm_sap\.count_free_refusals"):
-            score(tmp_path, model, count_free_refusals=counts)
+            score(tmp_path, model, count_free_refusals=counts, unread=unread)
         return
-    found = score(tmp_path, model, count_free_refusals=counts)
+    found = score(tmp_path, model, count_free_refusals=counts, unread=unread)
     assert found.metrics["score"] == pytest.approx(expected)
-    assert found.metrics["score_with_free_refusals"] == pytest.approx(expected)
-    assert "score_without_free_refusals" not in found.metrics
+    assert found.metrics["score_with_free_refusals"] == pytest.approx(100 * 4 / 6)
+    assert found.metrics.get("score_without_free_refusals") == (0 if unread == "wrong" else None)
     assert found.metrics["free_refusals"] == 100
     assert found.outcomes == {"refused": 30}
     assert "position" not in found.groups
@@ -142,7 +152,7 @@ def test_a_row_says_for_every_order_whether_the_choice_was_accepted(tmp_path: Pa
 
 
 def test_a_row_has_no_value_where_nothing_was_read_and_the_outcome_of_what_was(tmp_path: Path) -> None:
-    exam = taken(tmp_path, Says(text="A"))
+    exam = taken(tmp_path, Says(text="A"), unread="left_out")
     file = exam.folder("grade") / RECORDS
     first, *rest = read_jsonl(file, ChoiceRecord)
     others = [each if each.question != "q1" else _unread(each, Outcome.TRUNCATED) for each in rest]

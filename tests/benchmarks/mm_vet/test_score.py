@@ -19,8 +19,8 @@ from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says
 SAID = "It is red, and seven."
 
 
-def taken(root: Path, judge: Grades, said: str = SAID) -> Exam:
-    return exam(root, "mm_vet", VET, Says(text=said), judge)
+def taken(root: Path, judge: Grades, said: str = SAID, **settings: object) -> Exam:
+    return exam(root, "mm_vet", VET, Says(text=said), judge, **settings)
 
 
 def score(root: Path, judge: Grades) -> Score:
@@ -138,7 +138,7 @@ def test_rows_hold_every_grading(tmp_path: Path) -> None:
 
 
 def test_a_capability_of_which_no_grade_could_be_read_is_absent_and_says_why(tmp_path: Path) -> None:
-    exam = taken(tmp_path, Grades()).collect()
+    exam = taken(tmp_path, Grades(), unread="left_out").collect()
     file = exam.folder("grade") / RECORDS
     unread = {"grade": None, "outcome": Outcome.UNPARSED, "how": "no grade"}
     records = [

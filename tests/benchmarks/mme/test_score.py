@@ -16,8 +16,8 @@ from tests.benchmarks._questions.asking import MME, Exam, Says, exam
 COUNTS = [{"picture": 9, "answer": answer, "category": "existence"} for answer in ("yes", "yes")]
 
 
-def taken(root: Path, text: str) -> Exam:
-    return exam(root, "mme", MME, Says(text=text)).collect()
+def taken(root: Path, text: str, **settings: object) -> Exam:
+    return exam(root, "mme", MME, Says(text=text), **settings).collect()
 
 
 def score(root: Path, text: str) -> Score:
@@ -26,7 +26,9 @@ def score(root: Path, text: str) -> Score:
 
 def test_who_always_says_yes_is_right_half_the_time_and_about_no_image(tmp_path: Path) -> None:
     found = score(tmp_path, "Yes.")
-    assert found.metrics == {"accuracy": 50, "accuracy_plus": 0, "score": 50, "score_sum": 50, "refused": 0}
+    both_ways = {"score_unread_wrong": 50, "score_unread_left_out": 50}
+    plain = {"accuracy": 50, "accuracy_plus": 0, "score": 50, "score_sum": 50, "refused": 0}
+    assert found.metrics == plain | both_ways
     assert found.groups["category"]["count"]["accuracy"] == 50
 
 
@@ -51,7 +53,7 @@ def test_categories_weigh_the_same_and_rows_are_pairs(tmp_path: Path) -> None:
 
 
 def test_a_pair_of_which_one_cannot_be_read_is_worth_nothing_that_could_be_paired(tmp_path: Path) -> None:
-    exam = taken(tmp_path, "Yes.")
+    exam = taken(tmp_path, "Yes.", unread="left_out")
     file = exam.folder("grade") / RECORDS
     first, second, *rest = read_jsonl(file, YesNoRecord)
     unread = {"answer": None, "outcome": Outcome.UNPARSED, "how": "several"}

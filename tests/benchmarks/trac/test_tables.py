@@ -41,6 +41,7 @@ Hardest classes for seer, by top-1 in %: one 25.00, zero 75.00.
 CLASSES = {"zero": {"test": 4.0, "top1": 75.0}, "one": {"test": 4.0, "top1": 25.0}}
 Condition = tuple[int | None, int, float]
 """Length, examples and top-1."""
+WHOLE = {"scored": 20.0, "total": 20.0}
 
 
 def confused(first: str, second: str, rate: float = 50.0) -> dict[str, Any]:
@@ -74,7 +75,9 @@ def score(
             "metrics": {key: value for key, value in (metrics | (more or {})).items() if key not in without},
             "groups": {
                 "class": classes or CLASSES,
-                "condition": {condition_name(n, k): {"top1": value, "words": 12.5} for n, k, value in conditions},
+                "condition": {
+                    condition_name(n, k): {"top1": value, "words": 12.5, **WHOLE} for n, k, value in conditions
+                },
             },
             "components": plain.components | (examples or {}),
             "details": {
@@ -156,6 +159,21 @@ def test_lengths_alone_stand_side_by_side() -> None:
     table = lines[next(number for number, line in enumerate(lines) if line == "| | l8 | no limit |") :]
     assert row(table, "seer") == ["20.00 (12)", "**30.00** (12)"]
     assert row(table, "flat") == ["9.00 (12)", "9.00 (12)"], "nothing is the best of equal values"
+
+
+def test_conditions_of_which_one_leaves_out_far_more_have_no_best() -> None:
+    swept = score(conditions=[(length, 0, value) for length, value in ((8, 20.0), (None, 30.0))])
+    conditions = swept.groups["condition"]
+    for scored, best in ((19.0, "**30.00** (12)"), (18.0, "30.00 (12)")):
+        some = conditions | {"no limit, 0-shot": conditions["no limit, 0-shot"] | {"scored": scored}}
+        found = swept.model_copy(update={"groups": swept.groups | {"condition": some}})
+        table = tables_of([found])[2]
+        assert list(table.rows[0]) == ["seer", "20.00 (12)", best]
+        assert table.coverages == [scored / 20]
+    why = (
+        "coverage differs (20/20, 100.0% and 18/20, 90.0%): more than 5% apart: what is left out is seldom what is easy"
+    )
+    assert table.notes == [f"No best of seer: {why}."]
 
 
 def test_only_the_most_of_the_best_models_confusions_are_listed() -> None:

@@ -1,7 +1,7 @@
 import json
 from collections.abc import Sequence
 from itertools import pairwise, permutations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -33,6 +33,38 @@ COLUMNS = st.lists(
 def ranked(values: dict[str, Sequence[float]], rungs: Rungs = RUNGS, lower: bool = False) -> Ranking:
     readings = {name: Reading(*each) for name, each in values.items()}
     return rank(readings, rungs, higher_is_better=not lower, drawing=DRAWING)
+
+
+class Counts(NamedTuple):
+    scored: int
+    counted: int
+    total: int = 100
+
+
+def test_rungs_of_which_one_leaves_out_far_more_are_not_ranked() -> None:
+    values = {"early": 0.1, "middle": 0.2, "final": 0.3, "blind": 0.0}
+
+    def found(**counts: Counts) -> Ranking:
+        readings = {name: Reading(value, counts=counts.get(name, Counts(100, 100))) for name, value in values.items()}
+        truth = Rungs(RUNGS.names, STEPS, {"early": 0.1, "middle": 0.5, "final": 0.9, "blind": 0.0}, "blind")
+        return rank(readings, truth, higher_is_better=True, drawing=DRAWING)
+
+    for alike in (found(), found(early=Counts(95, 95)), found(early=Counts(20, 100))):
+        assert (alike.rises, alike.spearman, alike.spearman_measured, alike.apart) == (True, 1.0, 1.0, None)
+        assert alike.control is not None
+        assert alike.control.last
+    assert found(early=Counts(20, 100)).values["early"].coverage == 0.2
+    barred = found(early=Counts(94, 94))
+    assert (barred.rises, barred.spearman, barred.spearman_measured, barred.resampled) == (None, None, None, None)
+    assert barred.apart == (
+        "coverage differs (100/100, 100.0% and 94/100, 94.0%): more than 5% apart: what is left out is seldom what is "
+        "easy"
+    )
+    control = found(blind=Counts(94, 94))
+    assert (control.rises, control.spearman, control.spearman_measured) == (True, 1.0, None)
+    assert control.control is not None
+    assert control.control.last is None
+    assert control.apart == barred.apart
 
 
 def alone(values: Sequence[float], strata: Sequence[str] | None = None) -> Units:

@@ -63,14 +63,16 @@ def test_a_question_is_worth_the_mean_of_its_readable_answers_and_drawn_with_its
     assert units(name, key, rows) == {"q1": Unit(50.0, "all", "street"), "q3": Unit(81.25, "all", "street")}
 
 
-def pairs(root: Path, *about: tuple[int, str, tuple[str, str]], unread: tuple[str, ...] = ()) -> Units:
+def pairs(
+    root: Path, *about: tuple[int, str, tuple[str, str]], unread: tuple[str, ...] = (), counts: str = "wrong"
+) -> Units:
     """MME's images of a model that says yes: picture, category and both right answers of each."""
     asked = [
         {"picture": picture, "answer": answer, "category": category}
         for picture, category, answers in about
         for answer in answers
     ]
-    taken = exam(root, "mme", asked, Says(text="Yes.")).collect()
+    taken = exam(root, "mme", asked, Says(text="Yes."), unread=counts).collect()
     file = taken.folder("grade") / RECORDS
     said = {"answer": None, "outcome": Outcome.UNPARSED, "how": "several"}
     records = read_jsonl(file, YesNoRecord)
@@ -86,9 +88,14 @@ def test_an_image_is_worth_its_part_of_accuracy_and_accuracy_plus(
     assert [(unit.value, unit.stratum) for unit in found.values()] == [(worth, "count")]
 
 
-def test_an_image_of_which_one_answer_cannot_be_read_is_worth_nothing(tmp_path: Path) -> None:
-    found = pairs(tmp_path, *((picture, "count", ("yes", "yes")) for picture in range(3)), unread=("q1",))
-    assert [unit.value for unit in found.values()] == [200.0, 200.0]
+@pytest.mark.parametrize(("counts", "worth"), [("wrong", [50.0, 200.0, 200.0]), ("left_out", [200.0, 200.0])])
+def test_an_image_of_which_one_answer_cannot_be_read_is_worth_what_the_settings_say(
+    counts: str, worth: list[float], tmp_path: Path
+) -> None:
+    found = pairs(
+        tmp_path, *((picture, "count", ("yes", "yes")) for picture in range(3)), unread=("q1",), counts=counts
+    )
+    assert [unit.value for unit in found.values()] == worth
 
 
 def test_one_image_in_two_categories_is_two(tmp_path: Path) -> None:

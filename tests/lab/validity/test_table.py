@@ -48,7 +48,8 @@ def test_the_tables_say_what_the_json_file_says(stored: Path) -> None:
     assert row[1:5] == ["0.350 (0.300–0.400)", "0.550 (0.500–0.600)", "0.750 (0.700–0.800)", "0.150 (0.100–0.200)"]
     assert row[5:] == ["yes, apart", "yes, apart", "1.00", "1.00", "1.00", "100.0 %"]
     row = next(row for row in fidelity if row[0] == "frechet_eye · brush_1 · eye")
-    assert row[1:] == ["80.0", "70.0", "60.0", "90.0", "yes", "yes", "1.00", "1.00", "–", "–"]
+    values = [f"{value} (coverage 0.500)" for value in ("80.0", "70.0", "60.0", "90.0")]
+    assert row[1:] == [*values, "yes", "yes", "1.00", "1.00", "–", "–"]
     assert [row[0] for row in asked[1:]] == [
         "MM-SAP self-awareness score · exam",
         "MME score · pairs",
@@ -58,6 +59,26 @@ def test_the_tables_say_what_the_json_file_says(stored: Path) -> None:
     assert drift[1] == [
         "t = 1 · brush_1 · eye", "0.950 (0.940–0.960)", "0.750 (0.700–0.800)", "0.250", "0.050", "0.200",
     ]  # fmt: skip
+
+
+def test_what_compare_does_not_rank_is_not_ranked_and_says_why(tmp_path: Path) -> None:
+    root = write_scores(tmp_path)
+    file = root / "reports/scores/mm_sap/exam/early/score.json"
+    score = read_json(file, Score)
+    write_json(file, score.model_copy(update={"scored": 2, "coverage": 0.5}))
+    text = written(root)[1].decode()
+    assert "are not ranked" not in text, "what is not read counts as wrong"
+    write_json(file, score.model_copy(update={"scored": 2, "counted": 2, "coverage": 0.5}))
+    text = written(root)[1].decode()
+    assert "Of 23 metrics, 22 put the stages of the model in the order" in text
+    assert " 1 are not ranked, or not all of it, as their coverages lie too far apart." in text
+    *_, asked, _, _ = cells(text)
+    assert asked[1][1:3] == ["40.0 (34.0–46.0; coverage 0.500)", "60.0 (54.0–66.0)"]
+    assert asked[1][5:] == ["–"] * 6
+    reason = (
+        "coverage differs (4/4, 100.0% and 2/4, 50.0%): more than 5% apart: what is left out is seldom what is easy"
+    )
+    assert f"- {asked[1][0]} is not ranked, or not all of it: {reason}." in text.replace("\\", "")
 
 
 def test_hostile_names_stay_text_in_their_cells(stored: Path) -> None:

@@ -3,6 +3,7 @@ import subprocess
 
 import pytest
 
+from driftledger.benchmarks.registry import benchmark as spec_of
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.compare.compare import as_table, compare
@@ -209,6 +210,7 @@ UNFAIR = [
             (benchmark, "question_set", with_questions(benchmark, data_digest="0" * 64)),
             (benchmark, "prompt", with_questions(benchmark, prompt="{question}!")),
             (benchmark, "parser", with_questions(benchmark, parser="2")),
+            (benchmark, "unread", {"score": without(answers_scored(benchmark), unread="wrong")}),
         )
     ),
     ("mm_sap", "count_free_refusals", {"score": without(answers_scored("mm_sap"), count_free_refusals=False)}),
@@ -270,6 +272,33 @@ def test_coverages_may_be_five_points_apart(tmp_path, scored, total, fair):
     assert found.comparable is fair
     [said] = [each for each in found.pairs[0].differing if each.what == "coverage"]
     assert said.weight == ("noted" if fair else "unfair")
+
+
+def test_what_no_table_ranks_is_said_in_the_same_words(tmp_path):
+    counts = [{"scored": scored, "total": 20, "coverage": scored / 20} for scored in (20, 18)]
+    scores = [genception_score(model=name, **some) for name, some in zip("ab", counts, strict=True)]
+    found = compared(tmp_path, *(chains(tmp_path, score.model, LOW, score) for score in scores))
+    _, apart = spec_of("genception").blocks(scores)
+    assert found.pairs[0].reasons == [apart.apart]
+
+
+def test_what_cannot_be_read_and_counts_as_wrong_is_noted(tmp_path):
+    counts = {"scored": 50, "counted": 99, "total": 100, "coverage": 0.5}
+    whole = {"scored": 100, "counted": 100, "total": 100, "coverage": 1.0}
+    scores = [without(answers_scored("mme"), unread="wrong").model_copy(update=some) for some in (counts, whole)]
+    a, b = (answered(tmp_path, n, BY_IMAGE, "mme", score=score) for n, score in zip("ab", scores, strict=True))
+    found = compared(tmp_path, a, b)
+    assert found.comparable
+    assert [(each.what, each.a, each.weight) for each in found.pairs[0].differing] == [
+        ("what is counted", "99/100, 99.0%", "noted"),
+        ("coverage", "50/100, 50.0%", "noted"),
+    ]
+
+
+def test_a_score_of_a_time_before_the_setting_left_out_what_could_not_be_read(tmp_path):
+    scores = [answers_scored("mme"), without(answers_scored("mme"), unread="left_out")]
+    a, b = (answered(tmp_path, n, BY_IMAGE, "mme", score=score) for n, score in zip("ab", scores, strict=True))
+    assert compared(tmp_path, a, b).comparable
 
 
 @pytest.mark.parametrize("role", ["model", "generator"])

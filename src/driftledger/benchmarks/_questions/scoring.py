@@ -1,9 +1,13 @@
-"""What the scores over questions have in common: reading the records, coverage, and the record that comes of it."""
+"""What the scores over questions have in common: reading the records, denominators, and the record that comes of it."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
+from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, Unread
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import HIGH, LOW, Inputs, Row, Score
 from driftledger.benchmarks.scoring import ToScore, check_coverage, outcomes
@@ -24,11 +28,16 @@ DATA, ANSWER, GRADE = "question_set", "answer", "grade"
 G = TypeVar("G", bound=GradeRecord)
 
 
+Flags = NDArray[np.bool_]
+"""Questions × variants or gradings."""
+
+
 class GradedAnswers(Generic[G]):
     """What a score over questions is computed from.
 
     Raises:
-        CoverageError: of fewer than ``min_coverage`` of the answers could be said what they are worth.
+        CoverageError: of fewer than ``min_coverage`` of the answers could be said what they are worth, or no answer is
+            in the denominators.
     """
 
     def __init__(self, given: ToScore, benchmark: str, kind: type[G]) -> None:
@@ -37,7 +46,9 @@ class GradedAnswers(Generic[G]):
         unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
         lost = [f"{grade.question}: {grade.outcome}, {grade.how}" for grade in unread]
         read, total = len(self.grades) - len(unread), len(self.grades)
-        check_coverage(read, total, "answers could be read", benchmark, given.min_coverage, lost)
+        unread_is_wrong = cast(QuestionScoring, given.scoring).unread == "wrong"
+        counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
+        check_coverage(read, total, "answers could be read", benchmark, given.min_coverage, lost, nothing=not counts)
         self.answers = read_jsonl(given.folders[ANSWER] / RECORDS, AnswerRecord)
         self.questions = read_questions(given.folders[DATA])
         self.by_question: dict[str, list[G]] = {}
@@ -45,12 +56,41 @@ class GradedAnswers(Generic[G]):
         for grade in sorted(self.grades, key=lambda grade: (grade.variant, grade.grading)):
             self.by_question.setdefault(grade.question, []).append(grade)
 
+    def wrong(self, unread: Unread | None = None) -> Flags:
+        """Which answers count as wrong where nothing could be read in them: all of them or none, but those of a failed
+        call, which says nothing of the model.
+
+        Args:
+            unread: by default as the settings have it.
+        """
+        told = [[grade.outcome is not Outcome.FAILED for grade in self.by_question[each.id]] for each in self.questions]
+        return np.array(told) & ((unread or cast(QuestionScoring, self._given.scoring).unread) == "wrong")
+
+    def both_ways(self, headline: str, read: Flags, measure: Callable[[Flags], float | None]) -> dict[str, float]:
+        """The headline with unread answers as wrong ones, and with these left out; without one that is over nothing.
+
+        Args:
+            read: which answers could be read.
+            measure: the headline, by which of the others count as wrong.
+        """
+        found = {}
+        for unread in UNREAD:
+            wrong = self.wrong(unread)
+            value = measure(wrong) if (read | wrong).any() else None
+            if value is not None:
+                found[f"{headline}_unread_{unread}"] = value
+        return found
+
+    def share(self, outcome: Outcome) -> float:
+        """How many of the answers ended so, in percent; a failed call gave none."""
+        ended = [grade.outcome for grade in self.grades if grade.outcome is not Outcome.FAILED]
+        return PERCENT * sum(each is outcome for each in ended) / len(ended)
+
     def score(
         self,
         metrics: dict[str, float],
         groups: dict[str, dict[str, dict[str, float]]],
-        scored: int,
-        total: int,
+        read: Flags,
         absent: dict[str, str],
         *,
         served: Mapping[str, Iterable[str]] | None = None,
@@ -60,6 +100,7 @@ class GradedAnswers(Generic[G]):
         """The score, with what stands behind its numbers.
 
         Args:
+            read: which answers could be read.
             served: role → the version that its service said for each call, beside the model's.
         """
         folders = self._given.folders
@@ -73,9 +114,10 @@ class GradedAnswers(Generic[G]):
             metrics=metrics,
             groups=groups,
             outcomes=outcomes(self.grades),
-            scored=scored,
-            total=total,
-            coverage=scored / total,
+            scored=int(read.sum()),
+            counted=int((read | self.wrong()).sum()),
+            total=read.size,
+            coverage=int(read.sum()) / read.size,
             absent=absent,
             served=versions,
             flags=[*changed_versions(versions), *flags],

@@ -1,24 +1,32 @@
 """What the specifications of question benchmarks have in common: the flow from a question set to a score."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
-from driftledger.benchmarks._questions.settings import QuestionProtocol, QuestionSection
+from driftledger.benchmarks._questions.settings import (
+    UNREAD,
+    QuestionProtocol,
+    QuestionScoring,
+    QuestionSection,
+    unread_in,
+)
 from driftledger.benchmarks.base import (
     QUESTION_SET,
     SCORES,
     Artifacts,
     Benchmark,
     Input,
+    Metric,
     Rule,
     SideBySide,
     Stage,
     Table,
 )
-from driftledger.benchmarks.settings import Scoring
+from driftledger.benchmarks.score import Score
 from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
@@ -30,6 +38,22 @@ READ = frozenset({Input.ANSWERS, Input.DATA})
 """What every number of theirs depends on."""
 
 ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
+UNREAD_COUNTS = Rule("unread", "what could not be read counts as wrong in one of them only")
+
+
+def both_ways(headline: Metric) -> Iterator[Metric]:
+    """The headline with unread answers as wrong ones, and with these left out; one of both is the headline itself."""
+    for unread, title in zip(UNREAD, ("unread answers counted as wrong", "unread answers left out"), strict=True):
+        yield replace(
+            headline,
+            key=f"{headline.key}_unread_{unread}",
+            title=f"{headline.title}, {title}",
+            formula=f"as the {headline.title}; {title}, and failed calls in no denominator",
+            headline=False,
+            row="",
+            pairing="mean",
+            steps=1,
+        )
 
 
 class QuestionBenchmark(Benchmark):
@@ -39,17 +63,21 @@ class QuestionBenchmark(Benchmark):
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
     protocol: ClassVar[type[QuestionProtocol]] = QuestionProtocol
-    scoring: ClassVar[type[Scoring]] = Scoring
+    scoring: ClassVar[type[QuestionScoring]] = QuestionScoring
 
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,
         Rule("parser", "another parser reads other answers from the same replies"),
+        UNREAD_COUNTS,
     )
     shown: ClassVar[Mapping[str, Mapping[str, str]]]
     """Title of a table of the leaderboard, a row per model → head of a column → the number below it, by its name as in
     :meth:`~driftledger.benchmarks.score.Score.numbers`. Metrics that stand in none have a column of the first, too."""
     not_shown: ClassVar[tuple[str, ...]] = ()
     """Keys of metrics that are left to the score files, MLflow and the leaderboard's CSV file."""
+
+    def facts(self, score: Score) -> dict[str, Any]:
+        return super().facts(score) | {"unread": unread_in(score.inputs.settings)}
 
     def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks._questions.tables import ranked_tables
@@ -88,6 +116,6 @@ def flow(
             KEYS,
             f"{SCORES}/{name}/{{question_set}}/{{model}}",
             f"{code}.score",
-            settings=("min_coverage", "bootstrap", *scored),
+            settings=("min_coverage", "bootstrap", "unread", *scored),
         ),
     )

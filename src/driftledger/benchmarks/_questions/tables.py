@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from driftledger.benchmarks._questions.spec import QuestionBenchmark
 
-RANK = "rank"
+RANK, COVERAGE = "rank", "coverage"
 HEAD = ("question", "variant", "repeat", "answer", "outcome", "how", "read as", "error")
 
 
@@ -50,7 +50,7 @@ def _table(title: str, models: "pd.DataFrame", columns: Mapping[str, str], spec:
         [str(model), *(_cell(row, key, digits[key]) for key in columns.values()), _cell(row, RANK, 0)]
         for model, row in models.iterrows()
     ]
-    return Table(title, ["", *columns, RANK], rows)
+    return Table(title, ["", *columns, RANK], rows, coverages=models[COVERAGE].tolist())
 
 
 def _cell(row: "pd.Series[float]", key: str, digits: int) -> str:

@@ -60,6 +60,7 @@ def score(given: ToScore) -> Scored:
         groups={"category": _by_category(values, redrawn), "agreement": _agreement(values)},
         outcomes=outcomes(records),
         scored=len(reached),
+        counted=len(reached),
         total=len(redrawn),
         coverage=len(reached) / len(redrawn),
         absent=_absent(encoder, name, values, distance),

@@ -32,6 +32,7 @@ def _values(scores: Sequence[Score], metrics: Mapping[str, Metric]) -> Table:
         ["", *(title_of(key, metric) for key, metric in metrics.items())],
         list(zip((score.model for score in scores), *columns, strict=True)),
         _rated(scores),
+        [score.coverage for score in scores],
     )
 
 
@@ -48,15 +49,16 @@ def _rated(scores: Sequence[Score]) -> list[str]:
 def _agreement(scores: Sequence[Score], metrics: Mapping[str, Metric]) -> Iterator[Table]:
     """How each metric goes with what people say, over samples."""
     columns = ("spearman", "kendall", "pearson")
-    rows = [
-        [
-            f"{metric.named(key)}: {score.model}",
-            *(cell(values.get(name), digits=3) for name in columns),
-            f"{values['n']:.0f}",
-        ]
+    rated = [
+        (score, f"{metric.named(key)}: {score.model}", values)
         for key, metric in metrics.items()
         for score in scores
         if (values := score.groups["agreement"].get(key)) is not None
     ]
+    rows = [
+        [name, *(cell(values.get(column), digits=3) for column in columns), f"{values['n']:.0f}"]
+        for _, name, values in rated
+    ]
     if rows:
-        yield Table("agreement with human ratings, over samples", ["", *columns, "samples"], rows)
+        title, coverages = "agreement with human ratings, over samples", [score.coverage for score, *_ in rated]
+        yield Table(title, ["", *columns, "samples"], rows, coverages=coverages)

@@ -82,6 +82,7 @@ def score(given: ToScore) -> Scored:
         curves=_curves(metrics, frechet_name, iterations),
         outcomes=outcomes(last[name] for name in short if name in last),
         scored=reached,
+        counted=reached,
         total=len(samples),
         coverage=reached / len(samples),
         absent=_absent(by_category, iterations, frechet_name),

@@ -41,7 +41,8 @@ def _table(spec: Benchmark, scores: Sequence[Score], key: str, metric: Metric) -
         rows += row(for_markdown(name), "category", name)
     rows += row("overall", "overall", "")
     direction = "higher" if metric.higher_is_better else "lower"
-    return Table(f"{metric.named(key)}; {direction} is better", ["", *(score.model for score in scores)], rows)
+    title, head = f"{metric.named(key)}; {direction} is better", ["", *(score.model for score in scores)]
+    return Table(title, head, rows, coverages=[score.coverage for score in scores], across=True)
 
 
 def _value(spec: Benchmark, score: Score, key: str, kind: str, name: str) -> float | None:

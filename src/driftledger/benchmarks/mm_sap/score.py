@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from driftledger.benchmarks._questions.scoring import (
     PERCENT,
+    Flags,
     GradedAnswers,
     interval,
     question_row,
@@ -37,7 +38,8 @@ def score(given: ToScore) -> Scored:
     over permutations and an interval over questions.
 
     Raises:
-        CoverageError: too few answers could be read, or none is other than a refusal in free text that does not count.
+        CoverageError: too few answers could be read, or none is in the denominators: all are refusals in free text that
+            do not count.
     """
     graded, scoring = GradedAnswers(given, "mm_sap", ChoiceRecord), cast(MMSAPScoring, given.scoring)
     questions = graded.questions
@@ -47,35 +49,37 @@ def score(given: ToScore) -> Scored:
         [question.subset or "" for question in questions],
     )
     with_refusals, without = (_choices(graded, counts) for counts in (True, False))
-    choices = with_refusals if scoring.count_free_refusals else without
-    metrics = _over(choices, key)
+    choices, wrong = with_refusals if scoring.count_free_refusals else without, graded.wrong()
+    metrics = _over(choices, key, wrong)
     if not metrics:
         raise CoverageError(
             "every answer is a refusal in free text; set mm_sap.count_free_refusals in params.yaml to count these as "
             "choosing the refusal"
         )
+    read = (choices >= 0).T
+    metrics |= graded.both_ways("score", read, lambda wrong: _over(choices, key, wrong)["score"])
     for name, which in (("with", with_refusals), ("without", without)):
-        if measured := _over(which, key):
+        if measured := _over(which, key, wrong):
             metrics[f"score_{name}_free_refusals"] = measured["score"]
-    metrics["free_refusals"] = PERCENT * sum(g.outcome is Outcome.REFUSED for g in graded.grades) / len(graded.grades)
-    per_variant = [ratios(row, *key) for row in choices]
+    metrics["free_refusals"] = graded.share(Outcome.REFUSED)
+    per_variant = [ratios(row, *key, unread_is_wrong=some) for row, some in zip(choices, wrong.T, strict=True)]
     for name in MEASURES:
         numerator, denominator = (sum(parts) for parts in zip(*(one[name] for one in per_variant), strict=True))
         if denominator.any():
             images = [question.image_sha256 for question in questions]
             metrics |= interval(name, PERCENT, numerator, denominator, images, scoring)
     subtasks = [f"{question.subset}: {question.subtask}" for question in questions]
-    groups = {"subset": _grouped(choices, key, key.subset), "subtask": _grouped(choices, key, subtasks)}
+    groups = {name: _grouped(choices, key, wrong, of) for name, of in (("subset", key.subset), ("subtask", subtasks))}
     if positions := _positions(graded):
         groups["position"] = positions
-    accepted = [one["score"].numerator for one in per_variant]
+    accepted = [one["score"] for one in per_variant]
     rows = []
     for index, question in enumerate(questions):
-        worth = [float(right[index]) if row[index] >= 0 else None for right, row in zip(accepted, choices, strict=True)]
+        worth = [float(one.numerator[index]) if one.denominator[index] else None for one in accepted]
         told = {"subset": question.subset or "", "subtask": question.subtask or ""}
         rows.append(question_row(question, graded.by_question[question.id], {"score": worth}, **told))
     absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics}
-    return Scored(graded.score(metrics, groups, int((choices >= 0).sum()), choices.size, absent), rows)
+    return Scored(graded.score(metrics, groups, read, absent), rows)
 
 
 def _choices(graded: GradedAnswers[ChoiceRecord], count_refusals: bool) -> NDArray[np.int64]:
@@ -88,14 +92,20 @@ def _choices(graded: GradedAnswers[ChoiceRecord], count_refusals: bool) -> NDArr
     return np.array([[chosen(each, grade) for grade in graded.by_question[each.id]] for each in graded.questions]).T
 
 
-def _over(choices: NDArray[np.int64], key: Key) -> dict[str, float]:
-    """Nothing where no choice could be read in any permutation."""
-    scores = [self_awareness(row, *key) for row in choices if (row >= 0).any()]
+def _over(choices: NDArray[np.int64], key: Key, wrong: Flags) -> dict[str, float]:
+    """Nothing where no choice of any permutation is in the denominators.
+
+    Args:
+        wrong: questions × variants: whether a choice that could not be read is a wrong one.
+    """
+    asked = [(row, some) for row, some in zip(choices, wrong.T, strict=True) if ((row >= 0) | some).any()]
+    scores = [self_awareness(row, *key, unread_is_wrong=some) for row, some in asked]
     return _percent(scores) if scores else {}
 
 
-def _grouped(choices: NDArray[np.int64], key: Key, groups: list[str]) -> dict[str, dict[str, float]]:
-    per_variant = [by_group(row, *key, groups) for row in choices]
+def _grouped(choices: NDArray[np.int64], key: Key, wrong: Flags, groups: list[str]) -> dict[str, dict[str, float]]:
+    asked = zip(choices, wrong.T, strict=True)
+    per_variant = [by_group(row, *key, groups, unread_is_wrong=some) for row, some in asked]
     found = {name: _percent([one[name] for one in per_variant]) for name in per_variant[0]}
     for name in found:
         if name.startswith("beyond"):  # where no answer is right, and the paper leaves the accuracy out

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from driftledger.benchmarks._questions.settings import QuestionProtocol, QuestionSection
-from driftledger.benchmarks.settings import Scoring
+from driftledger.benchmarks._questions.settings import QuestionProtocol, QuestionScoring, QuestionSection
 
 
 class MMSAPSettings(QuestionSection):
@@ -25,7 +24,7 @@ class MMSAPProtocol(QuestionProtocol):
     permutations: int
 
 
-class MMSAPScoring(Scoring):
+class MMSAPScoring(QuestionScoring):
     """What the scoring depends on."""
 
     count_free_refusals: bool

@@ -9,7 +9,7 @@ from functools import partial
 from typing import ClassVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord
-from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, flow
+from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
 from driftledger.benchmarks.base import Metric, Rule, SideBySide, Stage, Table
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
@@ -22,6 +22,16 @@ _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
 _percent = partial(Metric, needs=READ, unit="%")
 _letters = partial(_percent, source="positions.position_bias", higher_is_better=None, digits=1)
 _STAGES = flow("mm_sap", ChoiceRecord, asked=("permutations", "prompt"), scored=("count_free_refusals",))
+_SCORE = _percent(
+    "score",
+    "self-awareness score",
+    f"100 · accepted choices / all: the right option in basic, it or the refusal in know, the refusal in beyond; "
+    f"{_OVER_ORDERS}",
+    f"{_MEASURE} 2",
+    headline=True,
+    row="score",
+    pairing="ratio",
+)
 
 
 class MMSAP(QuestionBenchmark):
@@ -33,16 +43,7 @@ class MMSAP(QuestionBenchmark):
     collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
     scores: ClassVar[Stage] = _STAGES[2]
     metrics: ClassVar[tuple[Metric, ...]] = (
-        _percent(
-            "score",
-            "self-awareness score",
-            f"100 · accepted choices / all: the right option in basic, it or the refusal in know, the refusal in "
-            f"beyond; {_OVER_ORDERS}",
-            f"{_MEASURE} 2",
-            headline=True,
-            row="score",
-            pairing="ratio",
-        ),
+        _SCORE,
         _percent(
             "answer_rate",
             "answer rate",
@@ -72,6 +73,7 @@ class MMSAP(QuestionBenchmark):
             f"{_MEASURE} 4",
             headline=True,
         ),
+        *both_ways(_SCORE),
         _percent(
             "score_with_free_refusals",
             "score, refusals in free text counted as choosing the refusal",
@@ -80,14 +82,14 @@ class MMSAP(QuestionBenchmark):
         ),
         _percent(
             "score_without_free_refusals",
-            "score, refusals in free text left out",
+            "score, refusals in free text not counted as choosing the refusal",
             f"as the self-awareness score; {_OVER_ORDERS}",
             f"{_MEASURE} 2",
         ),
         _percent(
             "free_refusals",
             "refused in free text",
-            "100 · answers that decline in free text / all",
+            "100 · answers that decline in free text / answers",
             "self_awareness.score",
             higher_is_better=None,
         ),
@@ -127,7 +129,10 @@ class MMSAP(QuestionBenchmark):
             "refused in free text": "free_refusals",
         },
     }
-    not_shown: ClassVar[tuple[str, ...]] = ("score_with_free_refusals", "score_without_free_refusals")
+    not_shown: ClassVar[tuple[str, ...]] = (
+        *("score_unread_wrong", "score_unread_left_out"),
+        *("score_with_free_refusals", "score_without_free_refusals"),
+    )
 
     def links(
         self, stage: str, records: Sequence[CollectedRecord], card: CollectedCard, parents: Mapping[str, str]
@@ -138,13 +143,16 @@ class MMSAP(QuestionBenchmark):
         from driftledger.benchmarks._questions.tables import by_model
 
         yield from super().tables(block)
-        positions = {score.model: score.groups["position"] for score in block.scores if "position" in score.groups}
-        if positions:
-            letters = sorted(next(iter(positions.values())))
-            order = [str(model) for model in by_model(block.scores, "score").index if model in positions]
-            rows = [[model, *(_share(positions[model].get(letter, {})) for letter in letters)] for model in order]
+        read = {score.model: score for score in block.scores if "position" in score.groups}
+        if read:
+            letters = sorted(next(iter(read.values())).groups["position"])
+            order = [read[str(model)] for model in by_model(block.scores, "score").index if model in read]
+            rows = [
+                [score.model, *(_share(score.groups["position"].get(letter, {})) for letter in letters)]
+                for score in order
+            ]
             title = "position bias: chosen, and in brackets where the right option stood, in % of the answers read"
-            yield Table(title, ["", *letters], rows)
+            yield Table(title, ["", *letters], rows, coverages=[each.coverage for each in order])
 
 
 def _share(share: Mapping[str, float]) -> str:

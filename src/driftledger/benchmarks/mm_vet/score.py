@@ -29,30 +29,33 @@ def score(given: ToScore) -> Scored:
     questions = graded.questions
     grades = [[grade.grade for grade in graded.by_question[question.id]] for question in questions]
     needed = [question.capabilities for question in questions]
-    total = total_grade(grades)
-    capabilities, combinations = by_capability(grades, needed), by_combination(grades, needed)
+    read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong()
+    total = total_grade(grades, unread_is_wrong=wrong)
+    capabilities = by_capability(grades, needed, unread_is_wrong=wrong)
+    combinations = by_combination(grades, needed, unread_is_wrong=wrong)
     steps = steps_of((grade for row in grades for grade in row if grade is not None), least=10)
     sums = np.array([sum(round(steps * (grade or 0)) for grade in row) for row in grades])
-    counts = np.array([sum(grade is not None for grade in row) for row in grades])
+    counts = (read | wrong).sum(axis=1)
     images = [question.image_sha256 for question in questions]
     calibration = read_jsonl(given.folders[GRADE] / CALIBRATION, Calibration)
     rows = [
         question_row(
             question,
             graded.by_question[question.id],
-            {"total": row},
+            {"total": [(grade or 0.0) if there else None for grade, there in zip(row, counted, strict=True)]},
             combination="+".join(question.capabilities),
         )
-        for question, row in zip(questions, grades, strict=True)
+        for question, row, counted in zip(questions, grades, read | wrong, strict=True)
     ]
     score = graded.score(
-        _values("total", total) | interval("total", PERCENT / steps, sums, counts, images, given.scoring),
+        _values("total", total)
+        | graded.both_ways("total", read, lambda wrong: total_grade(grades, unread_is_wrong=wrong).mean)
+        | interval("total", PERCENT / steps, sums, counts, images, given.scoring),
         {
             "capability": {name: _values("grade", each) for name, each in capabilities.items()},
             "combination": {name: _values("grade", each) for name, each in combinations.items()},
         },
-        total.scored,
-        total.total,
+        read,
         {f"{name}: grade": "no question needs it" for name in CAPABILITIES if name not in capabilities}
         | {f"{name}: grade": "no grade could be read" for name, each in capabilities.items() if each.mean is None},
         served={"judge": (version(reply.served_model, None) for grade in graded.grades for reply in grade.replies)},

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from driftledger.benchmarks._questions.spec import ANOTHER_PROMPT, READ, QuestionBenchmark, flow
+from driftledger.benchmarks._questions.spec import (
+    ANOTHER_PROMPT,
+    READ,
+    UNREAD_COUNTS,
+    QuestionBenchmark,
+    both_ways,
+    flow,
+)
 from driftledger.benchmarks.base import Metric, Rule, Stage
 from driftledger.benchmarks.mm_vet.questions import CAPABILITIES, MMVetQuestions
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
@@ -16,6 +23,15 @@ from driftledger.data.question_sets.base import QuestionRules
 
 _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
 _STAGES = flow("mm_vet", JudgedRecord, graded=("grade_prompt", "grade_again", "gradings"))
+_TOTAL = _grade(
+    "total",
+    "total grade",
+    "100 · the mean of the judge's grades, mean over the gradings",
+    headline=True,
+    row="total",
+    pairing="ratio",
+    steps=10,
+)
 
 
 class MMVet(QuestionBenchmark):
@@ -27,15 +43,8 @@ class MMVet(QuestionBenchmark):
     collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
     scores: ClassVar[Stage] = _STAGES[2]
     metrics: ClassVar[tuple[Metric, ...]] = (
-        _grade(
-            "total",
-            "total grade",
-            "100 · the mean of the judge's grades, mean over the gradings",
-            headline=True,
-            row="total",
-            pairing="ratio",
-            steps=10,
-        ),
+        _TOTAL,
+        *both_ways(_TOTAL),
         _grade(
             "grade", "grade", "as the total grade, over the questions that take a capability, or a combination of them"
         ),
@@ -51,9 +60,11 @@ class MMVet(QuestionBenchmark):
         Rule("served_judge", "another served version of the judge may grade otherwise"),
         Rule("grade_prompt", "another prompt asks for another grade"),
         Rule("grade_again", "another second prompt brings other grades where the first brought none"),
+        UNREAD_COUNTS,
     )
     tracked_groups: ClassVar[tuple[str, ...]] = ("capability",)
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "grade by capability, as in the paper's Table 2": {name: f"capability/{name}/grade" for name in CAPABILITIES}
         | {"total": "total"}
     }
+    not_shown: ClassVar[tuple[str, ...]] = ("total_unread_wrong", "total_unread_left_out")

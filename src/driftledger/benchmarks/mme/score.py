@@ -1,6 +1,8 @@
 """Accuracy, accuracy+ and the score per category, and what MME makes of them in total."""
 
-from driftledger.benchmarks._questions.scoring import PERCENT, GradedAnswers, joint_outcome
+import numpy as np
+
+from driftledger.benchmarks._questions.scoring import PERCENT, Flags, GradedAnswers, joint_outcome
 from driftledger.benchmarks.mme.records import YesNoRecord
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -15,8 +17,7 @@ def score(given: ToScore) -> Scored:
     """Score a folder of answers that were read: the measures per category, their sum and their mean, and accuracies
     over all questions.
 
-    To decline is a wrong answer here, where everything can be known from the image. What could not be read is not
-    counted.
+    To decline is a wrong answer here, where everything can be known from the image.
 
     Raises:
         CoverageError: too few answers could be read.
@@ -31,15 +32,23 @@ def score(given: ToScore) -> Scored:
     categories = [question.category or "all" for question in questions]
     # Two categories may use one name for an image.
     images = [f"{category}/{question.image_id}" for category, question in zip(categories, questions, strict=True)]
-    overall = yes_no(answers, truth, images)
-    each = by_category(answers, truth, images, categories)
+    read, wrong = np.array([[answer is not None] for answer in answers]), graded.wrong()
+    overall = yes_no(answers, truth, images, unread_is_wrong=wrong[:, 0])
+
+    def of_categories(wrong: Flags) -> dict[str, YesNoScores]:
+        return by_category(answers, truth, images, categories, unread_is_wrong=wrong[:, 0])
+
+    each = of_categories(wrong)
     together = total(each)
-    refused = sum(grade.outcome is Outcome.REFUSED for grade in grades) / len(grades)
-    metrics = _values(overall) | {"refused": PERCENT * refused}
+    metrics = _values(overall) | {"refused": graded.share(Outcome.REFUSED)}
     metrics.pop("score", None)
     if together.score is not None and together.mean is not None:
         metrics |= {"score": together.mean, "score_sum": together.score}
-    correct = [None if answer is None else float(answer == right) for answer, right in zip(answers, truth, strict=True)]
+    metrics |= graded.both_ways("score", read, lambda wrong: total(of_categories(wrong)).mean)
+    correct = [
+        float(answer == right) if counted else None
+        for answer, right, counted in zip(answers, truth, (read | wrong)[:, 0], strict=True)
+    ]
     pairs: dict[str, list[int]] = {}
     for index, image in enumerate(images):
         pairs.setdefault(image, []).append(index)
@@ -49,7 +58,7 @@ def score(given: ToScore) -> Scored:
     ]
     groups = {"category": {name: _values(values) for name, values in each.items()}}
     absent = {f"{name}: score": "nothing could be read" for name in together.missing}
-    return Scored(graded.score(metrics, groups, overall.scored, overall.total, absent), rows)
+    return Scored(graded.score(metrics, groups, read, absent), rows)
 
 
 def _values(measured: YesNoScores) -> dict[str, float]:
@@ -63,14 +72,14 @@ def _values(measured: YesNoScores) -> dict[str, float]:
 
 def _row(image: str, pair: list[QuestionEntry], correct: list[float | None], outcomes: list[Outcome]) -> Row:
     """What an image's two questions add to its category's accuracy + accuracy+, of 0 to 200."""
-    read = [value for value in correct if value is not None]
+    known = [value for value in correct if value is not None]
     return Row(
         unit=image,
         group=pair[0].category or "all",
         cluster=image,
         outcome=joint_outcome(outcomes),
         values={
-            "score": [PERCENT * (exact_mean(read) + all(read)) if len(read) == len(pair) else None],
+            "score": [PERCENT * (exact_mean(known) + all(known)) if len(known) == len(pair) else None],
             "correct": correct,
         },
         extra={"questions": [question.id for question in pair], "outcomes": outcomes},

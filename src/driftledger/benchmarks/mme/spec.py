@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, flow
+from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
 from driftledger.benchmarks.base import Metric, Stage
 from driftledger.benchmarks.mme.questions import MMEQuestions
 from driftledger.benchmarks.mme.records import YesNoRecord
@@ -17,6 +17,13 @@ _PAPER = "Fu et al., MME, section 2.2"
 _score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ)
 _share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
 _STAGES = flow("mme", YesNoRecord)
+_SCORE = _score(
+    "score",
+    "score",
+    "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
+    headline=True,
+    row="score",
+)
 
 
 class MME(QuestionBenchmark):
@@ -28,13 +35,7 @@ class MME(QuestionBenchmark):
     collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
     scores: ClassVar[Stage] = _STAGES[2]
     metrics: ClassVar[tuple[Metric, ...]] = (
-        _score(
-            "score",
-            "score",
-            "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
-            headline=True,
-            row="score",
-        ),
+        _SCORE,
         _share(
             "accuracy",
             "accuracy",
@@ -45,6 +46,7 @@ class MME(QuestionBenchmark):
             "accuracy+",
             "100 · images with both questions answered right / images; in total over the images of all categories",
         ),
+        *both_ways(_SCORE),
         _score(
             "score_sum",
             "sum of scores",
@@ -53,7 +55,7 @@ class MME(QuestionBenchmark):
         _share(
             "refused",
             "refused",
-            "100 · answers that decline, which counts as wrong / all",
+            "100 · answers that decline, which counts as wrong / answers",
             source="yes_no.score",
             higher_is_better=None,
         ),
@@ -64,4 +66,4 @@ class MME(QuestionBenchmark):
             name: name for name in ("score", "accuracy", "accuracy_plus", "refused")
         }
     }
-    not_shown: ClassVar[tuple[str, ...]] = ("score_sum",)
+    not_shown: ClassVar[tuple[str, ...]] = ("score_sum", "score_unread_wrong", "score_unread_left_out")

@@ -78,6 +78,7 @@ def score(given: ToScore) -> Scored:
         curves=_curves(conditions, headline.retrieved),
         outcomes=outcomes(tested),
         scored=len(headline.retrieved.queries),
+        counted=len(headline.retrieved.queries),
         total=len(tested),
         coverage=len(headline.retrieved.queries) / len(tested),
         absent=_absent(headline.metrics),

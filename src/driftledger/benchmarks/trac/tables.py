@@ -1,8 +1,10 @@
 """Models side by side, as in the paper's Figure 3 and Tables 3 and 5: a row per model, through one text encoder."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from driftledger.benchmarks.base import Benchmark, Table
+from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import (
     NOTHING,
@@ -74,6 +76,7 @@ def _distinctiveness(spec: Benchmark, scores: Sequence[Score]) -> Table:
         [*heads, *(title_of(key, metric) for key, metric in further.items())],
         [row(place, score) for place, score in enumerate(scores)],
         [f"Unless a row says otherwise, the values are of {headline}."] if several else [],
+        [score.coverage for score in scores],
     )
 
 
@@ -90,7 +93,8 @@ def _naming(scores: Sequence[Score]) -> Table:
         for score in scores
     ]
     title = "how many descriptions name a class, in %, and top-1 among those that name their own and those that do not"
-    return Table(title, ["", "name their class", "name another", "words", *(_PARTS[part] for part in there)], rows)
+    head = ["", "name their class", "name another", "words", *(_PARTS[part] for part in there)]
+    return Table(title, head, rows, coverages=[score.coverage for score in scores])
 
 
 def _conditions(scores: Sequence[Score]) -> Iterator[Table]:
@@ -99,26 +103,57 @@ def _conditions(scores: Sequence[Score]) -> Iterator[Table]:
         return
     shots = sorted({number for score in scores for number in (0, *score.inputs.protocol["shots"])})
     lengths = list(dict.fromkeys(length for score in scores for length in score.inputs.protocol["max_tokens"]))
-    note = "each model's best in bold, the mean number of words in brackets"
+    note = "each model's best in bold, the mean number of words in brackets; coverage is the lowest of a row"
     if len(shots) > 1:
         title = f"top-1 by length and examples ({_how_shown(scores[0])}), as in Table 3; {note}"
         head = [f"{number}-shot" for number in shots]
-        rows = [
-            [f"{score.model} ({length_name(length)})", *_top1(score, [condition_name(length, k) for k in shots])]
+        asked = [
+            (f"{score.model} ({length_name(length)})", score, [condition_name(length, number) for number in shots])
             for score in scores
             for length in lengths
         ]
     else:
         title = f"top-1 by length; {note}"
         head = [length_name(length) for length in lengths]
-        rows = [[score.model, *_top1(score, [condition_name(length, 0) for length in lengths])] for score in scores]
-    yield Table(title, ["", *head], rows)
+        asked = [(score.model, score, [condition_name(length, 0) for length in lengths]) for score in scores]
+    rows = [[name, *_top1(score, names)] for name, score, names in asked]
+    notes = [f"No best of {score.model}: {apart.reason}." for score in scores if (apart := _apart(score)) and apart.why]
+    coverages = [_least(score, names) for _, score, names in asked]
+    yield Table(title, ["", *head], rows, notes, coverages)
+
+
+class _Counts(NamedTuple):
+    """How much of a condition is in its figures."""
+
+    counted: int
+    total: int
+
+    @property
+    def scored(self) -> int:
+        return self.counted
+
+    @classmethod
+    def of(cls, condition: Mapping[str, float]) -> "_Counts":
+        return cls(round(condition["scored"]), round(condition["total"]))
+
+
+def _apart(score: Score) -> Difference | None:
+    """How far the coverages of a model's conditions lie apart."""
+    counts = sorted(map(_Counts.of, score.groups["condition"].values()), key=lambda each: each.counted / each.total)
+    return difference(counts[-1], counts[0])
+
+
+def _least(score: Score, names: Sequence[str]) -> float:
+    """The lowest coverage of the conditions of these names."""
+    there = [_Counts.of(score.groups["condition"][name]) for name in names if name in score.groups["condition"]]
+    return min((each.counted / each.total for each in there), default=score.coverage)
 
 
 def _top1(score: Score, names: Sequence[str]) -> Iterator[str]:
-    """The conditions of these names; bold is the best of all that the model was asked under."""
-    conditions = score.groups["condition"]
-    ranks = telling_ranks([metrics["top1"] for metrics in conditions.values()])
+    """The conditions of these names; bold is the best of all that the model was asked under, where these may be ranked
+    by their coverages."""
+    conditions, apart = score.groups["condition"], _apart(score)
+    ranks = telling_ranks([None if apart and apart.why else each["top1"] for each in conditions.values()])
     rank_of = dict(zip(conditions, ranks, strict=True))
     for name in names:
         metrics = conditions.get(name, {})

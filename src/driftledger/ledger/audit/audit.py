@@ -6,6 +6,7 @@ from typing import Any
 from rich.tree import Tree
 
 from driftledger.benchmarks.base import NEEDED_FOR, Input
+from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.records import RECORDS
 from driftledger.core.canonical import canonical_json
 from driftledger.ledger.audit.image_audit import image_json, image_tree
@@ -89,7 +90,7 @@ def _add_score(tree: Tree, lineage: Lineage) -> None:
 def _headline(lineage: Lineage) -> str:
     """The first headline with its interval, and how much was scored."""
     score, spec = lineage.score, lineage.spec
-    coverage = f"coverage {score.scored}/{score.total}"
+    coverage = f"coverage {how_many(score)}"
     key, value = spec.headline(score)
     metric = spec.metric(key)
     if value is None or metric is None:
@@ -140,7 +141,7 @@ def _add_number(tree: Tree, number: Number) -> None:
         if metric.published:
             add(computed, "published", metric.published)
         add(computed, "settings", canonical_json(lineage.score.inputs.settings))
-        add(computed, "of", f"{lineage.score.scored} of {lineage.score.total}")
+        add(computed, "of", f"{lineage.score.counted} of {lineage.score.total}")
     add(tree, "values behind it", lineage.rows_file.path)
     branch = add_file(tree, "score file", lineage.score_file)
     _add_inputs(branch, lineage, metric.needs if metric else _EVERYTHING)

@@ -11,13 +11,11 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from driftledger.benchmarks.base import Benchmark, Input, Rule
+from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
 from driftledger.ledger.changes import Change, component_changes, shown_apart
 from driftledger.ledger.lineage import Lineage
-
-MOST_COVERAGE = 0.05
-"""How far coverages may lie apart: who leaves out what is hard has the better score."""
 
 Weight = Literal["compared", "unfair", "noted"]
 
@@ -45,7 +43,7 @@ class Differing(BaseModel):
     @property
     def reason(self) -> str:
         """One sentence, without its full stop."""
-        return f"{self.what} differs ({self.a} and {self.b}): {self.why}" if self.a else f"{self.what}: {self.why}"
+        return Difference(self.what, self.a, self.b, self.why).reason
 
     def bars(self, metric: str) -> bool:
         """Whether A and B must not be ranked by this metric."""
@@ -123,17 +121,13 @@ def _two_at_once(spec: Benchmark, found: list[Differing], metrics: Collection[st
 
 
 def _coverage(a: Score, b: Score) -> Iterator[Differing]:
-    if a.coverage == b.coverage:
-        return
-    said = [f"{score.scored}/{score.total}, {score.coverage:.1%}" for score in (a, b)]
-    why = f"more than {MOST_COVERAGE:.0%} apart: what is left out is seldom what is easy" if _far_apart(a, b) else None
-    yield Differing(what="coverage", a=said[0], b=said[1], weight="unfair" if why else "noted", why=why)
-
-
-def _far_apart(a: Score, b: Score) -> bool:
-    """Whether so much more is left out of one than of the other that they must not be ranked."""
-    # scored/total of both as integers: 0.95 - 0.9 is above 0.05 as floats
-    return abs(a.scored * b.total - b.scored * a.total) * 100 > round(MOST_COVERAGE * 100) * a.total * b.total
+    """How much is in the denominators, which must be alike, and how much could be read, which a reader should know."""
+    found = difference(a, b)
+    if found is not None:
+        yield Differing(**found._asdict(), weight="unfair" if found.why else "noted")
+    if a.coverage != b.coverage and (found is None or found.what != "coverage"):
+        said = [f"{score.scored}/{score.total}, {score.coverage:.1%}" for score in (a, b)]
+        yield Differing(what="coverage", a=said[0], b=said[1], weight="noted")
 
 
 def _facts(lineage: Lineage) -> dict[str, _Fact]:

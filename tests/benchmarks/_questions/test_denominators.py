@@ -1,0 +1,228 @@
+"""What the papers divide by, worked by hand: all questions but those of a failed call, or those that could be read."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftledger.benchmarks._questions.records import GradeRecord
+from driftledger.benchmarks._questions.settings import UNREAD
+from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.scoring import Scored
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import read_jsonl, write_jsonl
+from driftledger.core.types import Outcome
+from driftledger.reports.leaderboard import write_leaderboard
+from tests.benchmarks._questions.asking import MME, OPTIONS, SAP, VET, Grades, Says, exam, sap
+
+REFUSAL = 4
+NOTHING = {"choice": None, "answer": None, "tenths": None}
+
+
+def scored(root: Path, name: str, questions: Any, read: Sequence[Mapping[str, Any]], **settings: Any) -> Scored:
+    """Scored from what was read in each answer, or graded, in the order of the records."""
+    taken = exam(root, name, questions, Says(text="A"), Grades(), min_coverage=0.1, **settings).collect()
+    file, record = taken.folder("grade") / RECORDS, benchmark(name).collects[1].record
+    assert record is not None
+    assert issubclass(record, GradeRecord)
+    nothing = {key: value for key, value in NOTHING.items() if key in record.model_fields}
+    records = read_jsonl(file, record)
+    write_jsonl(
+        file, [each.model_copy(update=nothing | dict(as_read)) for each, as_read in zip(records, read, strict=True)]
+    )
+    return taken.score()
+
+
+def ended(outcome: Outcome, **read: Any) -> dict[str, Any]:
+    return {"outcome": outcome, **read}
+
+
+SAP_READ = [  # two questions of each subset; the right options are 0 to 3
+    ended(Outcome.OK, choice=0),
+    ended(Outcome.UNPARSED),
+    ended(Outcome.OK, choice=REFUSAL),
+    ended(Outcome.FAILED),
+    ended(Outcome.OK, choice=REFUSAL),
+    ended(Outcome.FILTERED),
+]
+
+
+@pytest.mark.parametrize(
+    ("unread", "measures", "basic", "counted", "worth"),
+    [
+        # accepted are the first, the third and the fifth, of all but the failed fourth
+        ("wrong", (60, 20, 100, 100 / 3, 200 / 3), 50, 5, [1, 0, 1, None, 1, 0]),
+        ("left_out", (100, 100 / 3, 100, 50, 100), 100, 3, [1, None, 1, None, 1, None]),
+    ],
+)
+def test_mm_sap(
+    tmp_path: Path, unread: str, measures: Sequence[float], basic: float, counted: int, worth: list[float | None]
+) -> None:
+    score, rows = scored(tmp_path, "mm_sap", SAP, SAP_READ, permutations=1, unread=unread)
+    names = ("score", "answer_rate", "answer_accuracy", "known_knowns", "known_unknowns")
+    assert [score.metrics[name] for name in names] == pytest.approx(measures)
+    assert (score.metrics["score_unread_wrong"], score.metrics["score_unread_left_out"]) == pytest.approx((60, 100))
+    assert score.groups["subset"]["basic"]["score"] == basic
+    assert (score.scored, score.counted, score.total, score.coverage) == (3, counted, 6, 0.5)
+    assert [row.values["score"] for row in rows] == [[value] for value in worth]
+    interval = score.interval("score")
+    assert interval is not None
+    assert (interval.low < 60 < interval.high) if unread == "wrong" else interval == (100, 100)
+
+
+VET_READ = [  # two gradings of each of three answers
+    *(ended(Outcome.OK, tenths=10), ended(Outcome.UNPARSED)),
+    *(ended(Outcome.OK, tenths=5), ended(Outcome.FAILED)),
+    *(ended(Outcome.FILTERED), ended(Outcome.TRUNCATED)),
+]
+POEM: dict[str, object] = {"answer": "a poem", "capabilities": ["gen"]}
+
+
+@pytest.mark.parametrize(
+    ("unread", "total", "by_capability", "counted", "worth"),
+    [
+        # the gradings are of (10 + 5 + 0) / 3 and, without the failed one, (0 + 0) / 2
+        ("wrong", (25, 25), {"rec": 50, "ocr": 50, "gen": 0, "math": 50}, 5, [[1, 0], [0.5, None], [0, 0]]),
+        ("left_out", (75, None), {"rec": 100, "ocr": 50, "math": 50}, 2, [[1, None], [0.5, None], [None, None]]),
+    ],
+)
+def test_mm_vet(
+    tmp_path: Path,
+    unread: str,
+    total: tuple[float, float | None],
+    by_capability: dict[str, float],
+    counted: int,
+    worth: list[list[float | None]],
+) -> None:
+    score, rows = scored(tmp_path, "mm_vet", [*VET, POEM], VET_READ, unread=unread)
+    assert (score.metrics["total"], score.metrics.get("total_std")) == total
+    assert (score.metrics["total_unread_wrong"], score.metrics["total_unread_left_out"]) == (25, 75)
+    grades = {name: each["grade"] for name, each in score.groups["capability"].items() if "grade" in each}
+    assert grades == by_capability
+    assert (score.scored, score.counted, score.total) == (2, counted, 6)
+    assert [row.values["total"] for row in rows] == worth
+    interval = score.interval("total")
+    assert interval is not None
+    assert (interval.low == 0) is (unread == "wrong")
+
+
+MME_READ = [  # yes and no are right about each of three images
+    *(ended(Outcome.OK, answer=True), ended(Outcome.UNPARSED)),
+    *(ended(Outcome.OK, answer=True), ended(Outcome.OK, answer=False)),
+    *(ended(Outcome.FAILED), ended(Outcome.OK, answer=False)),
+]
+
+
+@pytest.mark.parametrize(
+    ("unread", "metrics", "counted", "worth"),
+    [
+        # right are 4 of the 5 that did not fail, and both of one image of the two without a failed call
+        ("wrong", {"accuracy": 80, "accuracy_plus": 50, "score": 130}, 5, [50, 200, None]),
+        ("left_out", {"accuracy": 100, "accuracy_plus": 100, "score": 200}, 4, [None, 200, None]),
+    ],
+)
+def test_mme(tmp_path: Path, unread: str, metrics: dict[str, float], counted: int, worth: list[float | None]) -> None:
+    score, rows = scored(tmp_path, "mme", MME, MME_READ, unread=unread)
+    assert {name: score.metrics[name] for name in metrics} == metrics
+    assert score.groups["category"]["count"] == metrics
+    assert (score.metrics["score_unread_wrong"], score.metrics["score_unread_left_out"]) == (130, 200)
+    assert (score.scored, score.counted, score.total) == (4, counted, 6)
+    assert [row.values["score"] for row in rows] == [[value] for value in worth]
+
+
+def test_a_failed_call_is_no_answer_that_could_decline(tmp_path: Path) -> None:
+    read = [ended(Outcome.FAILED), ended(Outcome.REFUSED), *([ended(Outcome.OK, answer=True)] * 4)]
+    assert scored(tmp_path, "mme", MME, read).score.metrics["refused"] == 20
+
+
+@pytest.mark.parametrize("name", ["mm_sap", "mm_vet", "mme"])
+def test_where_nothing_was_read_the_score_is_0_by_the_papers_and_none_without(tmp_path: Path, name: str) -> None:
+    questions = {"mm_sap": SAP, "mm_vet": VET, "mme": MME}[name]
+    one = {"permutations": 1} if name == "mm_sap" else {"gradings": 1} if name == "mm_vet" else {}
+    for unread in UNREAD:
+        taken = exam(
+            tmp_path / unread, name, questions, Says(text="A"), Grades(), min_coverage=0.0, **one, unread=unread
+        )
+        taken.collect()
+        file, record = taken.folder("grade") / RECORDS, benchmark(name).collects[1].record
+        assert record is not None
+        nothing = {key: value for key, value in NOTHING.items() if key in record.model_fields}
+        unparsed = [
+            each.model_copy(update=nothing | {"outcome": Outcome.UNPARSED}) for each in read_jsonl(file, record)
+        ]
+        write_jsonl(file, unparsed)
+        if unread == "left_out":
+            with pytest.raises(CoverageError, match=f"only 0 of {len(unparsed)} answers could be read"):
+                taken.score()
+            continue
+        score = taken.score().score
+        headline = benchmark(name).metrics[0].key
+        assert (score.metrics[headline], score.coverage, score.counted) == (0, 0, len(unparsed))
+        assert f"{headline}_unread_left_out" not in score.metrics
+        write_jsonl(file, [each.model_copy(update={"outcome": Outcome.FAILED}) for each in unparsed])
+        with pytest.raises(CoverageError, match=f"only 0 of {len(unparsed)} answers could be read"):
+            taken.score()
+
+
+def half_read(root: Path, model: str, read: int, right: int, **settings: Any) -> Score:
+    """A model of which so many of 100 choices could be read, and so many are right."""
+    choices = [0] * right + [1] * (read - right)
+    as_read = [ended(Outcome.OK, choice=choice) for choice in choices] + [ended(Outcome.UNPARSED)] * (100 - read)
+    asked = [question | {"picture": number % 10} for number, question in enumerate(sap(*["red"] * 100))]
+    score = scored(root / model, "mm_sap", asked, as_read, permutations=1, **settings).score
+    return score.model_copy(update={"keys": score.keys | {"model": model}})
+
+
+def tables(root: Path, *scores: Score) -> list[str]:
+    """The leaderboard's lines."""
+    write_leaderboard(root / "board", scores)
+    return (root / "board.md").read_text(encoding="utf-8").splitlines()
+
+
+def test_leaving_out_what_is_hard_gains_nothing(tmp_path: Path) -> None:
+    """As on ``scenes_mm_sap``: the early stage read less and had more of that right, the middle one more of all."""
+    early, middle = half_read(tmp_path, "early", 59, 39), half_read(tmp_path, "middle", 68, 44)
+    assert early.metrics["score_unread_left_out"] > middle.metrics["score_unread_left_out"]
+    assert (early.metrics["score"], middle.metrics["score"]) == (39, 44)
+    lines = tables(tmp_path, early, middle)
+    assert "| middle | **44.00** (0.680) |" in lines
+    assert "| early | 39.00 (0.590) |" in lines
+    head = lines.index("## mm_sap on exam")
+    first, second = (line.split(" | ") for line in lines[head + 6 : head + 8])
+    assert (first[0], first[4], first[-2:]) == ("| middle", "44.00", ["1", "0.680 |"])
+    assert (second[0], second[4], second[-2:]) == ("| early", "39.00", ["2", "0.590 |"])
+    assert "Scored: early 59/100 (100 counted), middle 68/100 (100 counted)." in lines
+
+
+def test_where_it_is_left_out_the_two_are_not_ranked(tmp_path: Path) -> None:
+    early, middle = (half_read(tmp_path, *each, unread="left_out") for each in (("early", 59, 39), ("middle", 68, 44)))
+    lines = tables(tmp_path, early, middle)
+    why = "coverage differs (68/100, 68.0% and 59/100, 59.0%): more than 5% apart: "
+    why += "what is left out is seldom what is easy"
+    assert "| middle | **64.71** (0.680) |" in lines
+    assert "| early | 66.10 (0.590) |" in lines
+    assert f"- MM-SAP self-awareness score of early has no rank: {why}." in lines
+    heads = [line for line in lines if line.startswith("## mm_sap")]
+    assert heads == ["## mm_sap on exam", "## mm_sap on exam, coverage 59.0%"]
+    assert lines[lines.index(heads[1]) + 2] == f"Not ranked with those above: {why}."
+
+
+def test_a_refusal_in_free_text_that_does_not_count_is_a_choice_that_could_not_be_read(tmp_path: Path) -> None:
+    read = [ended(Outcome.OK, choice=0), ended(Outcome.REFUSED)]
+    asked = sap("red", None)
+    for unread, without in (("wrong", 50), ("left_out", 100)):
+        given = {"permutations": 1, "unread": unread, "count_free_refusals": False}
+        score = scored(tmp_path / unread, "mm_sap", asked, read, **given).score
+        assert (score.metrics["score"], score.metrics["score_without_free_refusals"]) == (without, without)
+        assert score.metrics["score_with_free_refusals"] == 100
+        assert (score.scored, score.counted) == (1, 2 if unread == "wrong" else 1)
+
+
+def test_scores_of_a_time_before_the_setting_left_out_what_could_not_be_read() -> None:
+    spec = benchmark("mme")
+    bootstrap = {"resamples": 200, "confidence": 0.95}
+    assert spec.scoring.model_validate({"bootstrap": bootstrap, "seed": 1}).model_dump()["unread"] == "left_out"
+    assert OPTIONS[REFUSAL].startswith("It cannot")
