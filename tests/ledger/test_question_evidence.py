@@ -7,7 +7,7 @@ import pytest
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.audit.audit import as_tree
 from driftledger.ledger.audit.sources import Sources
-from driftledger.ledger.audit.targets import RunTarget
+from driftledger.ledger.audit.targets import RunTarget, resolve_target
 from driftledger.ledger.lineage import Evidence, read_evidence
 from tests.support.ledgers import COMBINATION, KEYS, component, marked, selected, varied, write_ledger
 from tests.support.question_ledgers import EXAM, add_questions, question_score
@@ -25,12 +25,13 @@ def test_a_set_that_was_not_answered_is_one_sentence(tmp_path: Path) -> None:
 
 def test_the_audit_leads_to_the_judge_and_the_answers(tmp_path: Path) -> None:
     write_ledger(tmp_path)
-    judged = varied(question_score(flags=["moved"]), judge=component("umpire"), grade_prompt="Grade {truth}")
+    counts = {"scored": 3, "counted": 4, "coverage": 0.75}
+    judged = varied(question_score(flags=["moved"], **counts), judge=component("umpire"), grade_prompt="Grade {truth}")
     add_questions(tmp_path, judged)
     with Sources(Path("nowhere")) as sources:
         text = as_tree(RunTarget(evidence(tmp_path), "dvc.lock"), sources)
     for part in (
-        "mm_sap on exam: self-awareness score = 62.0000, coverage 4/4",
+        "mm_sap on exam: self-awareness score = 62.0000, coverage 3/4 (4 counted)",
         f"judge: umpire, fingerprint {component('umpire').fingerprint}",
         "grade prompt: Grade {truth}",
         "to know: moved",
@@ -48,3 +49,12 @@ def test_the_audit_says_which_component_is_marked(tmp_path: Path) -> None:
     of_score, of_component = (at for at, line in enumerate(lines) if line == "to know: made elsewhere")
     assert lines[of_component - 1].startswith("model: seer, fingerprint ")
     assert of_score < of_component
+
+
+def test_a_number_is_of_what_counts(tmp_path: Path) -> None:
+    """Which is more than what could be read, where the rest counts as wrong."""
+    write_ledger(tmp_path)
+    add_questions(tmp_path, question_score(scored=2, counted=3, coverage=0.5))
+    found = selected(("genception", KEYS), ("mm_sap", EXAM))
+    with Sources(tmp_path, found, [COMBINATION]) as sources:
+        assert "of: 3 of 4" in as_tree(resolve_target(sources, f"{'/'.join(COMBINATION)}:mm_sap/exam/score"), sources)
