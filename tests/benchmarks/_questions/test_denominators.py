@@ -19,7 +19,7 @@ from driftledger.reports.leaderboard import write_leaderboard
 from tests.benchmarks._questions.asking import MME, OPTIONS, SAP, VET, Grades, Says, exam, sap
 
 REFUSAL = 4
-NOTHING = {"choice": None, "answer": None, "tenths": None}
+NOTHING = {"choice": None, "answer": None, "grade": None}
 
 
 def scored(root: Path, name: str, questions: Any, read: Sequence[Mapping[str, Any]], **settings: Any) -> Scored:
@@ -74,8 +74,8 @@ def test_mm_sap(
 
 
 VET_READ = [  # two gradings of each of three answers
-    *(ended(Outcome.OK, tenths=10), ended(Outcome.UNPARSED)),
-    *(ended(Outcome.OK, tenths=5), ended(Outcome.FAILED)),
+    *(ended(Outcome.OK, grade=1.0), ended(Outcome.UNPARSED)),
+    *(ended(Outcome.OK, grade=0.5), ended(Outcome.FAILED)),
     *(ended(Outcome.FILTERED), ended(Outcome.TRUNCATED)),
 ]
 POEM: dict[str, object] = {"answer": "a poem", "capabilities": ["gen"]}
