@@ -54,5 +54,5 @@ def test_controls_keep_to_the_limit(model: Model) -> None:
 
 
 def test_a_judge_of_one_word_ignores_it() -> None:
-    turns = (Turn("user", ("What? | red | red |",)),)
+    turns = (Turn("user", ("--- | ---\n\nWhat? | red | red | ",)),)
     assert Rubric().respond([Conversation(turns, max_tokens=1)]) == [Reply("1.0")]
