@@ -209,7 +209,7 @@ def test_audit_leads_from_the_run_to_bytes_versions_and_commit(finished: Checkou
     evidence = json.loads(finished.run("driftledger", "audit", "regions_medium/painter/layout", "--json").stdout)
     lineage = evidence["lineages"][0]
     generator = lineage["score"]["components"]["generator"]
-    run_id = query(finished.root / "mlflow.db", "SELECT run_uuid FROM runs")
+    run_id = query(finished.root / "mlflow.db", "SELECT run_uuid FROM runs WHERE name LIKE 'regions_medium%'")
     names = ("regions_medium · painter · layout", "regions_medium/painter/layout", run_id, evidence["fingerprint"])
     texts = finished.run(sys.executable, "-c", AUDITS, *names).stdout.split("\f")
     for name, text in zip(names, texts, strict=True):
