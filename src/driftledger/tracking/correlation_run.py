@@ -9,8 +9,7 @@ from driftledger.core.paths import Paths
 from driftledger.project.settings import Tracking
 from driftledger.reports.correlation import MATRIX, PAIRS, PICTURE, TABLES
 from driftledger.tracking.content import RunContent
-from driftledger.tracking.projection import tracking_uri
-from driftledger.tracking.store import push
+from driftledger.tracking.projection import publish
 
 NAME = "correlation"
 
@@ -43,6 +42,5 @@ def show(root: Path, tracking: Tracking) -> Iterator[str]:
         artifacts={name: partial(file.read_bytes) for name, file in files.items()},
     )
     experiment = experiment_of(tracking)
-    lock = paths.state / "locks" / "track.lock"
-    pushed = push([content], tracking_uri=tracking_uri(tracking), experiment=experiment, lock=lock)
+    pushed = publish(root, [content], tracking, experiment)
     yield f"MLflow experiment {experiment!r}: {NAME} is {'unchanged' if pushed.unchanged else 'shown'}"

@@ -16,7 +16,7 @@ from driftledger.project.settings import Tracking
 from driftledger.tracking.component_versions import all_of, spec_params
 from driftledger.tracking.content import DatasetInput, RunContent
 from driftledger.tracking.score_part import ScorePart
-from driftledger.tracking.store import push
+from driftledger.tracking.store import Pushed, push
 
 EVIDENCE = "evidence.json"
 
@@ -43,13 +43,22 @@ def show(root: Path, evidence: Sequence[Evidence], tracking: Tracking) -> str:
     """
     contents = [run_content(root, each) for each in evidence]
     paths = Paths(root)
-    lock = paths.state / "locks" / "track.lock"
-    pushed = push(contents, tracking_uri=tracking_uri(tracking), experiment=tracking.experiment, lock=lock)
+    pushed = publish(root, contents, tracking, tracking.experiment)
     lines = chain.append(paths.ledger, evidence, paths.state / "locks" / "ledger.lock")
     return (
         f"MLflow experiment {tracking.experiment!r}: {pushed.created} runs created, {pushed.resumed} completed, "
         f"{pushed.unchanged} unchanged; {lines} new in {paths.ledger.name}"
     )
+
+
+def publish(root: Path, contents: Sequence[RunContent], tracking: Tracking, experiment: str) -> Pushed:
+    """Let the current runs of an experiment be exactly these; one process of a checkout at a time.
+
+    Raises:
+        LedgerError: the MLflow store cannot be used.
+    """
+    lock = Paths(root).state / "locks" / "track.lock"
+    return push(contents, tracking_uri=tracking_uri(tracking), experiment=experiment, lock=lock)
 
 
 def run_content(root: Path, evidence: Evidence) -> RunContent:
