@@ -24,6 +24,7 @@ from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.traces import Trace
     from driftledger.ledger.lineage import Lineage
     from driftledger.project.settings import Settings
 
@@ -392,6 +393,10 @@ class Benchmark(ABC):
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         """Files for MLflow beside ``rows.csv``, which every score has: pictures, descriptions, answers."""
         return {}
+
+    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator["Trace"]:
+        """The units of these rows step by step, as MLflow's trace view shows them."""
+        return iter(())
 
     def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
         """Role of a call, ``describe`` for instance → keys of the calls behind a score, as far as records tell them."""

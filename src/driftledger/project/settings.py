@@ -6,7 +6,7 @@ Which benchmarks there are is the registry's to say: each has a list in ``run``,
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import yaml
 from pydantic import AfterValidator, Field, ValidationError, create_model, model_validator
@@ -89,6 +89,8 @@ class Tracking(Strict):
 
     uri: str = Field(min_length=1)
     experiment: str = Field(min_length=1, max_length=200)
+    traces: Literal["all", "none"] | Annotated[int, Field(ge=1)]
+    """Of each score, how many units a run shows step by step."""
 
 
 DVC_IGNORES = ("size", "nfiles")

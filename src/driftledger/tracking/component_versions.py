@@ -42,12 +42,13 @@ def _is_beside(role: str) -> bool:
 
 
 def all_of(scores: Iterable[Score]) -> tuple[ComponentVersion, ...]:
-    """Each version once, in order of appearance, with what every service said of it."""
+    """Each version once, generators first, since which one drew is what people ask, and then in order of appearance;
+    with what every service said of it."""
     found: dict[str, ComponentVersion] = {}
     for component in (each for score in scores for each in components_of(score).values()):
         known = found.get(component.key, component)
         found[component.key] = replace(known, served=known.served | component.served)
-    return tuple(found.values())
+    return tuple(sorted(found.values(), key=lambda component: component.kind != "generator"))
 
 
 def version_of(kind: ComponentKind, card: ComponentCard, served: Collection[str] = ()) -> ComponentVersion:

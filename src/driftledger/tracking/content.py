@@ -9,8 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from driftledger.benchmarks.traces import Trace
 from driftledger.core.canonical import canonical_json, sha256_of
 
 FINGERPRINT = "driftledger.fingerprint"
@@ -115,12 +116,20 @@ class ComponentVersion:
         return f"{self.registered_name}@{self.fingerprint}"
 
 
+class LoggedTrace(NamedTuple):
+    """A unit of a score, and the score's place in the run: ``<benchmark>/<on>``."""
+
+    place: str
+    trace: Trace
+
+
 @dataclass(frozen=True, slots=True)
 class RunContent:
     """One MLflow run. Two contents with the same fingerprint are the same run.
 
     ``artifacts`` maps a file's path inside the run to the function that makes its bytes, and ``late_metrics``
-    gathers metrics that take work; both are called only when the run is written, artifacts several at once.
+    gathers metrics that take work, as ``traces`` does units to look at; all are called only when the run is written,
+    artifacts several at once.
     """
 
     name: str
@@ -132,6 +141,7 @@ class RunContent:
     components: tuple[ComponentVersion, ...]
     artifacts: Mapping[str, Callable[[], bytes]]
     late_metrics: Callable[[], Iterable[LoggedMetric]] = tuple
+    traces: Callable[[], Iterable[LoggedTrace]] = tuple
 
     def __post_init__(self) -> None:
         if not self.name.strip():

@@ -1,24 +1,61 @@
 """Evidence and score files → what MLflow shows. A projection: nothing here is measured or decided."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
+from typing import Literal
 
-from driftledger.benchmarks.base import Artifacts
+from driftledger.benchmarks.base import ROLES, Artifacts
 from driftledger.components.card import ComponentCard
-from driftledger.core.escaping import for_line
+from driftledger.core.escaping import for_line, for_markdown
 from driftledger.core.paths import Paths
 from driftledger.ledger.code import dirty_patch, packages
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log import chain
 from driftledger.project.settings import Tracking
 from driftledger.tracking.component_versions import all_of, spec_params
-from driftledger.tracking.content import DatasetInput, RunContent
+from driftledger.tracking.content import DatasetInput, RunContent, as_text, clip
 from driftledger.tracking.score_part import ScorePart
 from driftledger.tracking.store import Pushed, push
+from driftledger.tracking.views import readable, tags_of, views
 
 EVIDENCE = "evidence.json"
+
+NOTE = "mlflow.note.content"
+"""Tag of runs and experiments: their description, in Markdown."""
+
+COLOUR = "mlflow.runColor"
+"""Tag of runs: their colour in charts, which MLflow draws by chance otherwise."""
+
+COLOURS = (
+    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"),
+    *("#332288", "#882255", "#117733", "#aa4499", "#44aa99", "#999933"),
+)
+"""By the place of the model in the selection; Okabe and Ito's, then Tol's, which people who see few colours tell
+apart."""
+
+EVIDENCE_TAG = "driftledger.evidence_sha256"
+"""Tag of runs: as in the ledger's line; the evidence itself is an artifact."""
+
+EXPERIMENT_NOTE = """\
+A run for each combination of model, generator and encoder; a view of what DVC's locks hold, which `driftledger track` \
+rebuilds.
+
+- **GenAI, Evaluation runs**: all runs with their scores; choose some and look at the same sample side by side.
+- **GenAI, Traces**: chains, answers and descriptions step by step with their pictures.
+- **Model training, Runs, Views**: the leaderboard, and charts of each benchmark.
+- Runs tagged `driftledger.current: true` show what is selected now. Where a number comes from: \
+`driftledger audit RUN:METRIC`.
+"""
+
+_MAX_IDENTITY = 300
+_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
+
+EVALUATION = {"mlflow.runType": "genai_evaluate"}
+"""Tag of runs: lets MLflow show them among its evaluation runs, with their metrics and traces."""
 
 FLAGS = "driftledger.flags"
 """Tag of runs: what a reader of the scores must know; absent where there is nothing."""
@@ -41,9 +78,13 @@ def show(root: Path, evidence: Sequence[Evidence], tracking: Tracking) -> str:
         LedgerError: the MLflow store cannot be used, and no line is written; or the ledger cannot, and the runs are
             shown. The next call does what is left to do.
     """
-    contents = [run_content(root, each) for each in evidence]
+    models = list(dict.fromkeys(each.combination.model for each in evidence))
+    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(models)}
+    contents = [
+        run_content(root, each, colour=colours[each.combination.model], traces=tracking.traces) for each in evidence
+    ]
     paths = Paths(root)
-    pushed = publish(root, contents, tracking, tracking.experiment)
+    pushed = publish(root, contents, tracking, tracking.experiment, partial(_about, root, evidence, contents))
     lines = chain.append(paths.ledger, evidence, paths.state / "locks" / "ledger.lock")
     return (
         f"MLflow experiment {tracking.experiment!r}: {pushed.created} runs created, {pushed.resumed} completed, "
@@ -51,25 +92,55 @@ def show(root: Path, evidence: Sequence[Evidence], tracking: Tracking) -> str:
     )
 
 
-def publish(root: Path, contents: Sequence[RunContent], tracking: Tracking, experiment: str) -> Pushed:
-    """Let the current runs of an experiment be exactly these; one process of a checkout at a time.
+def publish(
+    root: Path,
+    contents: Sequence[RunContent],
+    tracking: Tracking,
+    experiment: str,
+    about: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda held: {},
+) -> Pushed:
+    """Let the current runs of an experiment be exactly these, and its tags what ``about`` says; one process of a
+    checkout at a time.
 
     Raises:
         LedgerError: the MLflow store cannot be used.
     """
     lock = Paths(root).state / "locks" / "track.lock"
-    return push(contents, tracking_uri=tracking_uri(tracking), experiment=experiment, lock=lock)
+    return push(contents, tracking_uri=tracking_uri(tracking), experiment=experiment, lock=lock, about=about)
 
 
-def run_content(root: Path, evidence: Evidence) -> RunContent:
-    """One combination as an MLflow run."""
+def _about(
+    root: Path, evidence: Sequence[Evidence], contents: Sequence[RunContent], held: Mapping[str, str]
+) -> dict[str, str]:
+    """Tags of the experiment: what is here, and saved views where MLflow shows them."""
+    import mlflow
+
+    tags = {NOTE: EXPERIMENT_NOTE}
+    if readable(mlflow.__version__):
+        parts = [part for each in evidence for part in _parts(root, each)]
+        metrics = [metric.key for content in contents for metric in (*content.metrics, *content.late_metrics())]
+        tags |= tags_of(views(parts, metrics), held, int(time.time() * 1000))
+    return tags
+
+
+def run_content(
+    root: Path, evidence: Evidence, *, colour: str | None = None, traces: int | Literal["all", "none"] = "none"
+) -> RunContent:
+    """One combination as an MLflow run.
+
+    Args:
+        colour: of the run in charts; None is left to MLflow.
+        traces: how many units of each score it shows step by step.
+    """
     parts = list(_parts(root, evidence))
-    params: dict[str, str] = {"seed": str(evidence.lineages[0].score.inputs.settings["seed"])} if parts else {}
+    params = {"dataset": ", ".join(dict.fromkeys(lineage.on for lineage in evidence.lineages))} if parts else {}
+    params |= {"seed": str(evidence.lineages[0].score.inputs.settings["seed"])} if parts else {}
     tags = {"git.commit": evidence.code.commit or "none", "git.dirty": str(evidence.code.dirty).lower()}
+    tags |= EVALUATION | {EVIDENCE_TAG: chain.evidence_digest(evidence)} | ({COLOUR: colour} if colour else {})
     artifacts = _code_artifacts(root, evidence)
     for part in parts:
         params |= part.params
-        tags |= part.tags
+
         artifacts |= part.artifacts
     for role, card in _roles(evidence):
         params |= spec_params(role, card) | {f"{role}_version": card.fingerprint[:12]}
@@ -78,12 +149,13 @@ def run_content(root: Path, evidence: Evidence) -> RunContent:
         name=evidence.name,
         fingerprint=evidence.fingerprint,
         params=params,
-        tags=tags | _said(evidence) | {"mlflow.note.content": _note(evidence, parts)},
+        tags=tags | _said(evidence) | {NOTE: _note(evidence, parts)},
         metrics=tuple(metric for part in parts for metric in part.metrics()),
         datasets=tuple(_datasets(evidence)),
         components=all_of(lineage.score for lineage in evidence.lineages),
         artifacts=artifacts,
-        late_metrics=lambda: [metric for part in parts for metric in part.late_metrics()],
+        late_metrics=cache(lambda: [metric for part in parts for metric in part.late_metrics()]),
+        traces=lambda: [trace for part in parts if traces != "none" for trace in part.traces(traces)],
     )
 
 
@@ -146,8 +218,27 @@ def _said(evidence: Evidence) -> dict[str, str]:
 
 def _note(evidence: Evidence, parts: Iterable[ScorePart]) -> str:
     """The run's description in the UI, in Markdown; every name in it is a catalogue name."""
-    lines = [line for part in parts for line in part.note]
-    return "\n".join([*lines, "", f"Where it comes from: `driftledger audit {'/'.join(evidence.combination)}`"])
+    table = ["| | version | what identifies it |", "|---|---|---|"]
+    for role, card in sorted(_roles(evidence), key=lambda each: not each[0].startswith("generator")):
+        table.append(f"| {role.partition('.')[0].replace('_', ' ')} | {_version(role, card)} | {_identity(card)} |")
+    table += [f"| data | {each.name} | `{each.digest}` |" for each in _datasets(evidence)]
+    commit = "outside Git" if evidence.code.commit is None else f"`{evidence.code.commit[:12]}`"
+    table.append(f"| code | {commit} | {'with uncommitted changes' if evidence.code.dirty else 'as committed'} |")
+    scores = [line for part in parts for line in part.note]
+    asked = f"Where it comes from: `driftledger audit {'/'.join(evidence.combination)}`"
+    return "\n".join([*table, "", *scores, "", asked])
+
+
+def _version(role: str, card: ComponentCard) -> str:
+    """Name and version as ``audit`` takes them, with a link to what MLflow has of the name."""
+    kind = ROLES[role.partition(".")[0]]
+    return f"[{card.name}@{card.fingerprint[:12]}](#/models/{kind}.{card.name})"
+
+
+def _identity(card: ComponentCard) -> str:
+    """What its settings resolve to, in Markdown, digests by their beginning; where nothing does, its provider."""
+    told = [_DIGEST.sub(r"\1…", f"{key} {as_text(value)}") for key, value in card.identity.items()]
+    return for_markdown(clip(", ".join(told) or f"{card.provider} {card.version}", _MAX_IDENTITY))
 
 
 def _datasets(evidence: Evidence) -> Iterable[DatasetInput]:

@@ -26,6 +26,7 @@ from driftledger.tracking.content import (
     clip,
     clipped,
 )
+from driftledger.tracking.traces import Traces
 
 _METRICS_PER_CALL = 100
 """With more, MLflow 3.17 fails to write rows again that are linked to a model and there already."""
@@ -46,8 +47,9 @@ ModelIds = Mapping[str, str]
 class Runs:
     """The runs of one experiment, always addressed by their ids: nothing in the environment joins them."""
 
-    def __init__(self, client: MlflowClient, experiment_id: str) -> None:
+    def __init__(self, client: MlflowClient, traces: Traces, experiment_id: str) -> None:
         self._client = client
+        self._traces = traces
         self._experiment_id = experiment_id
 
     def tagged(self, key: str, value: str) -> list[Run]:
@@ -96,14 +98,18 @@ class Runs:
             )
         )
 
-    def fill(self, run: Run, content: RunContent, model_ids: ModelIds) -> None:
+    def fill(self, run: Run, content: RunContent, model_ids: ModelIds, again: bool) -> None:
         """Write everything ``content`` says, and FINISHED last.
 
         The run ends when it starts: it shows results, and has no duration of its own.
+
+        Args:
+            again: whether a part of it may be there already.
         """
         with ThreadPoolExecutor(_ARTIFACTS_AT_ONCE) as pool:  # pictures are drawn while the store is written to
             artifacts = {path: pool.submit(make) for path, make in content.artifacts.items()}
             self._log(run, content, model_ids)
+            self._traces.write(run.info.run_id, run.info.start_time, content.fingerprint, content.traces(), again)
             if artifacts:
                 self._upload(run.info.run_id, content.name, artifacts)
         self._client.set_terminated(run.info.run_id, "FINISHED", end_time=run.info.start_time)

@@ -2,24 +2,23 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from driftledger.benchmarks.base import Artifacts, Metric
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.score import SPREAD, Row, base_key, tracked_key
+from driftledger.benchmarks.traces import worth_showing
 from driftledger.collect.call_result import Cost
 from driftledger.collect.call_store import CallStore
-from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Lineage
 from driftledger.metrics.exact import exact_mean
 from driftledger.tracking.component_versions import measured_in
-from driftledger.tracking.content import LoggedMetric, as_text, key_of
+from driftledger.tracking.content import LoggedMetric, LoggedTrace, as_text, key_of
 
 
 class ScorePart(NamedTuple):
@@ -33,16 +32,17 @@ class ScorePart(NamedTuple):
     """Whether what its calls took is told here, and not with another score of the same records."""
 
     def metrics(self) -> Iterator[LoggedMetric]:
-        """Headlines first, then the other metrics, curves with their steps, and groups that the benchmark tracks."""
-        of = measured_in(self.lineage.score)
+        """Headlines first, then the other metrics, curves with their steps, and groups that the benchmark tracks.
+
+        Headlines alone are linked to the versions that they are of, whose pages would be full of steps otherwise.
+        """
+        of, headlines = measured_in(self.lineage.score), self.lineage.spec.headlines(self.lineage.score)
         for key, value, step in (*self._values(), *self._curves(), *self._groups()):
-            yield LoggedMetric(f"{self.prefix}/{key}", value, step, self.lineage.on, of)
+            yield LoggedMetric(f"{self.prefix}/{key}", value, step, self.lineage.on, of if key in headlines else ())
 
     def late_metrics(self) -> Iterator[LoggedMetric]:
         """What its calls took."""
-        of = measured_in(self.lineage.score)
-        for metric in cost_metrics(self.root, self.prefix, self.lineage) if self.costed else ():
-            yield replace(metric, of=of)
+        yield from cost_metrics(self.root, self.prefix, self.lineage) if self.costed else ()
 
     def _values(self) -> Iterator[tuple[str, float, int]]:
         score, spec = self.lineage.score, self.lineage.spec
@@ -78,15 +78,15 @@ class ScorePart(NamedTuple):
         place = self.lineage.place.replace("/", ".")
         return {f"{place}.{key}": as_text(value) for key, value in protocol.items() if value not in (None, [], {})}
 
-    @property
-    def tags(self) -> dict[str, str]:
-        """``dvc.lock/<stage>/<its keys>`` → what each stage behind the score wrote."""
-        return {
-            f"dvc.lock/{stage.replace('@', '/')}": canonical_json(
-                {"stage": stage, "outs": {out.path: out.md5 for out in entry.outs}}
-            )
-            for stage, entry in self.lineage.stages.items()
-        }
+    def traces(self, at_most: int | Literal["all"]) -> Iterator[LoggedTrace]:
+        """Units to look at step by step."""
+        rows, (score, spec) = (
+            read_jsonl(self.root / self.lineage.rows_file.path, Row),
+            (self.lineage.score, self.lineage.spec),
+        )
+        shown = worth_showing(spec, score, rows, None if at_most == "all" else at_most)
+        for trace in spec.traces(self.lineage, self.root, shown):
+            yield LoggedTrace(self.prefix, trace)
 
     @property
     def artifacts(self) -> Artifacts:

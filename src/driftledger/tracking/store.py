@@ -4,7 +4,7 @@ MLflow is a view: everything here is looked up by fingerprint first, written onl
 be thrown away and pushed again. Nothing of MLflow is imported before :func:`push` is called.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -38,7 +38,14 @@ class Pushed(NamedTuple):
     unchanged: int
 
 
-def push(runs: Sequence[RunContent], *, tracking_uri: str, experiment: str, lock: Path) -> Pushed:
+def push(
+    runs: Sequence[RunContent],
+    *,
+    tracking_uri: str,
+    experiment: str,
+    lock: Path,
+    about: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda held: {},
+) -> Pushed:
     """Let the experiment's current runs be exactly ``runs``; all others stay, marked as no longer current.
 
     Args:
@@ -46,6 +53,7 @@ def push(runs: Sequence[RunContent], *, tracking_uri: str, experiment: str, lock
         tracking_uri: An ``http(s)`` server or a database such as ``sqlite:///mlflow.db``.
         experiment: Created where it does not exist.
         lock: A lock file: of several processes at once, one pushes and the others find its work done.
+        about: The experiment's tags → what to set anew of them, asked after a push that wrote a run.
 
     Raises:
         LedgerError: the store cannot be used, or the experiment is in the trash.
@@ -57,12 +65,17 @@ def push(runs: Sequence[RunContent], *, tracking_uri: str, experiment: str, lock
     with _locked(lock):
         client = connection.connect(tracking_uri, create=True)
         from driftledger.tracking.runs import Runs
+        from driftledger.tracking.traces import Traces
         from driftledger.tracking.versions import Versions
 
         with connection.spoken_errors(tracking_uri):
             experiment_id = _open_experiment(client, tracking_uri, experiment)
             versions = Versions(client, tracking_uri, experiment_id)
-            return _Push(Runs(client, experiment_id), versions).all(runs)
+            pushed = _Push(Runs(client, Traces(tracking_uri, experiment_id), experiment_id), versions).all(runs)
+            if pushed.created or pushed.resumed:
+                for key, value in about(client.get_experiment(experiment_id).tags).items():
+                    client.set_experiment_tag(experiment_id, key, value)
+            return pushed
 
 
 class _Push:
@@ -93,7 +106,7 @@ class _Push:
         leftover = next((run for run in known if self._runs.fits(run, content, model_ids)), None)
         run = leftover or self._runs.create(content)
         self._kept.add(run.info.run_id)
-        self._runs.fill(run, content, model_ids)
+        self._runs.fill(run, content, model_ids, again=leftover is not None)
         return "resumed" if leftover else "created"
 
     def _known(self, fingerprint: str) -> "list[Run]":

@@ -1,6 +1,6 @@
 """What the specifications of question benchmarks have in common: the flow from a question set to a score."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,10 +26,11 @@ from driftledger.benchmarks.base import (
     Stage,
     Table,
 )
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import Row, Score
 from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.traces import Trace
     from driftledger.ledger.lineage import Lineage
 
 KEYS = ("question_set", "model")
@@ -89,6 +90,11 @@ class QuestionBenchmark(Benchmark):
 
         answered, graded = (root / lineage.collected[stage.name].path for stage in self.collects)
         return {"answers.csv": partial(answers_csv, answered, graded, cast(type[GradeRecord], self.collects[1].record))}
+
+    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator["Trace"]:
+        from driftledger.benchmarks._questions.traces import traces
+
+        return traces(lineage, root, rows, cast(type[GradeRecord], self.collects[1].record), self.judged)
 
 
 def flow(

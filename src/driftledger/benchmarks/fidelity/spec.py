@@ -4,17 +4,20 @@
 3.2.2.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, KEYS, LONGER, SEEN, ChainBenchmark
+from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import Artifacts, Input, Metric, Rule, SideBySide, Stage, Table, score_stage
 from driftledger.benchmarks.fidelity.artifacts import artifacts
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.fidelity.tables import tables
+from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.traces import Trace
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -116,3 +119,6 @@ class Fidelity(ChainBenchmark):
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         return artifacts(lineage, root)
+
+    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
+        return traces(lineage, root, rows, "redrawing", "redraw")

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, KEYS, LONGER, SEEN, ChainBenchmark
+from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import Artifacts, Metric, Rule, SideBySide, Stage, Table, score_stage
 from driftledger.benchmarks.genception.artifacts import artifacts, chains_by_model
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.genception.tables import tables
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.traces import Trace
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -95,6 +97,9 @@ class GenCeption(ChainBenchmark):
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         return artifacts(lineage, root)
+
+    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
+        return traces(lineage, root, rows, "chain", "generate")
 
     def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
         return chains_by_model(self, scores, root)

@@ -22,11 +22,13 @@ from driftledger.benchmarks.base import (
     score_stage,
 )
 from driftledger.benchmarks.records import CollectedCard, Linked
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.benchmarks.trac.artifacts import artifacts, describe_calls
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.tables import tables
+from driftledger.benchmarks.trac.traces import traces
+from driftledger.benchmarks.traces import Trace
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -165,6 +167,9 @@ class Trac(Benchmark):
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         return artifacts(lineage, root)
+
+    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
+        return traces(lineage, root, rows)
 
     def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
         return describe_calls(lineage, root)

@@ -1,0 +1,82 @@
+"""A chain in MLflow's trace view: each description, and what was drawn from it."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
+from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.traces import Picture, Shown, Step, Trace, values_of
+from driftledger.core.files import read_jsonl
+from driftledger.core.types import Outcome
+from driftledger.data.records import SampleEntry
+
+if TYPE_CHECKING:
+    from driftledger.ledger.lineage import Lineage
+
+
+def traces(lineage: "Lineage", root: Path, rows: Sequence[Row], name: str, drawing: str) -> Iterator[Trace]:
+    """The chains of these rows.
+
+    Args:
+        name: what is done with each sample; ``drawing`` is what drawing is called.
+    """
+    [stage] = lineage.collected.values()
+    folder, dataset = root / stage.path, root / lineage.data.path
+    files = {entry.id: dataset / entry.file for entry in read_jsonl(dataset / "samples.jsonl", SampleEntry)}
+    asked = ChainRequest.model_validate(lineage.score.inputs.protocol)
+    chains = groupby(read_jsonl(folder / RECORDS, ChainRecord), key=lambda record: record.sample)
+    records = {sample: list(chain) for sample, chain in chains}
+    for row in rows:
+        chain = records[row.unit]
+        similarity = row.values.get("similarity", [])
+        yield Trace(
+            unit=row.unit,
+            name=name,
+            asked={"sample": row.unit, "category": row.group, "image": Picture(files[row.unit])},
+            gave={"description": chain[-1].description, **_drawn(folder, chain[-1])},
+            outcome=row.outcome,
+            steps=[
+                step
+                for record in chain
+                for step in _steps(folder, record, asked, files[row.unit], drawing, similarity[record.t - 1 : record.t])
+            ],
+            values=values_of(lineage.spec, lineage.score, row),
+        )
+
+
+def _steps(
+    folder: Path,
+    record: ChainRecord,
+    asked: ChainRequest,
+    original: Path,
+    drawing: str,
+    similarity: Sequence[float | None],
+) -> Iterator[Step]:
+    seen = original if record.t == 1 else folder / "images" / record.sample / f"{record.t - 1}.png"
+    described = record.description is not None
+    failed = record.outcome if record.image is None else Outcome.OK
+    yield Step(
+        f"describe {record.t}",
+        "model",
+        {"prompt": asked.describe_prompt, "image": Picture(seen)},
+        {"description": record.description},
+        Outcome.OK if described else record.outcome,
+        None if described else record.error,
+    )
+    if described:
+        compared = {f"s({record.t})": value for value in similarity if value is not None}
+        yield Step(
+            f"{drawing} {record.t}",
+            "generator",
+            {"description": record.description, "seed": record.seed},
+            {**_drawn(folder, record), **compared},
+            failed,
+            record.error if record.image is None else None,
+        )
+
+
+def _drawn(folder: Path, record: ChainRecord) -> dict[str, Shown]:
+    return {} if record.image is None else {"image": Picture(folder / record.image)}

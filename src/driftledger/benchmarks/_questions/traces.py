@@ -1,0 +1,99 @@
+"""Answers in MLflow's trace view: the question with its image, what was said, and what that was read or graded as."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from driftledger.benchmarks._questions.answers import LETTERS
+from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
+from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.traces import Picture, Shown, Step, Trace, question_ids, values_of
+from driftledger.core.files import read_jsonl
+from driftledger.data.question_sets.files import QuestionEntry, read_questions
+
+if TYPE_CHECKING:
+    from driftledger.ledger.lineage import Lineage
+
+
+def traces(
+    lineage: "Lineage", root: Path, rows: Sequence[Row], kind: type[GradeRecord], judged: bool
+) -> Iterator[Trace]:
+    """The questions of these rows, with every answer to them.
+
+    Args:
+        kind: what an answer is read or graded as.
+        judged: whether a judge did that.
+    """
+    answered, graded = (root / folder.path for folder in lineage.collected.values())
+    folder = root / lineage.data.path
+    questions = {entry.id: entry for entry in read_questions(folder)}
+    answers: dict[str, list[AnswerRecord]] = {}
+    for answer in read_jsonl(answered / RECORDS, AnswerRecord):
+        answers.setdefault(answer.question, []).append(answer)
+    grades: dict[tuple[str, int], list[GradeRecord]] = {}
+    for grade in read_jsonl(graded / RECORDS, kind):
+        grades.setdefault((grade.question, grade.variant), []).append(grade)
+    for row in rows:
+        about = [questions[name] for name in question_ids(row)]
+        pairs = [(entry, answer) for entry in about for answer in answers[entry.id]]
+        given = [_read(entry, grade) for entry, answer in pairs for grade in grades[entry.id, answer.variant]]
+        yield Trace(
+            unit=row.unit,
+            name="question" if len(about) == 1 else "questions",
+            asked={**_asked(about), "image": Picture(folder / about[0].image)},
+            gave={"read as": sorted(set(given)), "right": [right(entry) for entry in about]},
+            outcome=row.outcome,
+            steps=[
+                step
+                for number, (entry, answer) in enumerate(pairs, 1)
+                for step in _steps(number, entry, answer, grades[entry.id, answer.variant], judged)
+            ],
+            values=values_of(lineage.spec, lineage.score, row),
+        )
+
+
+def _asked(about: Sequence[QuestionEntry]) -> dict[str, Shown]:
+    if len(about) > 1:
+        return {"questions": [entry.question for entry in about]}
+    [entry] = about
+    return {"question": entry.question} | ({"options": entry.options} if entry.options else {})
+
+
+def right(entry: QuestionEntry) -> str:
+    """What is right, in words; that refusing is, where no option is right."""
+    if isinstance(entry.answer, int):
+        return entry.options[entry.answer]
+    if entry.answer is None and entry.refusal is not None:
+        return f"refusing: {entry.options[entry.refusal]}"
+    return str(entry.answer)
+
+
+def _steps(
+    number: int, entry: QuestionEntry, answer: AnswerRecord, grades: Sequence[GradeRecord], judged: bool
+) -> Iterator[Step]:
+    shown = [f"{letter}. {entry.options[option]}" for letter, option in zip(LETTERS, answer.order, strict=False)]
+    yield Step(
+        f"answer {number}",
+        "model",
+        {"question": entry.question} | ({"options": shown} if shown else {}),
+        {"answer": answer.text},
+        answer.outcome,
+        answer.error,
+    )
+    for grade in grades:
+        yield Step(
+            f"grade {number}" + (f", grading {grade.grading + 1}" if len(grades) > 1 else ""),
+            "judge" if judged else "",
+            {"answer": answer.text},
+            {"read as": _read(entry, grade), "by the rule": grade.how, "right": right(entry)},
+            grade.outcome,
+        )
+
+
+def _read(entry: QuestionEntry, grade: GradeRecord) -> str:
+    if grade.read is None:
+        return "nothing"
+    if isinstance(grade.read, bool):
+        return "yes" if grade.read else "no"
+    return entry.options[grade.read] if isinstance(grade.read, int) and entry.options else f"{grade.read:g}"

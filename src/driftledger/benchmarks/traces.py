@@ -1,0 +1,84 @@
+"""What MLflow's trace view shows of single units of a score: who was asked what, with which pictures, and what came."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.score import Row, Score
+from driftledger.core.types import Outcome
+
+PARTS = 3
+"""Of the traces that are shown, a third each are of the worst units, of the best, and spread over what lies between."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image among what was asked, or among what came."""
+
+    file: Path
+
+
+Shown: TypeAlias = "str | int | float | bool | Picture | Sequence[Shown] | Mapping[str, Shown] | None"
+
+
+class Step(NamedTuple):
+    """One call of a component, or what was read in its answer."""
+
+    name: str
+    """``describe 1``."""
+    role: str
+    """Who was asked: ``model``, ``generator``, ``judge``; empty where a rule read an answer."""
+    asked: Mapping[str, Shown]
+    gave: Mapping[str, Shown]
+    outcome: Outcome = Outcome.OK
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One unit of a score, step by step."""
+
+    unit: str
+    name: str
+    """What is done with each unit: ``chain``."""
+    asked: Mapping[str, Shown]
+    gave: Mapping[str, Shown]
+    outcome: Outcome
+    steps: Sequence[Step]
+    values: Mapping[str, float] = field(default_factory=dict)
+    """Title of a headline metric → what the unit is worth in it."""
+
+
+def values_of(spec: Benchmark, score: Score, row: Row) -> dict[str, float]:
+    """What a row is worth in each headline of its score, by the metric's title; the mean over orders or gradings."""
+    values = {}
+    for key in spec.headlines(score):
+        metric = spec.metric(key)
+        there = [] if metric is None else [value for value in metric.values_in(row, key) if value is not None]
+        if metric is not None and there:
+            values[metric.named(key)] = sum(there) / len(there)
+    return values
+
+
+def worth_showing(spec: Benchmark, score: Score, rows: Sequence[Row], at_most: int | None) -> list[Row]:
+    """The worst, the best and an even spread of what lies between, by the first headline; then those without a value.
+
+    Args:
+        at_most: how many; None is all.
+    """
+    worth = {row.unit: next(iter(values_of(spec, score, row).values()), None) for row in rows}
+    known = sorted((row for row in rows if worth[row.unit] is not None), key=lambda row: (worth[row.unit], row.unit))
+    order = [*known, *(row for row in rows if worth[row.unit] is None)]
+    if at_most is None or len(order) <= at_most:
+        return order
+    ends = at_most // PARTS
+    between, places = order[ends : len(order) - ends], at_most - 2 * ends
+    spread = [between[place * len(between) // places] for place in range(places)]
+    return [*order[:ends], *spread, *order[len(order) - ends :]]
+
+
+def question_ids(row: Row) -> Iterator[str]:
+    """The questions that a row is about: its unit, or those that share its image."""
+    yield from row.extra.get("questions", [row.unit])

@@ -1,0 +1,220 @@
+"""Saved views of an experiment: the scores side by side, each benchmark's charts, and what calls cost.
+
+MLflow keeps a view as a tag of the experiment whose value only its own pages write and read: nothing in its interface
+makes one. What stands here is what MLflow 3.17 writes, tried with a browser; another major version gets none.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from driftledger.core.canonical import canonical_json
+from driftledger.tracking.score_part import ScorePart
+
+VIEW = "mlflow.sharedViewState."
+"""What the key of such a tag begins with."""
+
+WRITTEN_FOR = (3, 17)
+"""The oldest version of MLflow that reads these, of the only major version that does."""
+
+_MAX_TAG = 5000
+"""The longest value of an experiment's tag."""
+
+_COMPARED = 20
+"""Runs in a chart."""
+
+
+class Chart(NamedTuple):
+    """A chart of one metric; over its steps where it has several."""
+
+    key: str
+    title: str
+    over_steps: bool
+
+
+class View(NamedTuple):
+    """A name, the columns of the table of runs, sections of charts, and sections that MLflow adds."""
+
+    name: str
+    columns: Sequence[str]
+    """Metrics, by their keys; runs are sorted by the first, the highest value first."""
+    sections: Mapping[str, Sequence[Chart]]
+    closed: Sequence[str]
+    """Sections of all other metrics, by their names; shown below, closed."""
+
+
+def readable(version: str) -> bool:
+    """Whether that version of MLflow has been seen to show what is written here.
+
+    >>> readable("3.17.2"), readable("3.9.0"), readable("4.0.1")
+    (True, False, False)
+    """
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return major == WRITTEN_FOR[0] and minor >= WRITTEN_FOR[1]
+
+
+def views(parts: Sequence[ScorePart], metrics: Iterable[str]) -> Iterator[View]:
+    """The leaderboard, a view per benchmark, and the cost.
+
+    Args:
+        parts: of all runs, in the order of the selection.
+        metrics: the keys of all metrics of the runs.
+    """
+    metrics = list(dict.fromkeys(metrics))
+    closed = sorted({key.rpartition("/")[0] for key in metrics})
+    heads = {chart.key: chart for part in parts for chart in _headlines(part)}
+    glance = {chart.key: chart for part in parts for chart in _headlines(part, at_a_glance=True)}
+    if not heads:
+        return
+    yield View("Leaderboard", list(glance), {"at a glance": list(glance.values())}, closed)
+    for title, some in _by_benchmark(parts).items():
+        own = {chart.key: chart for part in some for chart in _headlines(part)}
+        curves = {chart.key: chart for part in some for chart in _curves(part)}
+        sections = {"over iterations": list(curves.values()), "scores": list(own.values())}
+        yield View(title, list(own), {name: charts for name, charts in sections.items() if charts}, closed)
+    if taken := [Chart(key, _cost_title(key), over_steps=False) for key in metrics if "/cost/" in key]:
+        yield View("Cost", [chart.key for chart in taken], {"per call": taken}, closed)
+
+
+def _by_benchmark(parts: Iterable[ScorePart]) -> dict[str, list[ScorePart]]:
+    found: dict[str, list[ScorePart]] = {}
+    for part in parts:
+        found.setdefault(part.lineage.spec.title, []).append(part)
+    return found
+
+
+def _headlines(part: ScorePart, at_a_glance: bool = False) -> Iterator[Chart]:
+    spec, score = part.lineage.spec, part.lineage.score
+    wanted = spec.at_a_glance or (spec.metrics[0].key,)
+    for key in spec.headlines(score):
+        metric = spec.metric(key)
+        if metric is not None and (metric.key in wanted or not at_a_glance):
+            title = f"{spec.title} {metric.named(key)}" if at_a_glance else metric.named(key)
+            yield Chart(f"{part.prefix}/{key}", f"{title} · {_on(part)}", over_steps=False)
+
+
+def _curves(part: ScorePart) -> Iterator[Chart]:
+    for name in part.lineage.score.curves:
+        metric = part.lineage.spec.of_curve(name)
+        if metric is not None and metric.headline and metric.match(name) is None:
+            yield Chart(f"{part.prefix}/{name}", f"{metric.title.format(t='t')} · {_on(part)}", over_steps=True)
+
+
+def _cost_title(key: str) -> str:
+    """``seconds per describe · genception/photos``."""
+    prefix, _, name = key.partition("/cost/")
+    return f"{name.replace('_', ' ')} · {prefix}"
+
+
+def _on(part: ScorePart) -> str:
+    return part.prefix.partition("/")[2]
+
+
+def tags_of(some: Iterable[View], held: Mapping[str, str], now: int) -> dict[str, str]:
+    """The experiment's tags that hold views, less those that are there already; charts that do not fit are left out.
+
+    Args:
+        held: tags that the experiment has.
+        now: in milliseconds since 1970, for views that are new or other than they were.
+    """
+    tags = {}
+    for view in some:
+        key, state = VIEW + _id("view", view.name), _fitting(view)
+        if key not in held or _state_in(held[key]) != state:
+            tags[key] = _tag(view.name, state, now)
+    return tags
+
+
+def _fitting(view: View) -> dict[str, Any]:
+    """The state of the view with as many charts of each section as a tag holds."""
+    for most in range(max(map(len, view.sections.values())), -1, -1):
+        state = _state(view, {name: charts[:most] for name, charts in view.sections.items()})
+        if len(_tag(view.name, state, 2**42)) <= _MAX_TAG:
+            return state
+    return state
+
+
+def _tag(name: str, state: Mapping[str, Any], now: int) -> str:
+    packed = base64.b64encode(zlib.compress(canonical_json(state).encode(), 9)).decode()
+    return json.dumps({"name": name, "createdAt": now, "updatedAt": now, "state": f"deflate;{packed}"})
+
+
+def _state_in(tag: str) -> Any:
+    try:
+        packed = json.loads(tag)["state"].removeprefix("deflate;")
+        return json.loads(zlib.decompress(base64.b64decode(packed)))
+    except (ValueError, TypeError, KeyError, AttributeError, zlib.error):
+        return None
+
+
+def _state(view: View, sections: Mapping[str, Sequence[Chart]]) -> dict[str, Any]:
+    columns = [f"metrics.`{key}`" for key in view.columns]
+    return {
+        "searchFilter": "tags.`driftledger.current` = 'true'",
+        "orderByKey": columns[0],
+        "orderByAsc": False,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "datasetsFilter": [],
+        "modelVersionFilter": "All Runs",
+        "selectedColumns": ["params.`generator_version`", *columns],
+        "columnOrder": [],
+        "columnWidths": {},
+        "runsHiddenMode": "FIRST_20_RUNS",
+        "compareRunCharts": [_chart(name, chart) for name, charts in sections.items() for chart in charts],
+        "compareRunSections": [
+            {
+                "uuid": _id("section", name),
+                "name": name,
+                "display": is_ours,
+                "isReordered": False,
+                "deleted": False,
+                "isGenerated": not is_ours,
+            }
+            for name, is_ours in (*((name, True) for name in sections), *((name, False) for name in view.closed))
+        ],
+        "viewMaximized": False,
+        "runListHidden": False,
+        "isAccordionReordered": True,
+        "useGroupedValuesInCharts": True,
+        "hideEmptyCharts": True,
+        "groupBy": None,
+        "groupsExpanded": {},
+        "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
+    }
+
+
+def _chart(section: str, chart: Chart) -> dict[str, Any]:
+    drawn: dict[str, Any] = {
+        "uuid": _id("chart", section, chart.key),
+        "type": "LINE" if chart.over_steps else "BAR",
+        "runsCountToCompare": _COMPARED,
+        "metricSectionId": _id("section", section),
+        "deleted": False,
+        "isGenerated": False,
+        "displayName": chart.title,
+        "metricKey": chart.key,
+    }
+    if chart.over_steps:
+        drawn |= {
+            "selectedMetricKeys": [chart.key],
+            "lineSmoothness": 0,
+            "xAxisScaleType": "linear",
+            "scaleType": "linear",
+            "range": {},
+            "xAxisKey": "step",
+            "selectedXAxisMetricKey": "",
+            "yAxisKey": "metric",
+            "yAxisExpressions": [],
+            "ignoreOutliers": False,
+            "useGlobalXaxisKey": True,
+            "useGlobalLineSmoothing": True,
+        }
+    return drawn
+
+
+def _id(*names: str) -> str:
+    return sha256(canonical_json(names).encode()).hexdigest()[:20]
