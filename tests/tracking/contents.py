@@ -1,11 +1,38 @@
 """Small run contents for the tests of tracking."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from driftledger.tracking.content import ComponentVersion, DatasetInput, LoggedMetric, RunContent
+from driftledger.benchmarks.traces import Picture, Step, Trace
+from driftledger.core.types import Outcome
+from driftledger.tracking.content import ComponentVersion, DatasetInput, LoggedMetric, LoggedTrace, RunContent
 
 EXPERIMENT = "drift of meaning"
+PICTURE = Picture(Path(__file__))
+"""Whose bytes are all that counts."""
+TRACES = [
+    LoggedTrace(
+        "genception/photos",
+        Trace(
+            unit="coffee",
+            name="chain",
+            asked={"sample": "coffee", "image": PICTURE},
+            gave={"description": "a cup"},
+            outcome=Outcome.OK,
+            steps=[
+                Step("describe 1", "model", {"image": PICTURE}, {"description": "a cup"}),
+                Step("generate 1", "generator", {"description": "a cup"}, {"image": PICTURE, "s(1)": 0.5}),
+            ],
+            values={"GC@3": 0.9},
+        ),
+    ),
+    LoggedTrace(
+        "mm_sap/exam",
+        Trace("q1", "question", {"question": "<b>?</b>", "options": ["a", "b"]}, {"read as": []}, Outcome.FAILED,
+              [Step("answer 1", "model", {}, {"answer": None}, Outcome.FAILED, "no\x1b[31m answer")]),
+    ),
+]  # fmt: skip
 PHOTOS = DatasetInput("photos", "0123456789abcdef0123456789abcdef.dir", "data/datasets/photos", 24)
 
 
@@ -35,6 +62,7 @@ def run(fingerprint: str, **changes: Any) -> RunContent:
         ),
         "datasets": (PHOTOS,),
         "components": (generator(),),
+        "traces": lambda: TRACES,
         "artifacts": {"evidence.json": lambda: b"{}\n", "tables/samples.csv": lambda: b"id,gc\ncoffee,0.9\n"},
     }
     content |= changes

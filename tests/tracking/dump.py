@@ -3,11 +3,14 @@
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import LedgerError
 from driftledger.tracking import connection
 from driftledger.tracking.content import FINGERPRINT
+from driftledger.tracking.traces import SOURCE_RUN
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -63,6 +66,35 @@ def _run(client: "MlflowClient", run: "Run", models: "dict[str, LoggedModel]") -
         ),
         "models": _sorted(_named(models.get(item.model_id)) for item in inputs.model_inputs),
         "artifacts": _artifacts(client, run_id),
+        "traces": _sorted(_trace(client, trace) for trace in _traces(client, run)),
+    }
+
+
+def _traces(client: "MlflowClient", run: "Run") -> Any:
+    return client.search_traces([run.info.experiment_id], f"metadata.`{SOURCE_RUN}` = '{run.info.run_id}'")
+
+
+def _trace(client: "MlflowClient", trace: Any) -> dict[str, Any]:
+    """Less ids and times; pictures by their bytes."""
+
+    def shown(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: shown(each) for key, each in value.items()}
+        if not str(value).startswith("mlflow-attachment://"):
+            return value
+        place = Path(url2pathname(urlsplit(trace.info.tags["mlflow.artifactLocation"]).path))
+        return sha256_file(place / "attachments" / str(urlsplit(value).hostname))
+
+    return {
+        "name": trace.info.tags["mlflow.traceName"],
+        "state": str(trace.info.state),
+        "previews": [trace.info.request_preview, trace.info.response_preview],
+        "tags": {key: value for key, value in trace.info.tags.items() if not key.startswith("mlflow.")},
+        "scores": sorted([each.name, each.value, each.source.source_id] for each in trace.info.assessments),
+        "spans": [
+            [span.name, span.span_type, str(span.status.status_code), shown(span.inputs), shown(span.outputs)]
+            for span in trace.data.spans
+        ],
     }
 
 

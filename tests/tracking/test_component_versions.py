@@ -12,7 +12,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.escaping import for_line
 from driftledger.ledger.lineage import read_evidence
 from driftledger.tracking.component_versions import version_of
-from driftledger.tracking.content import ComponentVersion, LoggedMetric, RunContent
+from driftledger.tracking.content import ComponentVersion, RunContent
 from driftledger.tracking.projection import run_content
 from tests.support.description_ledgers import FIDELITY, TRAC, add_fidelity, add_trac, trac_score
 from tests.support.ledgers import (
@@ -63,22 +63,13 @@ def test_every_component_of_a_run_is_a_version_once(tmp_path: Path) -> None:
         ("mm_sap/", {"model.seer", "judge.umpire"}),
     ],
 )
-def test_a_metric_is_of_the_components_that_it_measures(tmp_path: Path, start: str, names: set[str]) -> None:
+def test_a_headline_is_of_the_components_that_it_measures(tmp_path: Path, start: str, names: set[str]) -> None:
     """Who only described the demonstrations is a component of the run, and the scores are not of it."""
     write_all(tmp_path)
-    found = [metric for metric in content(tmp_path).every_metric() if metric.key.startswith(start)]
+    found = [metric for metric in content(tmp_path).every_metric() if metric.key.startswith(start) and metric.of]
     assert found
+    assert len({metric.key for metric in found}) == len(found), "a step series is linked"
     assert {frozenset(key.partition("@")[0] for key in metric.of) for metric in found} == {frozenset(names)}
-
-
-def test_late_metrics_are_of_components_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def measured(*_: object) -> list[LoggedMetric]:
-        return [LoggedMetric("genception/shapes/seconds_per_describe", 2.0, dataset="shapes")]
-
-    monkeypatch.setattr("driftledger.tracking.score_part.cost_metrics", measured)
-    write_ledger(tmp_path)
-    [late] = content(tmp_path, SELECTED).late_metrics()
-    assert {key.partition("@")[0] for key in late.of} == {"model.seer", "generator.brush", "encoder.eye"}
 
 
 def test_params_and_tags_say_what_it_resolves_to(tmp_path: Path) -> None:

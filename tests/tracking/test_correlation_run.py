@@ -13,7 +13,7 @@ FILES = ("correlation.csv", "correlation.md", "correlation.png", "correlation_ma
 
 
 def _show(root: Path, uri: str) -> list[str]:
-    return list(correlation_run.show(root, Tracking(uri=uri, experiment="driftledger")))
+    return list(correlation_run.show(root, Tracking(uri=uri, experiment="driftledger", traces="none")))
 
 
 def _runs(store: Store) -> list[dict[str, Any]]:

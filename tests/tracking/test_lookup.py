@@ -45,7 +45,7 @@ def push(audited: Audited, store: Store) -> None:
 
 
 def asked(root: Path, store: Store, question: Callable[[Sources], Any], selected: bool = True) -> Any:
-    mlflow = MlflowRuns(Tracking(uri=store.uri, experiment=EXPERIMENT))
+    mlflow = MlflowRuns(Tracking(uri=store.uri, experiment=EXPERIMENT, traces="none"))
     combinations = [COMBINATION] if selected else []
     with Sources(root, SELECTED, combinations, mlflow=mlflow) as sources:
         return question(sources)
@@ -123,7 +123,7 @@ def test_who_is_nobody_is_named_with_the_nearest(
 
 
 def known(store: Store, text: str) -> LoggedRun | None:
-    return MlflowRuns(Tracking(uri=store.uri, experiment=EXPERIMENT)).find(text)
+    return MlflowRuns(Tracking(uri=store.uri, experiment=EXPERIMENT, traces="none")).find(text)
 
 
 def test_of_several_of_a_name_the_current_one_is_meant_however_old(mlflow_store: Store) -> None:

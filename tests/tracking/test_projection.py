@@ -26,12 +26,12 @@ from driftledger.core.files import read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence, read_evidence
+from driftledger.ledger.log.chain import evidence_digest
 from driftledger.project.settings import Tracking
 from driftledger.tracking.content import LoggedMetric, RunContent, key_of
 from driftledger.tracking.projection import run_content, tracking_uri
 from tests.conftest import REPOSITORY
 from tests.support.description_ledgers import (
-    DESCRIPTIONS,
     FIDELITY,
     READERS,
     TRAC,
@@ -204,6 +204,7 @@ def test_params_are_the_components_and_the_protocol(tmp_path: Path) -> None:
     pinned = component("seer", settings={"detail": "fine", "options": {"a": [1]}}, identity={"commit": "ab", "bits": 4})
     run = content(tmp_path, varied(genception_score(), model=pinned))
     assert run.params == {
+        "dataset": "shapes",
         "genception.shapes.iterations": "2",
         "seed": "7",
         "genception.shapes.seed": "7",
@@ -254,28 +255,30 @@ def test_params_and_tags_tell_the_ways_to_ask_and_the_readers_apart(tmp_path: Pa
         "text_encoder.counter.fingerprint": component("counter").fingerprint,
         "example_encoder.fingerprint": component("eye").fingerprint,
     }.items() <= run.tags.items()
-    lock = {key.removeprefix("dvc.lock/") for key in run.tags if key.startswith("dvc.lock/")}
-    assert lock == {
-        "dataset/shapes", "chain/shapes-seer-brush", "genception/shapes-seer-brush-eye", "dataset/digits",
-        "redraw/shapes-seer-brush", "fidelity/shapes-seer-brush-eye",
-        "question_set/exam", "answer/exam-seer", "grade/exam-seer", "mm_sap/exam-seer",
-        *(f"describe/digits-seer-{name}" for name in DESCRIPTIONS),
-        *(f"trac/digits-seer-{name}-{reader}" for name in DESCRIPTIONS for reader in READERS),
-    }  # fmt: skip
 
 
-def test_tags_hold_fingerprints_code_and_the_lock(tmp_path: Path) -> None:
+def test_tags_hold_fingerprints_code_and_the_digest_of_the_evidence(tmp_path: Path) -> None:
     tags = content(tmp_path).tags
     expected = {f"{role}.fingerprint": hashlib.sha256(name.encode()).hexdigest() for role, name in (
         ("model", "seer"), ("generator", "brush"), ("encoder", "eye")
     )}  # fmt: skip
-    expected |= {"git.commit": "c0ffee", "git.dirty": "false"}
-    expected["dvc.lock/dataset/shapes"] = (
-        '{"outs":{"data/datasets/shapes":"' + "1" * 32 + '.dir"},"stage":"dataset@shapes"}'
-    )
-    assert expected.items() <= tags.items()
-    assert "2" * 32 + ".dir" in tags["dvc.lock/chain/shapes-seer-brush"]
-    assert "eye/rows.jsonl" in tags["dvc.lock/genception/shapes-seer-brush-eye"]
+    expected |= {"git.commit": "c0ffee", "git.dirty": "false", "mlflow.runType": "genai_evaluate"}
+    expected["driftledger.evidence_sha256"] = evidence_digest(evidence_of(tmp_path))
+    assert {key: value for key, value in tags.items() if key != "mlflow.note.content"} == expected
+
+
+def test_the_description_begins_with_the_versions_of_all_that_was_at_work(tmp_path: Path) -> None:
+    pinned = component("brush", settings={}, identity={"code": "ab" * 32, "<b>pillow</b>": "13"})
+    note = content(tmp_path, varied(genception_score(), generator=pinned)).tags["mlflow.note.content"].splitlines()
+    assert note[:3] == [
+        "| | version | what identifies it |",
+        "|---|---|---|",
+        f"| generator | [brush@{pinned.fingerprint[:12]}](#/models/generator.brush) | "
+        "code abababababab…, &lt;b&gt;pillow&lt;/b&gt; 13 |",
+    ]
+    assert [line.split(" | ")[0] for line in note[3:7]] == ["| model", "| encoder", "| data", "| code"]
+    assert f"`{'1' * 32}.dir`" in note[5]
+    assert "`c0ffee`" in note[6]
 
 
 def test_code_outside_git_is_said_to_be(tmp_path: Path) -> None:
@@ -552,7 +555,7 @@ def test_answers_of_other_bytes_are_another_run(tmp_path: Path) -> None:
 
 
 def test_the_environment_overrides_where_mlflow_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    tracking = Tracking(uri="sqlite:///mlflow.db", experiment="e")
+    tracking = Tracking(uri="sqlite:///mlflow.db", experiment="e", traces="none")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     assert tracking_uri(tracking) == "sqlite:///mlflow.db"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:5000")

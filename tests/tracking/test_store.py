@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError
 from driftledger.tracking.content import CURRENT, FINGERPRINT, LoggedMetric
 from driftledger.tracking.store import Pushed
 
-from .contents import EXPERIMENT, PHOTOS, earlier_runs, generator, run, two_runs
+from .contents import EXPERIMENT, PHOTOS, PICTURE, earlier_runs, generator, run, two_runs
 from .steps import watch_writes
 from .stores import Child, Store
 
@@ -41,6 +42,40 @@ def test_a_run_shows_everything_it_was_given(mlflow_store: Store) -> None:
     assert first["models"] == [["painter", "aa11"], ["regions", "cc33"]]
     assert second["models"] == [["crayon", "bb22"], ["regions", "cc33"], ["rubric", "dd44"]]
     assert list(first["artifacts"]) == ["evidence.json", "tables/samples.csv"]
+
+
+def test_units_are_shown_step_by_step(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1")])
+    chain, question = mlflow_store.dump()["runs"][0]["traces"]
+    picture = sha256_file(PICTURE.file)
+    assert chain == {
+        "name": "chain",
+        "state": "OK",
+        "previews": ["coffee", "a cup"],
+        "tags": {"benchmark": "genception", "on": "photos", "unit": "coffee", "outcome": "ok"},
+        "scores": [["GC@3", 0.9, "driftledger"]],
+        "spans": [
+            ["chain", "CHAIN", "SpanStatusCode.OK", {"sample": "coffee", "image": picture}, {"description": "a cup"}],
+            ["describe 1", "CHAT_MODEL", "SpanStatusCode.OK", {"image": picture}, {"description": "a cup"}],
+            ["generate 1", "TOOL", "SpanStatusCode.OK", {"description": "a cup"}, {"image": picture, "s(1)": 0.5}],
+        ],
+    }
+    assert question["state"] == "ERROR"
+    assert question["previews"] == ["<b>?</b> · a · b", ""]
+    [(shown,)] = [mlflow_store.client().search_runs([mlflow_store.experiment_id()])]
+    held = mlflow_store.client().search_traces([mlflow_store.experiment_id()], "tags.unit = 'q1'")[0]
+    assert held.info.trace_metadata["mlflow.sourceRun"] == shown.info.run_id
+    assert [span.status.description for span in held.data.spans] == ["no\\x1b[31m answer"] * 2
+    assert held.info.execution_duration in (None, 0), "nobody measured how long it took"
+
+
+def test_traces_of_a_leftover_go_with_it(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1", params={"genception.iterations": "4"})])
+    client = mlflow_store.client()
+    (leftover,) = client.search_runs([mlflow_store.experiment_id()])
+    client.update_run(leftover.info.run_id, "RUNNING")
+    mlflow_store.push([run("f1")])
+    assert len(client.search_traces([mlflow_store.experiment_id()])) == 2
 
 
 def test_rows_carry_the_start_time_of_their_run(mlflow_store: Store) -> None:

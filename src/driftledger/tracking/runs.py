@@ -76,7 +76,8 @@ class Runs:
             self._client.set_tag(run.info.run_id, CURRENT, value)
 
     def delete(self, run: Run) -> None:
-        """Move a run to MLflow's trash."""
+        """Move a run to MLflow's trash; its traces, for which there is no trash, are gone."""
+        self._traces.delete(run.info.run_id)
         self._client.delete_run(run.info.run_id)
 
     def fits(self, run: Run, content: RunContent, model_ids: ModelIds) -> bool:
@@ -109,7 +110,9 @@ class Runs:
         with ThreadPoolExecutor(_ARTIFACTS_AT_ONCE) as pool:  # pictures are drawn while the store is written to
             artifacts = {path: pool.submit(make) for path, make in content.artifacts.items()}
             self._log(run, content, model_ids)
-            self._traces.write(run.info.run_id, run.info.start_time, content.fingerprint, content.traces(), again)
+            if again:
+                self._traces.delete(run.info.run_id)
+            self._traces.write(run.info.run_id, run.info.start_time, content.traces())
             if artifacts:
                 self._upload(run.info.run_id, content.name, artifacts)
         self._client.set_terminated(run.info.run_id, "FINISHED", end_time=run.info.start_time)

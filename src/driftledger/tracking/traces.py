@@ -24,6 +24,9 @@ from driftledger.tracking.content import LoggedTrace, clip
 _PREVIEW = 1000
 """Characters of what the list of traces shows of each."""
 
+SOURCE_RUN = "mlflow.sourceRun"
+"""What says which run a trace is of."""
+
 _PER_CALL = 25
 """Traces whose spans travel together."""
 
@@ -47,26 +50,25 @@ class Traces:
         self._client = TracingClient(tracking_uri)
         self._experiment_id = experiment_id
 
-    def write(self, run_id: str, start: int, fingerprint: str, traces: Iterable[LoggedTrace], again: bool) -> None:
-        """Write the traces of a run.
+    def write(self, run_id: str, start: int, traces: Iterable[LoggedTrace]) -> None:
+        """Write the traces of a run that has none.
 
         Args:
             start: of the run, in milliseconds since 1970.
-            fingerprint: of the run.
-            again: whether some of them may be there already; they are written anew then.
         """
-        made = [
-            _Writing(run_id, self._experiment_id, fingerprint, start + place, each).made()
-            for place, each in enumerate(traces)
-        ]
+        made = [_Writing(run_id, self._experiment_id, start + place, each).made() for place, each in enumerate(traces)]
         for first in range(0, len(made), _PER_CALL):
             some = made[first : first + _PER_CALL]
-            if again:
-                self._client.delete_traces(self._experiment_id, trace_ids=[each.info.trace_id for each in some])
             for each in some:
                 info = self._client.start_trace(each.info)
                 self._upload(info, each.pictures)
             self._client.log_spans(self._experiment_id, [span for each in some for span in each.spans])
+
+    def delete(self, run_id: str) -> None:
+        """Let go of the traces of a run."""
+        of_run = f"metadata.`{SOURCE_RUN}` = '{run_id}'"
+        while found := self._client.search_traces([self._experiment_id], of_run, _PER_CALL, include_spans=False):
+            self._client.delete_traces(self._experiment_id, trace_ids=[each.info.trace_id for each in found])
 
     def _upload(self, info: TraceInfo, pictures: Mapping[str, Path]) -> None:
         store: Any = self._client._get_artifact_repo_for_trace(info)  # untyped
@@ -80,14 +82,13 @@ class _Writing:
 
     run_id: str
     experiment_id: str
-    fingerprint: str
     start: int
     logged: LoggedTrace
     pictures: dict[str, Path] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
-        key = canonical_json([self.fingerprint, self.logged.place, self.logged.trace.unit])
+        key = canonical_json([self.run_id, self.logged.place, self.logged.trace.unit])
         return f"tr-{sha256(key.encode()).hexdigest()[:32]}"
 
     def made(self) -> _Written:
@@ -105,7 +106,7 @@ class _Writing:
             request_preview=_preview(trace.asked),
             response_preview=_preview(trace.gave),
             client_request_id=trace.unit,
-            trace_metadata={"mlflow.sourceRun": self.run_id},
+            trace_metadata={SOURCE_RUN: self.run_id},
             tags={
                 "mlflow.traceName": trace.name,
                 "mlflow.trace.spansLocation": "TRACKING_STORE",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from driftledger.benchmarks.score import base_key
 from driftledger.core.canonical import canonical_json
 from driftledger.tracking.score_part import ScorePart
 
@@ -99,7 +100,7 @@ def _headlines(part: ScorePart, at_a_glance: bool = False) -> Iterator[Chart]:
 def _curves(part: ScorePart) -> Iterator[Chart]:
     for name in part.lineage.score.curves:
         metric = part.lineage.spec.of_curve(name)
-        if metric is not None and metric.headline and metric.match(name) is None:
+        if metric is not None and metric.headline and base_key(name) == name:
             yield Chart(f"{part.prefix}/{name}", f"{metric.title.format(t='t')} · {_on(part)}", over_steps=True)
 
 

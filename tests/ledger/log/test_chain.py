@@ -671,7 +671,9 @@ def test_tracking_appends_what_it_has_shown_and_nothing_that_it_has_not(tmp_path
     write_ledger(tmp_path)
     run = read_evidence(tmp_path, SELECTED, COMBINATION)
     with pytest.raises(LedgerError):
-        show(tmp_path, [run], Tracking(uri=f"sqlite:///{tmp_path}/dvc.lock/mlflow.db", experiment="tests"))
+        show(
+            tmp_path, [run], Tracking(uri=f"sqlite:///{tmp_path}/dvc.lock/mlflow.db", experiment="tests", traces="none")
+        )
     assert not Paths(tmp_path).ledger.exists()
 
 
