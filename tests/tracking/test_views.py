@@ -35,8 +35,8 @@ def test_there_is_a_leaderboard_a_view_per_benchmark_and_the_cost(tmp_path: Path
     assert list(found) == ["Leaderboard", "GenCeption", "Cost"]
     assert found["Leaderboard"].columns == ["genception/shapes/gc_at_2"]
     assert found["GenCeption"].sections["over iterations"] == [
-        Chart("genception/shapes/similarity", "s(t) · shapes", over_steps=True),
         Chart("genception/shapes/gc", "GC@t · shapes", over_steps=True),
+        Chart("genception/shapes/similarity", "s(t) · shapes", over_steps=True),
     ]
     assert [chart.title for chart in found["GenCeption"].sections["scores"]] == ["GC@2 · shapes", "s(2) · shapes"]
     assert found["Cost"].columns == ["genception/shapes/cost/seconds_per_describe"]
