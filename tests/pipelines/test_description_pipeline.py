@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.conftest import Checkout, make_checkout
+from tests.tracking.dump import dump
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +74,14 @@ def test_from_the_labelled_set_to_the_tables(described: Checkout) -> None:
     said = described.run("driftledger", "audit", f"{MODEL}/painter/layout").stdout
     assert "trac on beetles" in said
     assert "fidelity on my_images" in said
+
+    described.run("driftledger", "track")
+    [run] = dump(f"sqlite:///{root}/mlflow.db", "driftledger")["runs"]
+    of = {trace["name"]: trace["spans"] for trace in run["traces"]}
+    assert [step[0] for step in of["redrawing"]] == ["redrawing", "describe 1", "redraw 1"]
+    whole, asked = of["description"]
+    assert whole[4]["description"] == asked[4]["description"]
+    assert {"label", "taken for", "by class mean", "nearest"} <= whole[4].keys()
 
     before = described.outputs()
     assert described.repro() == ["resolve"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from driftledger.core.canonical import sha256_file
 from tests.conftest import REPOSITORY, Checkout, draw, stages_run
 
 pytestmark = pytest.mark.slow
@@ -191,7 +192,18 @@ def test_deleted_mlflow_store_is_rebuilt_the_same(evaluated: Checkout) -> None:
         file.unlink()
     evaluated.run("dvc", "repro")
     assert dump(uri, "driftledger") == first
-    assert len(first["runs"]) == 1
+    [run] = first["runs"]
+    dataset = evaluated.root / "data/datasets/my_images"
+    samples = {each["id"]: each for each in map(json.loads, (dataset / "samples.jsonl").read_text().splitlines())}
+    assert {trace["tags"]["unit"] for trace in run["traces"]} == samples.keys()
+    for trace in run["traces"]:
+        whole, *steps = trace["spans"]
+        sample = samples[trace["tags"]["unit"]]
+        assert whole[3] == {"sample": sample["id"], "category": sample["category"], "image": sample["sha256"]}
+        assert [step[0] for step in steps] == ["describe 1", "generate 1", "describe 2", "generate 2"]
+        drawn = evaluated.root / f"data/chains/my_images/regions_medium/painter/images/{sample['id']}/1.png"
+        assert steps[1][4]["image"] == steps[2][3]["image"] == sha256_file(drawn)
+        assert [name for name, *_ in trace["scores"]] == ["GC@2", "s(2)"]
 
 
 AUDITS = """

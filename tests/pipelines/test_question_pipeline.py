@@ -8,6 +8,7 @@ import pytest
 
 from driftledger.core.escaping import for_markdown
 from tests.conftest import Checkout
+from tests.tracking.dump import dump
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +53,22 @@ def test_questions_from_the_set_to_the_table(asked: Checkout) -> None:
     assert asked.repro() == ["resolve"]
     assert asked.outputs() == before
     assert "mm_sap on scenes_mm_sap" in asked.run("driftledger", "audit", f"{MODEL}/painter/layout").stdout
+
+    asked.run("driftledger", "track")
+    [run] = dump(f"sqlite:///{asked.root}/mlflow.db", "driftledger")["runs"]
+    shown = [trace for trace in run["traces"] if trace["tags"]["on"] in SETS]
+    assert {trace["tags"]["on"]: trace["name"] for trace in shown} == {
+        "scenes_mm_sap": "question",
+        "scenes_mm_vet": "question",
+        "scenes_mme": "questions",
+    }
+    for trace in shown:
+        whole, *steps = trace["spans"]
+        assert {"image", "question" if trace["name"] == "question" else "questions"} <= whole[3].keys()
+        graded = [step for step in steps if step[0].startswith("grade")]
+        assert {step[4]["read as"] for step in graded} == set(whole[4]["read as"])
+        assert {step[4]["right"] for step in graded} == set(whole[4]["right"])
+        assert trace["scores"]
 
     asked.params(lambda params: params["mm_sap"].update(count_free_refusals=False))
     ran = asked.repro()
