@@ -1,4 +1,4 @@
-"""MME as others score it: the rules of three public scorers, written anew from what their code does, on 200 odd answers.
+"""MME as others score it: rules of three public scorers, written anew from what their code does, and 200 odd answers.
 
 - MME's own ``calculation.py`` (BradyFU/Awesome-Multimodal-Large-Language-Models, ``tools/eval_tool.zip`` at 1c1d69e),
 - lmms-eval's ``tasks/mme/utils.py`` (EvolvingLMMs-Lab/lmms-eval at 306a8b4),

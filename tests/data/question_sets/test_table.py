@@ -559,8 +559,8 @@ def test_another_number_than_expected_fails_in_one_sentence(tmp_path: Path) -> N
     parts = published(tmp_path)
     said = refused(**parts, expect=COUNTS | {"basic": 400, "know": 350})
     assert said == (
-        "question set 'mine' has 2 basic, not 400, 1 know, not 350, as its settings expect; get the whole set, or mend "
-        "expect"
+        "question set 'mine' should have 400 basic (has 2), 350 know (has 1), as its expect says; get the whole set, "
+        "or mend expect"
     )
 
 

@@ -205,12 +205,11 @@ def _card(name: str, provider: QuestionProvider, entries: list[QuestionEntry]) -
 def _check_expected(card: QuestionSetCard, expected: Mapping[str, int]) -> None:
     counted = {"questions": card.questions, "images": card.images, **card.subsets, **card.categories}
     others = [
-        f"{counted.get(key, 0)} {key}, not {count}" for key, count in expected.items() if counted.get(key) != count
+        f"{count} {key} (has {counted.get(key, 0)})" for key, count in expected.items() if counted.get(key, 0) != count
     ]
     if others:
-        raise DataError(
-            f"question set {card.name!r} has {', '.join(others)}, as its settings expect; get the whole set, or mend expect"
-        )
+        said = f"question set {card.name!r} should have {', '.join(others)}, as its expect says"
+        raise DataError(f"{said}; get the whole set, or mend expect")
 
 
 def _counts(names: Iterable[str | None]) -> dict[str, int]:
