@@ -120,3 +120,12 @@ def test_five_of_each_category_go_to_five_people(project: Project, tmp_path: Pat
     before = (project.root / "human" / "sheet.csv").read_bytes()
     human_sheet(fresh(project), "my_images", "anna")
     assert (project.root / "human" / "sheet.csv").read_bytes() == before
+
+
+def test_a_group_that_a_dataset_does_not_have_is_named(project: Project) -> None:
+    params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
+    params["genception"]["iterations_by_group"] = {"textual": 1}
+    (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    stages.dataset(fresh(project), "my_images")
+    with pytest.raises(ConfigError, match=r"iterations_by_group: group of my_images 'textual' is unknown"):
+        human_sheet(fresh(project), "my_images", "anna")

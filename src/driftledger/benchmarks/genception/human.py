@@ -32,7 +32,7 @@ def human_sheet(project: "Project", dataset: str, model: str, generator: str | N
         )
     drawing = project.settings.generator(generator or project.settings.run.generators[0])
     samples = project.built_samples(dataset)
-    protocol = ChainProtocol(project.dataset_card(dataset), person, drawing, chain_request(project))
+    protocol = ChainProtocol(project.dataset_card(dataset), person, drawing, chain_request(project, dataset))
     with project.store() as store:
         ends = [walk(protocol.run(sample), _told_by(person, store)).pending for sample in samples]
     by = _assigned(person.annotators, samples)

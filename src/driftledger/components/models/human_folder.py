@@ -49,8 +49,8 @@ class _Waiting(NamedTuple):
 def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str) -> AnswerSheetSummary:
     """Write the folder that people work in, or add to the one that is there.
 
-    ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named, and otherwise by
-    whoever is asked for that image, or anyone; what it holds stays, its separator and columns of its own included.
+    ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named, otherwise by
+    whoever is asked for that image, or by anyone; what it holds stays, its separator and columns of its own included.
     Beside it are the images, a page that shows those that still wait, and the instructions. A second call with the
     same arguments changes nothing.
 
