@@ -66,7 +66,8 @@ class ChainProtocol:
 
     def describe(self, image: ImageFile, subject: Subject | None = None) -> Conversation:
         """What the model is given for an image."""
-        return Conversation.ask(self.asked.describe_prompt, image, subject, self.asked.max_tokens)
+        asked = self.asked
+        return Conversation.ask(asked.describe_prompt, image, subject, asked.max_tokens, prefix=asked.prefix)
 
 
 def _iteration(sample: str, t: int, parent: ImageFile, seed: int, described: Result, drawn: Result | None) -> Iteration:

@@ -40,6 +40,8 @@ class ChainRequest(Iterations):
     describe_prompt: str
     max_tokens: int | None
     """How long a description may be; None is the model's own limit."""
+    prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
+    """The beginning of every description, which the model goes on from."""
     generate_prompt: str
     seed: int
 
