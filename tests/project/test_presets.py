@@ -26,7 +26,9 @@ from tests.data.question_sets.sources import SAP, png
 
 datasets = pytest.importorskip("datasets")
 
-PRESETS = sorted(presets(REPOSITORY))
+DRAWN = ("default", "embedded", "neural")
+"""They select no paper's data, but much that is drawn."""
+PRESETS = [pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN)) for name in sorted(presets(REPOSITORY))]
 GROUPS: dict[str, list[str]] = catalogue("datasets")["mme"].model_dump()["groups"]
 PER_CATEGORY = 6
 """Images of each of MME's fourteen categories in the small copy."""
@@ -42,6 +44,7 @@ VET = [
     | {"image": {"bytes": png(n // 2), "path": f"{n}.png"}}
     for n in range(3)
 ]
+LABELLED = [row for row in MME if row["category"] in ("count", "color")]
 STAND_INS = {
     "models": {"provider": "blind"},
     "generators": {"provider": "painter"},
@@ -82,6 +85,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setitem(PROVIDERS["encoders"], "letters", "tests.support.fakes:LetterEncoder")
         root = tmp_path_factory.mktemp("project")
         mme, vet = stored(root / "mme_hub", MME), stored(root / "vet_hub", VET)
+        labelled = stored(root / "labelled_hub", LABELLED)
         params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
         copies = {
             "mm_sap": published_sap(root) | {"expect": SAP_COUNTS},
@@ -92,7 +96,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             params["question_sets"][name] = catalogue("question_sets")[name].model_dump() | changes
         for name, entry in catalogue("datasets").items():
             if issubclass(provider_class("datasets", entry.model_dump()["provider"]), HubTable):
-                params["datasets"][name] = entry.model_dump() | mme
+                params["datasets"][name] = entry.model_dump() | (mme if name.startswith("mme") else labelled)
         for section, stand_in in STAND_INS.items():
             for name, entry in catalogue(section).items():
                 if issubclass(provider_class(section, entry.model_dump()["provider"]), CheckpointComponent):
