@@ -40,7 +40,7 @@ def cosine(angle: float) -> float:
 
 
 def write_case(
-    folder: Path, groups: dict[str, list[str]], lengths: dict[str, int], by_group: dict[str, int] | None
+    folder: Path, groups: dict[str, list[str]], lengths: dict[str, int], by_group: dict[str, int] | None = None
 ) -> None:
     entries, records = [], []
     (folder / "d" / "images").mkdir(parents=True)
