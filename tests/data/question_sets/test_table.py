@@ -571,6 +571,13 @@ def test_every_subset_has_a_file_and_a_folder(tmp_path: Path) -> None:
         table(**parts)
 
 
+@pytest.mark.parametrize(("setting", "says"), [("path", "path names files by subset"), ("refusal", "refusal has no")])
+def test_what_means_nothing_for_a_benchmark_is_refused(tmp_path: Path, setting: str, says: str) -> None:
+    given = {"path": tmp_path / "q.json"} | {setting: published(tmp_path)[setting]}
+    with pytest.raises(ConfigError, match=says):
+        question_rules(table(**given, protocol="mme"))
+
+
 def test_what_any_of_the_files_names_is_in_the_digest(tmp_path: Path) -> None:
     parts = published(tmp_path)
     before = table(**parts).source_digest()

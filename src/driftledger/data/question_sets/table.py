@@ -52,6 +52,11 @@ class QuestionTable(ColumnQuestions):
                 raise ValueError(f"images and path do not both name {name!r:.80}; give one of each for every subset")
         return self
 
+    def check(self, rules: QuestionRules) -> None:
+        super().check(rules)
+        if isinstance(self.path, dict) and "subset" not in (*rules.needed, *rules.optional):
+            raise ConfigError(f"path names files by subset, which has no meaning for {self.protocol}; name one file")
+
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         for subset, file, folder in self._parts:
             table, title = read_table(file), printable(file.name)
