@@ -228,6 +228,11 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "too many iterations": (put("genception.iterations", 101), "genception.iterations", "equal to 100 (got 101)"),
     "no order of the options": (put("mm_sap.permutations", 0), "mm_sap.permutations", "equal to 1 (got 0)"),
     "more orders than there are": (put("mm_sap.permutations", 121), "mm_sap.permutations", "equal to 120 (got 121)"),
+    "a group that goes further": (
+        put("genception.iterations_by_group", {"textual": 6}),
+        "genception: ",
+        "iterations_by_group.textual is 6, above iterations, 5; lower it",
+    ),
     "half an iteration": (put("genception.iterations", 2.5), "genception.iterations", "integer"),
     "iterations in words": (put("genception.iterations", "five"), "genception.iterations", "integer"),
     "coverage beyond all": (put("genception.min_coverage", 1.1), "genception.min_coverage", "equal to 1 (got 1.1)"),

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from driftledger.benchmarks.settings import Name
 from driftledger.collect.call_key import CallKey
+from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError
 from driftledger.core.strict import Strict
 from driftledger.core.types import Conversation, ImageFile
@@ -48,6 +49,8 @@ class Description(Strict):
     """``{category}`` in it stands for the dataset's general category."""
     max_tokens: tuple[Annotated[int, Field(ge=1, le=100_000)], ...] = ()
     """Lengths to sweep over; the first is the headline's. Without any, the model's own limit holds."""
+    prefix: str | None = Field(default=None, pattern=r"^\S(.*\S)?$", exclude_if=lambda prefix: prefix is None)
+    """The beginning of the reply, which the model goes on from."""
     demonstrations: Demonstrations | None = None
 
     @property
@@ -75,7 +78,20 @@ def filled(prompt: str, dataset: DatasetCard, name: str) -> str:
     return prompt.replace(CATEGORY, dataset.general_category or "")
 
 
-def describe_key(model: str, prompt: str, image_sha256: str, max_tokens: int | None) -> str:
+def check_prefix(prefix: str | None, name: str, model: Model) -> None:
+    """Refuse a model that cannot be given the beginning of its reply.
+
+    Raises:
+        ConfigError: there is a ``prefix``, and the model ``name`` cannot go on from it.
+    """
+    if prefix and not model.continues:
+        raise ConfigError(
+            f"models.{name} cannot be given the beginning of its reply, {prefix!r:.80}; take a checkpoint, a server of "
+            "vLLM's with `prefill: vllm`, or a description without prefix"
+        )
+
+
+def describe_key(model: str, prompt: str, image_sha256: str, max_tokens: int | None, prefix: str | None = None) -> str:
     """The key of asking the model of that fingerprint for a description, without examples."""
-    asked = Conversation.ask(prompt, ImageFile(Path(), image_sha256), max_tokens=max_tokens)
+    asked = Conversation.ask(prompt, ImageFile(Path(), image_sha256), max_tokens=max_tokens, prefix=prefix)
     return CallKey.of_conversation(model, "describe", asked, {}).digest

@@ -106,9 +106,14 @@ class Model(Component):
 
     kind: ClassVar[Kind] = "model"
 
+    @property
+    def continues(self) -> bool:
+        """Whether it can be given the beginning of its reply, as the last turn of a conversation."""
+        return False
+
     @abstractmethod
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        """Answer the last turn of each conversation, in order."""
+        """Answer the last turn of each conversation, in order; a reply holds the beginning that it was given."""
 
     def check_subjects(self, asked: Collection[str]) -> str | None:
         """Look at the ids of all questions or samples of a stage before it asks: what people should know of them.

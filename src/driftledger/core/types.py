@@ -74,7 +74,8 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What a model is given: turns, of which the last is the user's."""
+    """What a model is given: turns, of which the last is the user's, or the assistant's where the reply goes on from
+    it."""
 
     turns: tuple[Turn, ...]
     subject: Subject | None = field(default=None, compare=False)
@@ -93,9 +94,25 @@ class Conversation:
         subject: Subject | None = None,
         max_tokens: int | None = None,
         options: Sequence[str] = (),
+        prefix: str | None = None,
     ) -> "Conversation":
-        """One user turn that shows ``image`` and says ``text``."""
-        return cls((Turn("user", (image, text)),), subject, max_tokens, tuple(options))
+        """One user turn that shows ``image`` and says ``text``, and the beginning of the reply where there is one."""
+        begun = (Turn("assistant", (prefix,)),) if prefix else ()
+        return cls((Turn("user", (image, text)), *begun), subject, max_tokens, tuple(options))
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the reply, which the model goes on from; empty where it begins by itself."""
+        return "".join(str(part) for turn in self.turns[-1:] if turn.role == "assistant" for part in turn.parts)
+
+    def whole(self, text: str) -> str:
+        """What a model said that went on from :attr:`prefix`, with it.
+
+        >>> Conversation((Turn("assistant", ("It has",)),)).whole("long ears.")
+        'It has long ears.'
+        """
+        blank = " " if self.prefix and text[:1] not in ".,;:!?)" else ""
+        return self.prefix + blank + text
 
     @property
     def last_image(self) -> ImageFile | None:

@@ -84,7 +84,7 @@ def _below(text: str, node: Any, old: Any, preset: dict[str, Any], place: str) -
         where = f"{place}.{key}" if place else str(key)
         if key not in nodes:
             raise ConfigError(f"{PARAMS} has no {where!r}, which the preset sets; add it there")
-        if isinstance(value, dict):
+        if isinstance(value, dict) and isinstance(old[key], dict):
             yield from _below(text, nodes[key], old[key], value, where)
         elif old[key] != value:
             said = f"{where}: {_flow(old[key])} → {_flow(value)}"

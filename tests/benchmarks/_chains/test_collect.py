@@ -1,3 +1,5 @@
+from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.seeds import derive_seed
 from driftledger.core.types import ImageFile, Outcome, PromptUsage, Sample
 from tests.conftest import draw
+from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 
@@ -58,6 +61,19 @@ def test_the_card_says_what_the_records_stand_on(samples: list[Sample], tmp_path
     }
     asked = {"describe_prompt": "Describe.", "generate_prompt": "Draw: {description}", "max_tokens": None}
     assert card.protocol == asked | {"iterations": 3, "seed": 7}
+
+
+def test_chains_of_a_group_stop_where_it_says(samples: list[Sample], tmp_path: Path) -> None:
+    mixed = [replace(sample, category="ocr" if sample.id == "s1" else "scene") for sample in samples]
+    collecting = chains(mixed, EchoModel(), SizeGenerator())
+    card = CHAIN_CARD.model_copy(update={"groups": {"textual": ["ocr"], "visual": ["scene"]}})
+    asked = collecting.protocol.asked.model_copy(update={"iterations_by_group": {"textual": 1}})
+    shorter = replace(collecting, protocol=replace(collecting.protocol, dataset=card, asked=asked))
+    assert shorter.calls == 2 * (3 + 1 + 3)
+    write_collected(tmp_path / "chain", shorter, collected(shorter, tmp_path / "store"))
+    records = read_jsonl(tmp_path / "chain" / RECORDS, ChainRecord)
+    assert Counter(record.sample for record in records) == {"s0": 3, "s1": 1, "s2": 3}
+    assert read_json(tmp_path / "chain" / CARD, CollectedCard).protocol["iterations_by_group"] == {"textual": 1}
 
 
 def test_a_refusal_ends_its_chain_and_no_other(samples: list[Sample], tmp_path: Path) -> None:

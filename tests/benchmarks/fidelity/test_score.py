@@ -180,6 +180,8 @@ def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path
     made = asked_once(card, way, "{description}", 3)
     assert (made.iterations, made.describe_prompt, made.max_tokens) == (1, "Tell me of the bird.", 40)
     assert (made.generate_prompt, made.seed) == ("{description}", 3)
+    begun = asked_once(card, ("elements", way[1].model_copy(update={"prefix": "It has"})), "{description}", 3)
+    assert begun == made.model_copy(update={"prefix": "It has"})
 
 
 def test_categories_have_the_means_of_their_own_samples(tmp_path: Path) -> None:

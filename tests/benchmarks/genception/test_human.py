@@ -99,3 +99,33 @@ def test_a_sheet_is_for_people_and_in_a_folder(project: Project, model: str, sai
     stages.dataset(project, "my_images")
     with pytest.raises(ConfigError, match=said):
         human_sheet(project, "my_images", model)
+
+
+def test_five_of_each_category_go_to_five_people(project: Project, tmp_path: Path) -> None:
+    """As in the paper's Table 5: of each category five random images, each described by another person."""
+    people = ["Ada", "Ben", "Cleo", "Dan", "Eve"]
+    for number in range(14):
+        draw(tmp_path / "many" / ("cats", "dogs")[number % 2] / f"{number}.png", number, (20 + number, 30))
+    params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
+    params["datasets"]["my_images"] |= {"path": str(tmp_path / "many"), "per_category": 5}
+    params["models"]["anna"]["annotators"] = people
+    (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    stages.dataset(fresh(project), "my_images")
+    assert "10 images to describe, 0 described" in human_sheet(fresh(project), "my_images", "anna")
+    asked = {row["sample"]: row["annotator"] for row in rows(project)}
+    for category in ("cats", "dogs"):
+        assert sorted(name for sample, name in asked.items() if sample.startswith(category)) == people
+    told = (project.root / "human" / "instructions.txt").read_text(encoding="utf-8")
+    assert 'Fill in the rows with your name in the column "annotator".' in told
+    before = (project.root / "human" / "sheet.csv").read_bytes()
+    human_sheet(fresh(project), "my_images", "anna")
+    assert (project.root / "human" / "sheet.csv").read_bytes() == before
+
+
+def test_a_group_that_a_dataset_does_not_have_is_named(project: Project) -> None:
+    params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
+    params["genception"]["iterations_by_group"] = {"textual": 1}
+    (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    stages.dataset(fresh(project), "my_images")
+    with pytest.raises(ConfigError, match=r"iterations_by_group: group of my_images 'textual' is unknown"):
+        human_sheet(fresh(project), "my_images", "anna")

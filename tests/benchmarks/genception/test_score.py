@@ -39,7 +39,9 @@ def cosine(angle: float) -> float:
     return float(x / math.hypot(x, y))
 
 
-def write_case(folder: Path, groups: dict[str, list[str]], lengths: dict[str, int]) -> None:
+def write_case(
+    folder: Path, groups: dict[str, list[str]], lengths: dict[str, int], by_group: dict[str, int] | None = None
+) -> None:
     entries, records = [], []
     (folder / "d" / "images").mkdir(parents=True)
     for name, angles in ANGLES.items():
@@ -47,7 +49,8 @@ def write_case(folder: Path, groups: dict[str, list[str]], lengths: dict[str, in
         (folder / "d" / "images" / f"{name}.png").write_bytes(png)
         entry = {"id": name, "file": f"images/{name}.png", "category": name[0], "sha256": sha256_bytes(png)}
         entries.append(SampleEntry.model_validate(entry | {"width": 2, "height": 2}))
-        for t, angle in enumerate(angles, 1):
+        stops = [t for group, t in (by_group or {}).items() if name[0] in groups[group]]
+        for t, angle in enumerate(angles[: min([3, *stops])], 1):
             short = t > lengths.get(name, 3)
             if short and t > lengths[name] + 1:
                 break
@@ -71,10 +74,11 @@ def write_case(folder: Path, groups: dict[str, list[str]], lengths: dict[str, in
 
 def scored(
     folder: Path, *, min_coverage: float = 0.5, lengths: dict[str, int] | None = None,
-    groups: dict[str, list[str]] | None = None, encoder: Encoder | None = None,
+    groups: dict[str, list[str]] | None = None, encoder: Encoder | None = None, by_group: dict[str, int] | None = None,
 ) -> tuple[Score, list[Row]]:  # fmt: skip
-    write_case(folder, groups or {}, lengths or {})
-    scoring = GenCeptionScoring(iterations=3, bootstrap=Bootstrap(resamples=200, confidence=0.95), seed=1)
+    write_case(folder, groups or {}, lengths or {}, by_group)
+    bootstrap = Bootstrap(resamples=200, confidence=0.95)
+    scoring = GenCeptionScoring(iterations=3, iterations_by_group=by_group, bootstrap=bootstrap, seed=1)
     given = ToScore(
         keys={"dataset": "d", "model": "m", "generator": "g", "encoder": "e"},
         folders={"dataset": folder / "d", "chain": folder / "c"},
@@ -130,6 +134,38 @@ def test_a_category_without_a_chain_is_absent_and_said_so(tmp_path: Path) -> Non
     assert "gc_at_3" not in found.groups["category"]["b"]
     assert "gc_at_3" not in found.groups["group"]["all"]
     assert found.absent["b: gc_at_3"] == "no chain reached T"
+
+
+GROUPS = {"visual": ["a"], "textual": ["b"]}
+
+
+def test_each_group_is_scored_to_its_own_t(tmp_path: Path) -> None:
+    """As in version 1 of the paper, whose textual categories go to t = 3 and the others to 5."""
+    found, rows = scored(tmp_path, groups=GROUPS, by_group={"textual": 2})
+    assert (found.scored, found.total, found.outcomes) == (4, 4, {})
+    for t in (1, 2):
+        a, b = (gc(f"{letter}1", t) / 2 + gc(f"{letter}2", t) / 2 for letter in "ab")
+        assert found.groups["group"]["textual"][f"gc_at_{t}"] == pytest.approx(b, abs=1e-9)
+        assert found.metrics[f"gc_at_{t}"] == pytest.approx((a + b) / 2, abs=1e-9)
+    assert found.groups["group"]["visual"]["gc_at_3"] == pytest.approx(gc("a1", 3) / 2 + gc("a2", 3) / 2, abs=1e-9)
+    beyond = {key for key in (*found.metrics, *found.groups["group"]["textual"]) if "_at_3" in key}
+    assert beyond == set()
+    assert found.absent == {"gc_at_3": "some categories end at t=2"}
+    mean = np.mean([np.mean([cosine(angle) for angle in ANGLES[f"b{n}"][:2]]) for n in (1, 2)])
+    assert found.groups["category"]["b"]["similarity_mean"] == pytest.approx(mean, abs=1e-9)
+    assert rows[3].values["gc"] == [pytest.approx(gc("b2", 1)), pytest.approx(gc("b2", 2)), None]
+    assert [point.step for point in found.curves["gc"]] == [1, 2]
+    assert GenCeption().headlines(found).keys() == {"gc_at_2", "similarity_at_2"}
+
+
+def test_a_chain_short_of_its_groups_t_is_not_covered(tmp_path: Path) -> None:
+    with pytest.raises(CoverageError, match=r"only 3 of 4 chains reached their T.*b2: refused at t=2"):
+        scored(tmp_path, min_coverage=0.9, groups=GROUPS, by_group={"textual": 2}, lengths={"b2": 1})
+
+
+def test_without_groups_of_their_own_t_nothing_is_written_of_them(tmp_path: Path) -> None:
+    found, _ = scored(tmp_path, groups=GROUPS)
+    assert "iterations_by_group" not in {*found.inputs.settings, *found.inputs.protocol}
 
 
 def test_frechet_is_weighted_and_averaged_like_gc(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl, write_json, write_jsonl
 from driftledger.core.types import Outcome
+from driftledger.data.question_sets.files import QuestionSetCard
 from tests.benchmarks._questions.asking import MME, Exam, Says, exam
 
 COUNTS = [{"picture": 9, "answer": answer, "category": "existence"} for answer in ("yes", "yes")]
@@ -91,3 +92,15 @@ def test_stored_readings_are_read_again_by_the_parser_that_read_them(tmp_path: P
 def test_a_reading_is_told_with_the_rule_that_decided() -> None:
     said = YesNoRecord(question="q", variant=0, outcome=Outcome.OK, answer=False, how="first_word")
     assert str(said.reading) == "ok: False (first_word)"
+
+
+def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(tmp_path: Path) -> None:
+    pairs = [{"picture": n, "answer": a, "category": c} for n, c in enumerate(("count", "OCR")) for a in ("yes", "no")]
+    asked = exam(tmp_path, "mme", [*pairs, *COUNTS], Says(text="Yes."))
+    file = asked.folder(benchmark("mme").data) / "question_set.json"
+    card = read_json(file, QuestionSetCard)
+    groups = {"visual": ["count", "existence"], "textual": ["OCR"]}
+    write_json(file, card.model_copy(update={"groups": groups}))
+    found = asked.collect().score().score
+    assert found.groups["category"]["existence"]["score"] == 200
+    assert found.groups["group"] == {"visual": {"score": 125}, "textual": {"score": 50}}

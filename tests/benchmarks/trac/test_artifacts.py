@@ -94,7 +94,7 @@ def test_facts_are_of_the_headline() -> None:
     other = spec.facts(varied(trac_score("shown"), example_encoder=component("ear")))
     assert other["examples"] != shown["examples"]
     named = {rule.fact for rule in spec.unfair}
-    assert named == {"prompt", "length", "examples", "text_encoder"}
+    assert named == {"prompt", "prefix", "length", "examples", "text_encoder"}
 
 
 def test_examples_must_be_samples_of_the_dataset() -> None:

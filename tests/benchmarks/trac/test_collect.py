@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.descriptions import Description, check_prefix, describe_key
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribeProtocol, check_splits
 from driftledger.benchmarks.trac.examples import Examples
 from driftledger.benchmarks.trac.records import DescriptionRecord
 from driftledger.benchmarks.writing import write_collected
+from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.plan import Plan
 from driftledger.collect.steps import NotStoredError
@@ -96,6 +97,30 @@ def test_every_length_is_asked_for_and_what_was_cut_is_kept_and_flagged(tmp_path
         (2, Outcome.TRUNCATED)
     }
     assert {heard.max_tokens for heard in HEARD} == {2, 50}
+
+
+def test_the_beginning_of_a_reply_is_given_and_is_in_the_key(tmp_path: Path) -> None:
+    card = write_labelled(tmp_path / "birds", ITEMS)
+    begun = protocol(card, Description(prompt=PROMPT, prefix="It has"))
+    [sample, *_] = read_samples(tmp_path / "birds")
+    asked, plain = begun.conversation(sample), protocol(card).conversation(sample)
+    assert [turn.role for turn in asked.turns] == ["user", "assistant"]
+    assert (asked.prefix, plain.prefix) == ("It has", "")
+    assert begun.asked.model_dump()["prefix"] == "It has"
+    assert "prefix" not in protocol(card).asked.model_dump()
+    keys = {CallKey.of_conversation("m", "describe", each, {}).digest for each in (asked, plain)}
+    prompt, image = begun.prompt, sample.image.sha256
+    assert keys == {describe_key("m", prompt, image, None, prefix) for prefix in ("It has", None)}
+
+
+def test_a_model_that_cannot_be_given_a_beginning_is_refused_in_one_sentence() -> None:
+    check_prefix(None, "plain", ColourModel())
+    with pytest.raises(ConfigError) as caught:
+        check_prefix("It has", "plain", ColourModel())
+    assert str(caught.value) == (
+        "models.plain cannot be given the beginning of its reply, 'It has'; take a checkpoint, a server of vLLM's with "
+        "`prefill: vllm`, or a description without prefix"
+    )
 
 
 @pytest.mark.parametrize("choose", ["random", "similar_image", "similar_text"])

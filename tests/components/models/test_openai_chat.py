@@ -287,6 +287,7 @@ def test_the_fingerprint() -> None:
         {"api_key_env": "OTHER"},
         {"api_key_env": None},
         {"image_tokens": 5},
+        {"prefill": "vllm"},  # the beginning of a reply is in the key of its call
     ]
     other: list[dict[str, Any]] = [
         {"model": "n"},
@@ -298,11 +299,13 @@ def test_the_fingerprint() -> None:
         {"seed": 1},
         {"image_detail": "low"},
         {"extra": {"top_p": 0.5}},
+        {"beams": 3},
     ]
     assert {plain.model_copy(update=update).fingerprint for update in same} == {plain.fingerprint}
     fingerprints = {plain.model_copy(update=update).fingerprint for update in other}
     assert len(fingerprints | {plain.fingerprint}) == len(other) + 1
     assert plain.spec["identity"] == {"model": "m", "service": "api.openai.com"}
+    assert "beams" not in plain.spec["settings"]  # so that a setting that came later repeats no call
 
 
 @pytest.mark.parametrize("name", ["messages", "model", "stream", "n", "temperature", "max_completion_tokens"])
@@ -378,3 +381,34 @@ def test_examples_are_earlier_turns(tmp_path: Path) -> None:
         picture, text = message["content"]
         content = base64.b64encode(shown.path.read_bytes()).decode()
         assert (picture["image_url"]["url"], text["text"]) == (f"data:image/png;base64,{content}", "Describe.")
+
+
+@pytest.mark.parametrize("said", [" long ears.", "long ears."])
+def test_a_reply_goes_on_from_its_beginning_as_vllm_is_told(image: ImageFile, said: str) -> None:
+    conversation = Conversation.ask("Describe.", image, prefix="It has")
+    with OpenAIServer(reply=lambda _: ChatAnswer(said)) as server:
+        reply = attempt(model(server, prefill="vllm"), conversation)
+        [request] = server.requests
+    assert request.body["messages"][-1] == {"role": "assistant", "content": "It has"}
+    assert (request.body["add_generation_prompt"], request.body["continue_final_message"]) == (False, True)
+    assert (reply.text, reply.outcome) == ("It has long ears.", Outcome.OK)
+
+
+def test_a_refusal_is_not_begun(image: ImageFile) -> None:
+    conversation = Conversation.ask("Describe.", image, prefix="It has")
+    with OpenAIServer(reply=lambda _: ChatAnswer(None, refusal="I cannot.")) as server:
+        assert attempt(model(server, prefill="vllm"), conversation).text == "I cannot."
+
+
+def test_only_a_server_that_takes_it_is_given_a_beginning() -> None:
+    assert OpenAIChat(model="m", prefill="vllm").continues
+    assert not OpenAIChat(model="m").continues
+
+
+def test_beams_are_asked_for_as_vllm_knows_them(image: ImageFile) -> None:
+    with OpenAIServer() as server:
+        attempt(model(server, beams=3, extra={"length_penalty": 1.0}), Conversation.ask("Describe.", image))
+        attempt(model(server), Conversation.ask("Describe.", image))
+        three, plain = (request.body for request in server.requests)
+    assert (three["use_beam_search"], three["n"], three["length_penalty"]) == (True, 3, 1.0)
+    assert {"use_beam_search", "n", "add_generation_prompt", "continue_final_message"}.isdisjoint(plain)

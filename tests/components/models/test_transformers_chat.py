@@ -207,6 +207,18 @@ def test_examples_are_earlier_turns_each_with_its_image(checkpoint: Path, images
     assert reply.text != other.text
 
 
+def test_a_reply_goes_on_from_its_beginning(checkpoint: Path, images: list[ImageFile]):
+    one = model(checkpoint)
+    plain, begun = (Conversation.ask("Describe it.", images[0], prefix=prefix) for prefix in (None, "It has"))
+    assert one.continues
+    assert one.loaded.chat.prompt(begun).text.endswith("It has")
+    [without], [reply] = one.respond([plain]), one.respond([begun])
+    assert reply.outcome.goes_on
+    assert reply.text.startswith("It has")
+    assert reply.text != begun.whole(without.text)
+    assert [reply] == one.respond([plain, begun])[1:]
+
+
 BEFORE = "{% for message in messages %}{% for part in message['content'] %}{% if part['type'] == 'image'"
 AFTER = "<image>{% endif %}{% if part['type'] != 'image' %}{{ part['text'] }}{% endif %}{% endfor %} {% endfor %}"
 ONE_IMAGE = {

@@ -1,6 +1,7 @@
 import json
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -294,3 +295,19 @@ def test_a_header_without_its_pixels_is_one_sentence(tmp_path: Path, width: int,
     said = refused(tmp_path, item("a"), SourceItem("b", "cats/bad.png", lambda: png))
     assert said.startswith(f"mine: cats/bad.png {what}")
     assert "\n" not in said
+
+
+def test_a_few_of_each_category(tmp_path: Path) -> None:
+    items = [item(f"{category}{number}", number, category=category) for category in "ab" for number in range(9)]
+    build("mine", Given(given=tuple(items), per_category=5), tmp_path / "five")
+    found = read_samples(tmp_path / "five")
+    assert Counter(sample.category for sample in found) == {"a": 5, "b": 5}
+    build("mine", Given(given=tuple(items[::-1]), per_category=5), tmp_path / "turned")
+    assert [sample.id for sample in read_samples(tmp_path / "turned")] == [sample.id for sample in found]
+    card = build("mine", Given(given=tuple(items), per_category=5, sample_seed=1), tmp_path / "others")
+    assert {sample.id for sample in read_samples(tmp_path / "others")} != {sample.id for sample in found}
+    assert card.settings["sample_seed"] == 1
+
+
+def test_a_whole_dataset_says_nothing_of_a_choice(tmp_path: Path) -> None:
+    assert {"per_category", "sample_seed"}.isdisjoint(build("mine", Given(given=(item("a"),)), tmp_path / "d").settings)

@@ -49,7 +49,7 @@ WRITERS: dict[str, Callable[[list[Row], Path], object]] = {
 }
 
 
-def table(path: Path, protocol: str = "mm_sap", **more: Any) -> QuestionTable:
+def table(path: Path | dict[str, Path], protocol: str = "mm_sap", **more: Any) -> QuestionTable:
     return QuestionTable.model_validate({"protocol": protocol, "path": path} | more)
 
 
@@ -62,8 +62,10 @@ def built(path: Path, tmp_path: Path, protocol: str = "mm_sap", **more: Any) -> 
     return read_questions(tmp_path / "built")
 
 
-def refused(path: Path, kind: type[DriftledgerError] = DataError, protocol: str = "mm_sap", **more: Any) -> str:
-    target = path.parent / "refused" / "mine"
+def refused(
+    path: Path | dict[str, Path], kind: type[DriftledgerError] = DataError, protocol: str = "mm_sap", **more: Any
+) -> str:
+    target = (path if isinstance(path, Path) else path["basic"]).parent / "refused" / "mine"
     with pytest.raises(kind) as caught:
         build_set("mine", table(path, protocol, **more), target)
     assert not target.exists()
@@ -512,3 +514,78 @@ def test_images_are_not_read_before_they_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "a.png").unlink()
     with pytest.raises(DataError, match=r"names the image 'a\.png', which is missing there"):
         question.read()
+
+
+# Several files, as MM-SAP is published: one of questions and one folder of images for each subset.
+
+NOT_SAID = ("subset", "refusal")
+COUNTS = {"basic": 2, "know": 1, "beyond": 1, "questions": 4, "images": 3}
+
+
+def published(folder: Path) -> dict[str, Any]:
+    """Three JSON files without subset and refusal, in which beyond has the refusal for its answer; and what reads them.
+
+    Images of different folders have the same names.
+    """
+    row = {key: value for key, value in SAP.items() if key not in NOT_SAID}
+    rows = {"basic": [row, row | {"image": "b.png"}], "know": [row], "beyond": [row | {"answer": REFUSAL}]}
+    for number, (subset, some) in enumerate(rows.items()):
+        (folder / subset).mkdir()
+        for name in ("a.png", "b.png") if subset == "basic" else ("a.png",):
+            (folder / subset / name).write_bytes(png(10 * min(number, 1) + (name == "b.png")))
+        (folder / f"{subset}.json").write_text(json.dumps(some), encoding="utf-8")
+    parts = {subset: folder / subset for subset in rows}
+    return {"path": {subset: folder / f"{subset}.json" for subset in rows}, "images": parts, "refusal": REFUSAL}
+
+
+def test_a_file_for_each_subset_gives_one_set(tmp_path: Path) -> None:
+    build_set("mine", table(**published(tmp_path), expect=COUNTS), tmp_path / "built")
+    entries = read_questions(tmp_path / "built")
+    assert [(each.id, each.subset, each.refusal, each.answer) for each in entries] == [
+        ("basic-0", "basic", 2, 1),
+        ("basic-1", "basic", 2, 1),
+        ("know-0", "know", 2, 1),
+        ("beyond-0", "beyond", 2, None),
+    ]
+    assert len({each.image_id for each in entries}) == 4
+    card = read_json(tmp_path / "built" / "question_set.json", QuestionSetCard)
+    assert (card.subsets, card.source["file"]) == (
+        {"basic": 2, "know": 1, "beyond": 1},
+        "basic.json, know.json, beyond.json",
+    )
+
+
+def test_another_number_than_expected_fails_in_one_sentence(tmp_path: Path) -> None:
+    parts = published(tmp_path)
+    said = refused(**parts, expect=COUNTS | {"basic": 400, "know": 350})
+    assert said == (
+        "question set 'mine' should have 400 basic (has 2), 350 know (has 1), as its expect says; get the whole set, "
+        "or mend expect"
+    )
+
+
+def test_every_subset_has_a_file_and_a_folder(tmp_path: Path) -> None:
+    parts = published(tmp_path)
+    del parts["images"]["know"]
+    with pytest.raises(ValidationError, match="images and path do not both name 'know'"):
+        table(**parts)
+
+
+@pytest.mark.parametrize(("setting", "says"), [("path", "path names files by subset"), ("refusal", "refusal has no")])
+def test_what_means_nothing_for_a_benchmark_is_refused(tmp_path: Path, setting: str, says: str) -> None:
+    given = {"path": tmp_path / "q.json"} | {setting: published(tmp_path)[setting]}
+    with pytest.raises(ConfigError, match=says):
+        question_rules(table(**given, protocol="mme"))
+
+
+def test_what_any_of_the_files_names_is_in_the_digest(tmp_path: Path) -> None:
+    parts = published(tmp_path)
+    before = table(**parts).source_digest()
+    (tmp_path / "know" / "a.png").write_bytes(png(99))
+    assert table(**parts).source_digest() != before
+
+
+def test_a_group_names_categories_that_are_there(tmp_path: Path) -> None:
+    path = jsonl(tmp_path, *MME)
+    said = refused(path, protocol="mme", groups={"visual": ["existense"]})
+    assert said.startswith("question set 'mine': group 'visual': category 'existense' is unknown; did you mean 'exist")

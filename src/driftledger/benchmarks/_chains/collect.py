@@ -46,7 +46,7 @@ class ChainProtocol:
         """One sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
         done: list[Iteration] = []
         parent = sample.image
-        for t in range(1, self.asked.iterations + 1):
+        for t in range(1, self.iterations(sample) + 1):
             context = Context(self.dataset.name, sample.id, t)
             seed = derive_seed(self.asked.seed, self.dataset.name, sample.id, t)
             described = yield Ask(self.model, "describe", self.describe(parent, Subject(sample.id, t)), context)
@@ -60,9 +60,14 @@ class ChainProtocol:
             parent = done[-1].image
         return done
 
+    def iterations(self, sample: Sample) -> int:
+        """T of a sample."""
+        return self.asked.of_category(sample.category, self.dataset.groups)
+
     def describe(self, image: ImageFile, subject: Subject | None = None) -> Conversation:
         """What the model is given for an image."""
-        return Conversation.ask(self.asked.describe_prompt, image, subject, self.asked.max_tokens)
+        asked = self.asked
+        return Conversation.ask(asked.describe_prompt, image, subject, asked.max_tokens, prefix=asked.prefix)
 
 
 def _iteration(sample: str, t: int, parent: ImageFile, seed: int, described: Result, drawn: Result | None) -> Iteration:
@@ -107,7 +112,7 @@ class CollectChains(Collecting[Chains]):
 
     @property
     def calls(self) -> int:
-        return len(self.samples) * self.protocol.asked.iterations * CALLS_PER_ITERATION
+        return sum(self.protocol.iterations(sample) for sample in self.samples) * CALLS_PER_ITERATION
 
     def run(self, run: RunSteps) -> Chains:
         return run([self._planned(sample) for sample in self.samples])
@@ -118,7 +123,7 @@ class CollectChains(Collecting[Chains]):
             (protocol.model, protocol.describe(sample.image, Subject(sample.id, 1))),
             (protocol.generator, protocol.asked.generate_prompt),
         )
-        return Planned(lambda: protocol.run(sample), each * protocol.asked.iterations)
+        return Planned(lambda: protocol.run(sample), each * protocol.iterations(sample))
 
     def failures(self, collected: Chains) -> FailedCalls:
         ends = [chain[-1].record for chain in collected]

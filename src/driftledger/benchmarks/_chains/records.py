@@ -1,6 +1,6 @@
 """The records of chains: every iteration of every sample, what was asked of all of them, and what they drew."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from pathlib import Path
 from typing import TypeAlias
@@ -18,15 +18,30 @@ Drawn: TypeAlias = Mapping[tuple[str, int], ImageFile]
 """(Sample, t) → the image that iteration t drew."""
 
 
-class ChainRequest(BaseModel):
+class Iterations(BaseModel):
+    """How far chains go."""
+
+    iterations: int
+    iterations_by_group: dict[str, int] | None = Field(default=None, exclude_if=lambda by_group: by_group is None)
+    """Group of the dataset → where the chains of its categories stop, sooner than all others."""
+
+    def of_category(self, category: str | None, groups: Mapping[str, Collection[str]]) -> int:
+        """T of the samples of a category; ``groups`` are the dataset's."""
+        by_group = self.iterations_by_group or {}
+        stops = (t for group, t in by_group.items() if category in groups.get(group, ()))
+        return next(stops, self.iterations)
+
+
+class ChainRequest(Iterations):
     """What was asked of every sample of a chain."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    iterations: int
     describe_prompt: str
     max_tokens: int | None
     """How long a description may be; None is the model's own limit."""
+    prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
+    """The beginning of every description, which the model goes on from."""
     generate_prompt: str
     seed: int
 

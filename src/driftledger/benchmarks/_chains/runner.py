@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, drawn_images, generation_prompt
+from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Caller, RecordedCall, Runner
 from driftledger.collect.call_result import Context
@@ -45,7 +46,9 @@ class ChainRunner(Runner):
             project.dataset_card(dataset),
             self.asked(project, dataset),
         )
-        protocol = ChainProtocol(card, project.model(keys["model"]), project.generator(keys["generator"]), asked)
+        model = project.model(keys["model"])
+        check_prefix(asked.prefix, keys["model"], model)
+        protocol = ChainProtocol(card, model, project.generator(keys["generator"]), asked)
         return self.collects(self.spec.name, stage, keys, protocol, samples)
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
@@ -79,7 +82,8 @@ class _Chains:
 
     def _ask(self, model: Model, record: ChainRecord) -> Ask:
         shown, subject = self._shown[record.sample, record.t - 1], Subject(record.sample, record.t)
-        asked = Conversation.ask(self._asked.describe_prompt, shown, subject, self._asked.max_tokens)
+        way = self._asked
+        asked = Conversation.ask(way.describe_prompt, shown, subject, way.max_tokens, prefix=way.prefix)
         return Ask(model, "describe", asked, self._context(record))
 
     def drawn(self, generator: Generator) -> Iterator[RecordedCall]:

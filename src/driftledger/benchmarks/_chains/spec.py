@@ -22,6 +22,7 @@ SEEN = frozenset({Input.ENCODER, Input.DRAWN, Input.DESCRIPTIONS, Input.DATA})
 """What an encoder's view of chains depends on."""
 
 ANOTHER_DESCRIPTION = Rule("describe_prompt", "another prompt asks for another description")
+BEGUN = Rule("prefix", "a reply that is begun for a model goes on otherwise")
 LONGER = Rule("max_tokens", "longer descriptions tell more")
 
 
@@ -47,7 +48,8 @@ def _calls(score: Score, folder: Path) -> Mapping[str, Sequence[str]]:
     model, generator = score.components["model"].fingerprint, score.components["generator"].fingerprint
     calls: dict[str, list[str]] = {"describe": [], "generate": []}
     for record in read_jsonl(folder / RECORDS, ChainRecord):
-        calls["describe"].append(describe_key(model, asked.describe_prompt, record.parent_sha256, asked.max_tokens))
+        described = (model, asked.describe_prompt, record.parent_sha256, asked.max_tokens, asked.prefix)
+        calls["describe"].append(describe_key(*described))
         if record.image is not None:
             prompt = generation_prompt(asked.generate_prompt, record.description)
             calls["generate"].append(CallKey.of_prompt(generator, prompt, record.seed, {}).digest)

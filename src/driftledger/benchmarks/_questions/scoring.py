@@ -51,6 +51,9 @@ class GradedAnswers(Generic[G]):
         check_coverage(read, total, "answers could be read", benchmark, given.min_coverage, lost, nothing=not counts)
         self.answers = read_jsonl(given.folders[ANSWER] / RECORDS, AnswerRecord)
         self.questions = read_questions(given.folders[DATA])
+        self._card = read_json(given.folders[DATA] / QUESTION_SET_CARD, QuestionSetCard)
+        self.groups = self._card.groups
+        """Group name → its categories."""
         self.by_question: dict[str, list[G]] = {}
         """Each question's grades, by variant and grading."""
         for grade in sorted(self.grades, key=lambda grade: (grade.variant, grade.grading)):
@@ -123,7 +126,7 @@ class GradedAnswers(Generic[G]):
             flags=[*changed_versions(versions), *flags],
             details=dict(details or {}),
             inputs=Inputs(
-                data_digest=read_json(folders[DATA] / QUESTION_SET_CARD, QuestionSetCard).digest,
+                data_digest=self._card.digest,
                 records={stage: sha256_file(folders[stage] / RECORDS) for stage in (ANSWER, GRADE)},
                 protocol={key: value for card in cards for key, value in card.protocol.items()},
                 settings=self._given.scoring.model_dump(mode="json"),

@@ -32,6 +32,7 @@ def asked_once(dataset: DatasetCard, way: tuple[str, Description], generate_prom
         iterations=1,
         describe_prompt=filled(description.prompt, dataset, name),
         max_tokens=description.lengths[0],
+        prefix=description.prefix,
         generate_prompt=generate_prompt,
         seed=seed,
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, KEYS, LONGER, SEEN, ChainBenchmark
+from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, BEGUN, KEYS, LONGER, SEEN, ChainBenchmark
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import Artifacts, Input, Metric, Rule, SideBySide, Stage, Table, score_stage
 from driftledger.benchmarks.fidelity.artifacts import artifacts
@@ -98,6 +98,7 @@ class Fidelity(ChainBenchmark):
     beside: ClassVar[tuple[str, ...]] = ("ratings",)
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
+        BEGUN,
         LONGER,
         Rule("generate_prompt", "another prompt draws another image", Input.DRAWN),
         Rule("encoder", "values seen through different encoders are on different scales", Input.ENCODER),

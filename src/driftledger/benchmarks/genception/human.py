@@ -1,6 +1,6 @@
 """The sheet in which people describe images: the same prompt, the same chain, a person in the place of the model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._chains.collect import ChainProtocol
@@ -11,6 +11,7 @@ from driftledger.collect.steps import Ask, Call, Draw, stored_in, walk
 from driftledger.components.models.human import SHEET, Human
 from driftledger.components.models.human_folder import Pending, write_sheet
 from driftledger.core.errors import ConfigError
+from driftledger.core.types import Sample
 
 if TYPE_CHECKING:
     from driftledger.project.project import Project
@@ -31,10 +32,13 @@ def human_sheet(project: "Project", dataset: str, model: str, generator: str | N
         )
     drawing = project.settings.generator(generator or project.settings.run.generators[0])
     samples = project.built_samples(dataset)
-    protocol = ChainProtocol(project.dataset_card(dataset), person, drawing, chain_request(project))
+    protocol = ChainProtocol(project.dataset_card(dataset), person, drawing, chain_request(project, dataset))
     with project.store() as store:
         ends = [walk(protocol.run(sample), _told_by(person, store)).pending for sample in samples]
-    pending = [_waiting(end) for end in ends if isinstance(end, Ask)]
+    by = _assigned(person.annotators, samples)
+    pending = [
+        _waiting(end, by.get(sample.id)) for sample, end in zip(samples, ends, strict=True) if isinstance(end, Ask)
+    ]
     summary = write_sheet(person.sheet.parent, pending, person.annotator, protocol.asked.describe_prompt)
     summarised = f"{person.sheet}: {summary.to_fill_in} images to describe, {summary.filled_in} described"
     undrawn = sum(isinstance(end, Draw) for end in ends)
@@ -54,8 +58,20 @@ def _told_by(person: Human, store: CallStore) -> Callable[[Call], Result | None]
     return answer
 
 
-def _waiting(asked: Ask) -> Pending:
+def _assigned(annotators: Sequence[str], samples: Sequence[Sample]) -> dict[str, str]:
+    """Sample → who describes it: in turn within a category, and the next category begins with the next person."""
+    by_category: dict[str | None, list[str]] = {}
+    for sample in samples if annotators else ():
+        by_category.setdefault(sample.category, []).append(sample.id)
+    return {
+        name: annotators[(first + place) % len(annotators)]
+        for first, names in enumerate(by_category.values())
+        for place, name in enumerate(names)
+    }
+
+
+def _waiting(asked: Ask, annotator: str | None) -> Pending:
     subject, image = asked.conversation.subject, asked.conversation.last_image
     if subject is None or image is None:
         raise ValueError("a conversation without a subject or an image cannot be put into a sheet")
-    return Pending(subject, image)
+    return Pending(subject, image, annotator)

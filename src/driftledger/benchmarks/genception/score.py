@@ -15,7 +15,7 @@ from driftledger.benchmarks._chains.records import (
     shown_images,
 )
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
-from driftledger.benchmarks.score import Point, Row, Score
+from driftledger.benchmarks.score import Point, Row, Score, base_key
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
@@ -58,19 +58,27 @@ def score(given: ToScore) -> Scored:
     samples, groups, frechet_name = data.samples, data.dataset.groups, data.encoder.frechet_name
     categories = [sample.category or ONE_CATEGORY for sample in samples]
     last = {record.sample: record for record in data.records}
-    iterations = scoring.iterations
-    short = [sample.id for sample in samples if not _complete(last.get(sample.id), iterations)]
+    iterations, ends = scoring.iterations, {name: scoring.of_category(name, groups) for name in categories}
+    short = [
+        sample.id
+        for sample, category in zip(samples, categories, strict=True)
+        if not _complete(last.get(sample.id), ends[category])
+    ]
     lost = [f"{name}: {_why(last.get(name))}" for name in short]
-    what = f"chains reached t={iterations}"
+    what = "chains reached " + ("their T" if scoring.iterations_by_group else f"t={iterations}")
     check_coverage(len(samples) - len(short), len(samples), what, "genception", given.min_coverage, lost)
 
     drawn = drawn_images(data.folder, data.records)
     drift = measure(samples, categories, drawn, data.encoder, iterations, given.features)
-    per_sample = _per_sample(drift.similarities)
+    per_sample = _per_sample(drift.similarities, [ends[category] for category in categories])
     summary = means_of(per_sample, categories, groups)
     frechet = _frechet_summary(drift.frechet, frechet_name, groups)
-    reached = int(np.isfinite(per_sample[f"gc_at_{iterations}"]).sum())
+    reached = int(np.isfinite(per_sample["similarity_mean"]).sum())
     metrics = summary.overall | frechet.overall | _intervals(per_sample, categories, scoring)
+    everywhere = min(ends.values())  # a mean over some of the categories would be of something else
+    for t in range(everywhere + 1, iterations + 1):
+        for key in [key for key in metrics if base_key(key).endswith(f"_at_{t}")]:
+            del metrics[key]
     by_category = {name: row | frechet.by_category[name] for name, row in summary.by_category.items()}
     scored = Score(
         **data.origin("genception"),
@@ -85,7 +93,7 @@ def score(given: ToScore) -> Scored:
         counted=reached,
         total=len(samples),
         coverage=reached / len(samples),
-        absent=_absent(by_category, iterations, frechet_name),
+        absent=_absent(by_category, ends, frechet_name),
         served=served_versions(data.records),
         flags=flags(data.records),
         details={"groups": groups},
@@ -126,12 +134,13 @@ def measure(
     return Drift(similarities, frechet)
 
 
-def _per_sample(similarities: Float64) -> dict[str, Float64]:
-    """Per-sample values by metric name; NaN where a chain is too short."""
+def _per_sample(similarities: Float64, ends: Sequence[int]) -> dict[str, Float64]:
+    """Per-sample values by metric name, of chains that go as far as ``ends``; NaN where a chain is too short."""
     iterations = similarities.shape[1]
     values = {f"similarity_at_{t}": similarities[:, t - 1] for t in range(1, iterations + 1)}
     values |= {f"gc_at_{t}": gc_at(similarities, t) for t in range(1, iterations + 1)}
-    values["similarity_mean"] = np.cumsum(similarities, axis=1)[:, -1] / iterations
+    last = np.array(ends)
+    values["similarity_mean"] = np.cumsum(similarities, axis=1)[np.arange(len(last)), last - 1] / last
     return values
 
 
@@ -212,17 +221,18 @@ def _curves(metrics: Mapping[str, float], frechet_name: str, iterations: int) ->
     }
 
 
-def _absent(by_category: Mapping[str, Mapping[str, float]], iterations: int, frechet_name: str) -> dict[str, str]:
-    """Which values at T have nothing behind them, and why."""
-    reasons = {
-        f"gc_at_{iterations}": "no chain reached T",
-        f"{frechet_name}_at_{iterations}": "fewer than two chains did",
-    }
-    return {
-        f"{category}: {metric}": reason
+def _absent(
+    by_category: Mapping[str, Mapping[str, float]], ends: Mapping[str, int], frechet_name: str
+) -> dict[str, str]:
+    """Which values at T, where each category's chains end, have nothing behind them, and why."""
+    reasons = {"gc": "no chain reached T", frechet_name: "fewer than two chains did"}
+    sooner = sorted({t for t in ends.values() if t < max(ends.values())})
+    whole = {f"gc_at_{max(ends.values())}": f"some categories end at t={sooner[0]}"} if sooner else {}
+    return whole | {
+        f"{category}: {name}_at_{ends[category]}": reason
         for category, row in by_category.items()
-        for metric, reason in reasons.items()
-        if metric not in row
+        for name, reason in reasons.items()
+        if f"{name}_at_{ends[category]}" not in row
     }
 
 

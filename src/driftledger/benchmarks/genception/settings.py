@@ -1,7 +1,10 @@
 """The section ``genception`` of ``params.yaml``, and what of it a score keeps."""
 
-from pydantic import Field
+from typing import Annotated, Self
 
+from pydantic import Field, model_validator
+
+from driftledger.benchmarks._chains.records import Iterations
 from driftledger.benchmarks.settings import DrawingPrompt, Scoring, Section
 
 
@@ -9,11 +12,18 @@ class GenCeptionSettings(Section):
     """How a chain goes: T iterations of describe → generate."""
 
     iterations: int = Field(ge=1, le=100)
+    iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
+    """Group of the dataset → a smaller T of the chains in its categories."""
     describe_prompt: str = Field(min_length=1)
     generate_prompt: DrawingPrompt
 
+    @model_validator(mode="after")
+    def _stops_sooner(self) -> Self:
+        for group, t in (self.iterations_by_group or {}).items():
+            if t > self.iterations:
+                raise ValueError(f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; lower it")
+        return self
 
-class GenCeptionScoring(Scoring):
+
+class GenCeptionScoring(Scoring, Iterations):
     """What the scoring depends on."""
-
-    iterations: int

@@ -38,10 +38,10 @@ class GenCeption(ChainBenchmark):
             "data/chains/{dataset}/{model}/{generator}",
             "driftledger.benchmarks._chains.collect",
             ChainRecord,
-            ("iterations", "describe_prompt", "generate_prompt"),
+            ("iterations", "iterations_by_group", "describe_prompt", "generate_prompt"),
         ),
     )
-    scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), "iterations")
+    scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), "iterations", "iterations_by_group")
     metrics: ClassVar[tuple[Metric, ...]] = (
         _metric(
             "gc_at_{t}",
@@ -85,6 +85,7 @@ class GenCeption(ChainBenchmark):
         LONGER,
         Rule("generate_prompt", "another prompt draws another image"),
         Rule("iterations", "more iterations drift further"),
+        Rule("iterations_by_group", "more iterations drift further"),
         Rule("encoder", "values seen through different encoders are on different scales"),
     )
 

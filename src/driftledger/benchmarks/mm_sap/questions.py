@@ -27,7 +27,9 @@ class MMSAPQuestions(QuestionRules):
         return next(_problems(question), None)
 
     def answer(self, question: SourceQuestion) -> int | None:
-        return None if question.answer is None else _index(question, question.answer)
+        """The index of the right option; beyond has none, even where a table writes the refusal for it."""
+        beyond = question.subset == "beyond" or question.answer is None
+        return None if beyond else _index(question, question.answer or "")
 
     def refusal(self, question: SourceQuestion) -> int:
         return _index(question, question.refusal or "")
@@ -62,7 +64,7 @@ def _problems(question: SourceQuestion) -> Iterator[str]:
         if option in options[:index]:
             yield f"has the option {question.options[index]!r:.80} twice, case and white space aside (change one)"
     if subset == "beyond":
-        if answer is not None:
+        if answer is not None and folded(answer) != folded(refusal or ""):
             yield f"is in beyond, where only refusing is right, but has the answer {answer!r:.80} (remove it)"
     elif answer is None:
         yield f"is in {subset} and has no answer (say which of its options is right)"

@@ -6,6 +6,14 @@ from typing import ClassVar
 from driftledger.data.question_sets.base import QuestionFacts, QuestionRules, SourceQuestion, folded
 
 YES_NO = ("yes", "no")
+SUBTASKS = {
+    "perception": (
+        *("existence", "count", "position", "color", "posters"),
+        *("celebrity", "scene", "landmark", "artwork", "OCR"),
+    ),
+    "cognition": ("commonsense_reasoning", "numerical_calculation", "text_translation", "code_reasoning"),
+}
+"""MME's fourteen, by the ability whose score is the sum of theirs."""
 PER_IMAGE = 2
 """Questions that are asked about each image; accuracy+ counts images of which both are answered right."""
 

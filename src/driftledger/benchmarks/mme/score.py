@@ -1,8 +1,11 @@
 """Accuracy, accuracy+ and the score per category, and what MME makes of them in total."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from driftledger.benchmarks._questions.scoring import PERCENT, Flags, GradedAnswers, joint_outcome
+from driftledger.benchmarks.mme.questions import SUBTASKS
 from driftledger.benchmarks.mme.records import YesNoRecord
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -56,9 +59,23 @@ def score(given: ToScore) -> Scored:
         _row(image, [questions[i] for i in pair], [correct[i] for i in pair], [grades[i].outcome for i in pair])
         for image, pair in pairs.items()
     ]
+    metrics |= _sums(each, SUBTASKS)
     groups = {"category": {name: _values(values) for name, values in each.items()}}
+    if graded.groups:
+        groups["group"] = {
+            name: {"score": mean}
+            for name, members in graded.groups.items()
+            if (mean := total({member: each[member] for member in members}).mean) is not None
+        }
     absent = {f"{name}: score": "nothing could be read" for name in together.missing}
     return Scored(graded.score(metrics, groups, read, absent), rows)
+
+
+def _sums(each: Mapping[str, YesNoScores], abilities: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """The sum of scores of each ability whose categories all have one: of fewer it would be of something else."""
+    whole = {name: members for name, members in abilities.items() if set(members) <= each.keys()}
+    sums = {name: total({member: each[member] for member in members}).score for name, members in whole.items()}
+    return {name: value for name, value in sums.items() if value is not None}
 
 
 def _values(measured: YesNoScores) -> dict[str, float]:

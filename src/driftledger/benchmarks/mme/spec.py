@@ -48,6 +48,16 @@ class MME(QuestionBenchmark):
         ),
         *both_ways(_SCORE),
         _score(
+            "perception",
+            "perception",
+            "the sum of the scores of MME's ten subtasks of perception, where the set has all ten; 0 to 2000",
+        ),
+        _score(
+            "cognition",
+            "cognition",
+            "the sum of the scores of MME's four subtasks of cognition, where the set has all four; 0 to 800",
+        ),
+        _score(
             "score_sum",
             "sum of scores",
             "the sum of the categories' scores; 0 to 200 times the number of categories",
@@ -60,6 +70,7 @@ class MME(QuestionBenchmark):
             higher_is_better=None,
         ),
     )
+    tracked_groups: ClassVar[tuple[str, ...]] = ("group",)
     runner: ClassVar[str] = "driftledger.benchmarks.mme.runner:MMERunner"
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "score (0 to 200), accuracy and accuracy+": {

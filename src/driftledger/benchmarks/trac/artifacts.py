@@ -42,9 +42,13 @@ def describe_calls(lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]
     images = {entry.id: entry.sha256 for entry in entries}
     records = read_jsonl(root / lineage.collected["describe"].path / RECORDS, DescriptionRecord)
     model = lineage.score.components["model"].fingerprint
-    prompt = TracProtocol.model_validate(lineage.score.inputs.protocol).prompt
+    asked = TracProtocol.model_validate(lineage.score.inputs.protocol)
     plain = [each for each in records if each.shots == 0]
-    return {"describe": [describe_key(model, prompt, images[each.sample], each.max_tokens) for each in plain]}
+    return {
+        "describe": [
+            describe_key(model, asked.prompt, images[each.sample], each.max_tokens, asked.prefix) for each in plain
+        ]
+    }
 
 
 def _descriptions_csv(headline: str, dataset: Path, folder: Path, rows: Path) -> bytes:

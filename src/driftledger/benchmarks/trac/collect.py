@@ -49,6 +49,7 @@ class DescribeProtocol:
         """As the card and the score keep it."""
         return TracProtocol(
             prompt=self.prompt,
+            prefix=self.settings.prefix,
             max_tokens=list(self.settings.lengths),
             choose=self.examples.choose if self.examples else None,
             shots=list(self.examples.shots) if self.examples else [],
@@ -58,7 +59,8 @@ class DescribeProtocol:
     def conversation(self, sample: Sample, max_tokens: int | None = None, shown: Sequence[Shown] = ()) -> Conversation:
         """What a model is given for one sample, after so many examples."""
         turns = tuple(turn for example in shown for turn in self._turns(example))
-        asked = Conversation.ask(self.prompt, sample.image, Subject(sample.id, 1), max_tokens)
+        subject, prefix = Subject(sample.id, 1), self.settings.prefix
+        asked = Conversation.ask(self.prompt, sample.image, subject, max_tokens, prefix=prefix)
         return Conversation((*turns, *asked.turns), asked.subject, max_tokens)
 
     def _turns(self, example: Shown) -> tuple[Turn, Turn]:

@@ -13,6 +13,8 @@ class TracProtocol(BaseModel):
 
     prompt: str
     """As it was sent, with the dataset's general category in its place."""
+    prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
+    """The beginning of every reply."""
     max_tokens: list[int | None]
     """Every length; the first is the headline's."""
     choose: str | None

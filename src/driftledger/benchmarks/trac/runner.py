@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.descriptions import Description, check_prefix
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Caller, RecordedCall, Runner
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -40,7 +40,11 @@ class TracRunner(Runner):
         check_splits(card)
         name, seed = keys["description"], project.settings.run.seed
         asked, examples = project.settings.description(name), _examples(project, name)
-        protocol = DescribeProtocol(card, project.model(keys["model"]), name, asked, examples, seed)
+        model = project.model(keys["model"])
+        for each in ((keys["model"], model), examples.by if examples else None):
+            if each is not None:
+                check_prefix(asked.prefix, *each)
+        protocol = DescribeProtocol(card, model, name, asked, examples, seed)
         return CollectDescriptions(self.spec.name, stage, keys, protocol, samples)
 
     def score(self, given: ToScore) -> Scored:
@@ -100,7 +104,9 @@ class _Descriptions:
 
     def _ask(self, model: Model, by: Model | None, record: DescriptionRecord) -> Ask:
         sample = self._samples[record.sample]
-        plain = Description(prompt=self.asked.prompt)  # with the general category in it already
+        plain = Description(
+            prompt=self.asked.prompt, prefix=self.asked.prefix
+        )  # with the general category in it already
         name = self.card.keys["description"]
         protocol = DescribeProtocol(self._dataset, model, name, plain, None, self.asked.seed)
         shown = [self._shown(protocol, self._samples[name], by, record) for name in record.demonstrations]

@@ -130,6 +130,7 @@ class Trac(Benchmark):
     runner: ClassVar[str] = "driftledger.benchmarks.trac.runner:TracRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (
         Rule("prompt", "another prompt asks for another description"),
+        Rule("prefix", "a reply that is begun for a model goes on otherwise"),
         Rule("length", "longer descriptions tell more"),
         Rule("examples", "in-context examples show how to describe"),
         Rule("text_encoder", "values seen through different encoders are on different scales", Input.ENCODER),

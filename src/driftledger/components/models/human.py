@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_of
@@ -102,6 +102,17 @@ class Human(Model):
     """A CSV file, or the folder that ``driftledger human sheet`` writes; what is written there is in the identity."""
     annotator: Annotator | None = None
     """Whose rows are used. Without one there must be one row per sample and ``t``, whoever wrote it."""
+    annotators: Operational[tuple[Annotator, ...]] = ()
+    """Whom a new sheet asks: in turn within each category, so that nobody gets two images of one before all have one.
+    Who wrote a text is in its row, and so in the identity."""
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> Self:
+        if self.annotator is not None and self.annotators:
+            raise ValueError("annotator takes one person's rows, and annotators divides images among several; set one")
+        if len(set(self.annotators)) < len(self.annotators):
+            raise ValueError(f"annotators lists somebody twice: {', '.join(self.annotators)}")
+        return self
 
     @property
     def sheet(self) -> Path:

@@ -24,6 +24,8 @@ class Pending(NamedTuple):
 
     subject: Subject
     image: ImageFile
+    annotator: str | None = None
+    """Who is asked, if not anyone."""
 
 
 class AnswerSheetSummary(NamedTuple):
@@ -37,6 +39,7 @@ class _Waiting(NamedTuple):
     subject: Subject
     picture: str
     image: ImageFile
+    annotator: str | None
 
     @property
     def file(self) -> str:
@@ -46,9 +49,10 @@ class _Waiting(NamedTuple):
 def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str) -> AnswerSheetSummary:
     """Write the folder that people work in, or add to the one that is there.
 
-    ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named and by anyone
-    otherwise; what it holds stays, its separator and columns of its own included. Beside it are the images, a page
-    that shows those that still wait, and the instructions. A second call with the same arguments changes nothing.
+    ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is named, otherwise by
+    whoever is asked for that image, or by anyone; what it holds stays, its separator and columns of its own included.
+    Beside it are the images, a page that shows those that still wait, and the instructions. A second call with the
+    same arguments changes nothing.
 
     Args:
         prompt: what the models are asked, word for word.
@@ -67,7 +71,8 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
         if not (folder / each.file).is_file():
             write_bytes(folder / each.file, each.image.path.read_bytes())
     _write(folder / "index.html", _page(waiting, prompt))
-    _write(folder / "instructions.txt", _instructions(prompt, annotator))
+    who = "your name" if any(each.annotator for each in pending) else annotator and f'"{annotator}"'
+    _write(folder / "instructions.txt", _instructions(prompt, who))
     asked = {(entry.subject, entry.picture) for entry in mine}
     missing = [each for each in waiting if not _is_in(asked, each)]
     if missing or not path.exists():
@@ -76,14 +81,14 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
 
 
 def _looked_at(pending: Sequence[Pending]) -> list[_Waiting]:
-    for subject, _ in pending:
+    for subject, *_ in pending:
         if not _SAFE_ID.fullmatch(subject.sample):
             raise DataError(
                 f"the sample id {subject.sample!r:.200} is no safe file name; "
                 "use up to 100 of A-Z a-z 0-9 _ - . and no leading dot"
             )
-    opened = {(subject, picture_of(image)): image for subject, image in pending}
-    return [_Waiting(subject, picture, image) for (subject, picture), image in opened.items()]
+    opened = {(each.subject, picture_of(each.image)): each for each in pending}
+    return [_Waiting(*place, each.image, each.annotator) for place, each in opened.items()]
 
 
 def _is_in(entries: set[tuple[Subject, str]], each: _Waiting) -> bool:
@@ -95,7 +100,8 @@ def _extended(sheet: Sheet, missing: Sequence[_Waiting], annotator: str) -> Shee
     new = [column for column in COLUMNS if column not in columns]
     rows = [row + [""] * len(new) for row in sheet.rows]
     for each in missing:
-        cells = {"sample": each.subject.sample, "t": str(each.subject.t), "image": each.file, "annotator": annotator}
+        cells = {"sample": each.subject.sample, "t": str(each.subject.t), "image": each.file}
+        cells["annotator"] = each.annotator or annotator
         rows.append([cells.get(column, "") for column in [*columns, *new]])
     return sheet._replace(head=sheet.head + new, rows=rows)
 
@@ -106,9 +112,9 @@ def _write(path: Path, text: str) -> None:
         write_bytes(path, data)
 
 
-def _instructions(prompt: str, annotator: str | None) -> str:
+def _instructions(prompt: str, who: str | None) -> str:
     anyone = 'Put your name or initials into the column "annotator", spelt the same in every row.'
-    someone = f'Fill in the rows with "{annotator}" in the column "annotator".'
+    someone = f'Fill in the rows with {who} in the column "annotator".'
     return f"""\
 index.html shows every image that waits for a description, with its sample and t. Write the description into {SHEET},
 into the column "text" of the row with that sample and t. The task is the one the models get, word for word:
@@ -118,7 +124,7 @@ into the column "text" of the row with that sample and t. The task is the one th
 ---
 
 - Describe what you see in the image, without searching for it and without help from a program.
-- {anyone if annotator is None else someone}
+- {anyone if who is None else someone}
 - Leave the columns "sample", "t" and "image" as they are: they say which image a text is about.
 - Line breaks inside a cell are fine. A ' at the start of a cell keeps a spreadsheet from taking it for a formula or a
   number; it is no part of the text.

@@ -31,6 +31,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     version: ClassVar[str] = "1"
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
         *("messages", "temperature", "seed", "max_tokens", "max_completion_tokens"),
+        *("use_beam_search", "add_generation_prompt", "continue_final_message"),
     }
 
     temperature: float | None = Field(default=0.0, ge=0.0, le=2.0)
@@ -43,6 +44,11 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     and elsewhere ``max_tokens``, since Ollama and others ignore the newer one without a word."""
     seed: int | None = None
     """Sent where given; no service promises equal answers for it."""
+    beams: int | None = Field(default=None, ge=2, le=64, exclude_if=lambda beams: beams is None)
+    """How many candidates beam search follows, as vLLM is asked for it; the first of what it returns is the best one.
+    ``length_penalty`` goes into ``extra``."""
+    prefill: Operational[Literal["vllm"] | None] = None
+    """How the server takes the beginning of a reply; without it, none can be given. It shapes no other call."""
     image_detail: Literal["auto", "low", "high"] | None = None
     image_tokens: Operational[int] = Field(default=2000, ge=0)
     """What an image is assumed to take in estimates. 1024×1024 takes 765 with gpt-4o, 25,501 with gpt-4o-mini."""
@@ -56,7 +62,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
                     answer = await service.post("/chat/completions", self._body(conversation), _Completion)
                 except Rejected as error:
                     return Reply("", error.outcome, error=str(error), usage=error.usage)
-                return self._reply(answer, service, self._most(conversation))
+                return self._reply(answer, service, conversation)
 
             yield reply
 
@@ -64,6 +70,10 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         parts = [part for turn in conversation.turns for part in turn.parts]
         tokens = sum(self.image_tokens if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
         return Usage(tokens, self._most(conversation))
+
+    @property
+    def continues(self) -> bool:
+        return self.prefill is not None
 
     def _most(self, conversation: Conversation) -> int:
         """How many tokens an answer may have."""
@@ -75,6 +85,10 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         settings = {"temperature": self.temperature, "seed": self.seed, limit: self._most(conversation)}
         sent = {name: value for name, value in settings.items() if value is not None}
         messages = [self._message(turn) for turn in conversation.turns]
+        if self.beams is not None:
+            sent |= {"use_beam_search": True, "n": self.beams}
+        if conversation.prefix:
+            sent |= {"add_generation_prompt": False, "continue_final_message": True}
         return {"model": self.model, "messages": messages, **sent, **self.extra}
 
     def _message(self, turn: Turn) -> dict[str, Any]:
@@ -92,7 +106,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         image = {"url": f"data:image/png;base64,{content}"}
         return {"type": "image_url", "image_url": image | ({"detail": self.image_detail} if self.image_detail else {})}
 
-    def _reply(self, answer: "_Completion", service: Service, most: int) -> Reply:
+    def _reply(self, answer: "_Completion", service: Service, conversation: Conversation) -> Reply:
         choice = answer.choices[0]
         text, refusal = choice.message.content or "", choice.message.refusal
         reason = (choice.finish_reason or "stop").lower()
@@ -104,9 +118,13 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         elif reason in _AT_THE_LIMIT and text.strip():
             outcome = Outcome.TRUNCATED
         elif reason in _AT_THE_LIMIT:
-            outcome, error = Outcome.FAILED, f"max_tokens = {most} were used up before the answer began"
+            outcome, error = (
+                Outcome.FAILED,
+                f"max_tokens = {self._most(conversation)} were used up before the answer began",
+            )
         elif reason == "error" or not text.strip():
             raise service.useless(f"an empty answer (finish_reason: {reason})")
+        text = conversation.whole(text.strip()) if conversation.prefix and outcome.goes_on else text
         return Reply(text, outcome, answer.model, error, answer.system_fingerprint, answer.used)
 
 

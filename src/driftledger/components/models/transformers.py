@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -82,6 +83,10 @@ class Transformers(CheckpointComponent, Model):
             return super().unrepeatable
         return f"in {self.quantization}, the company in its batches of {self.batch_size} changes what comes out"
 
+    @property
+    def continues(self) -> bool:
+        return True
+
     def load(self, source: Source) -> _Ready:
         """The model with all its weights, and the processor with the chat template.
 
@@ -149,7 +154,7 @@ class Transformers(CheckpointComponent, Model):
         with memory_guard(self.path):
             for most, prompts in askable.items():
                 replies |= self._respond(ready, prompts, most)
-        return [replies[index] for index in range(len(conversations))]
+        return [_whole(each, replies[index]) for index, each in enumerate(conversations)]
 
     def _respond(self, ready: _Ready, askable: Mapping[int, Prompt], most: int) -> dict[int, Reply]:
         """Answers of up to ``most`` tokens."""
@@ -245,6 +250,10 @@ def _reply(text: str, usage: Usage, *, ended: bool) -> Reply:
     if not text:
         return _failed(f"the answer is empty: its {usage.output_tokens} tokens say nothing", usage)
     return Reply(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
+
+
+def _whole(conversation: Conversation, reply: Reply) -> Reply:
+    return replace(reply, text=conversation.whole(reply.text)) if reply.outcome.goes_on else reply
 
 
 def _failed(why: str, usage: Usage | None = None) -> Reply:

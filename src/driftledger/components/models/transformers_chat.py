@@ -202,8 +202,14 @@ class Chat:
         return ""
 
     def _render(self, messages: Sequence[_Message]) -> str:
+        begun = messages[-1]["role"] == "assistant"
         rendered: str = self.processor.apply_chat_template(
-            list(messages), chat_template=self.template, add_generation_prompt=True, tokenize=False, **self.variables
+            list(messages),
+            chat_template=self.template,
+            add_generation_prompt=not begun,
+            continue_final_message=begun,
+            tokenize=False,
+            **self.variables,
         )
         return rendered
 

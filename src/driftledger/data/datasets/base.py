@@ -65,6 +65,23 @@ class DatasetProvider(Provider, ABC):
     """Label → what else a description may call the class."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused unread, as a decompression bomb."""
+    per_category: int | None = Field(default=None, ge=1)
+    """How many samples of each category are kept; all, where a category has no more or nothing is set."""
+    sample_seed: int = Field(default=0, ge=0)
+    """Another seed keeps others."""
+
+    @property
+    def unused(self) -> set[str]:
+        """Settings that choose among the samples, where nothing is chosen: no card has them then."""
+        return set() if self.per_category is not None else {"per_category", "sample_seed"}
+
+    def kept_items(self) -> Iterator[SourceItem]:
+        """:meth:`items`, thinned to :attr:`per_category`; gone through twice, so that no image is held."""
+        if self.per_category is None:
+            return self.items()
+        rows = ((item.id, item.category) for item in self.items())
+        kept = choose(self.sample_seed, None, rows, self.per_category)
+        return (item for item in self.items() if item.id in kept)
 
     @abstractmethod
     def items(self) -> Iterator[SourceItem]:
@@ -77,18 +94,16 @@ class DatasetProvider(Provider, ABC):
 
 
 class SampledProvider(DatasetProvider):
-    """A provider whose support and test set may be thinned to a few samples of each class.
-
-    They are chosen by a hash and by no library's random generator, so that a choice can be repeated on every machine
-    from what is written down: the seed, and which rows or files there are.
-    """
+    """A provider whose support and test set may be thinned to a few samples of each class."""
 
     support_per_label: int | None = Field(default=None, ge=1)
     """How many samples of each label the support set keeps; all, where a label has no more or nothing is set."""
     test_per_label: int | None = Field(default=None, ge=1)
     """The same for the test set."""
-    sample_seed: int = Field(default=0, ge=0)
-    """Another seed keeps others."""
+
+    @property
+    def unused(self) -> set[str]:
+        return set() if self.is_sampled else super().unused
 
     @property
     def is_sampled(self) -> bool:
@@ -101,8 +116,11 @@ class SampledProvider(DatasetProvider):
         return {key for key, _ in rows} if most is None else choose(self.sample_seed, split, rows, most)
 
 
-def choose(seed: int, split: Split, rows: Iterable[tuple[Key, Hashable]], most: int) -> set[Key]:
-    """Of each label the ``most`` keys of the smallest SHA-256 of seed, split and key.
+def choose(seed: int, split: Split | None, rows: Iterable[tuple[Key, Hashable]], most: int) -> set[Key]:
+    """Of each label, or category, the ``most`` keys of the smallest SHA-256 of seed, split and key.
+
+    No library's random generator has a part in it, so that a choice can be repeated on every machine from what is
+    written down: the seed, and which rows or files there are.
 
     Neither the order of the rows nor what other labels have changes a label's choice, and more of them only add to it.
 

@@ -46,7 +46,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
 
 def _store(name: str, dataset: DatasetProvider, folder: Path) -> Iterable[SampleEntry]:
     seen: dict[str, str] = {}
-    for item in dataset.items():
+    for item in dataset.kept_items():
         _check_id(name, item, seen)
         image, notes = decode(item.read(), f"{name}: {item.name}", dataset.max_pixels)
         png = png_bytes(image)
@@ -101,7 +101,7 @@ def _card(name: str, dataset: DatasetProvider, entries: list[SampleEntry]) -> Da
     return DatasetCard(
         name=name,
         provider=dataset.provider,
-        settings=dataset.model_dump(mode="json", exclude={"path"}),
+        settings=dataset.model_dump(mode="json", exclude={"path", *dataset.unused}),
         source=dataset.source(),
         samples=len(entries),
         categories=categories,

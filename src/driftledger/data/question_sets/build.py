@@ -6,12 +6,12 @@ A question that cannot be scored as its paper says would still give a number, so
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import DataError, first_few
+from driftledger.core.errors import DataError, first_few, unknown_name
 from driftledger.core.files import new_folder, write_json, write_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.data.datasets.base import MAX_PIXELS
@@ -29,12 +29,16 @@ def build(name: str, provider: QuestionProvider, rules: QuestionRules, target: P
 
     Raises:
         ConfigError: the source is not where the settings say, or has other columns.
-        DataError: a question cannot be scored, an image cannot be used, or there is no question; nothing is written.
+        DataError: a question cannot be scored, an image cannot be used, there is no question, a group's category has
+            none, or there are other numbers than the settings expect; nothing is written.
     """
     with new_folder(target) as folder:
         entries = _store(name, provider, rules, folder)
+        card = _card(name, provider, entries)
+        if isinstance(provider, ColumnQuestions):
+            _check_expected(card, provider.expect)
         write_jsonl(folder / QUESTIONS, entries)
-        write_json(folder / CARD, _card(name, provider, entries))
+        write_json(folder / CARD, card)
 
 
 def _store(name: str, provider: QuestionProvider, rules: QuestionRules, folder: Path) -> list[QuestionEntry]:
@@ -174,7 +178,12 @@ def _entry(rules: QuestionRules, question: SourceQuestion, image: _Stored) -> Qu
 
 
 def _card(name: str, provider: QuestionProvider, entries: list[QuestionEntry]) -> QuestionSetCard:
-    subsets = _counts(entry.subset for entry in entries)
+    subsets, categories = _counts(entry.subset for entry in entries), _counts(entry.category for entry in entries)
+    groups = provider.groups if isinstance(provider, ColumnQuestions) else {}
+    for group, members in groups.items():
+        for category in members:
+            if category not in categories:
+                raise DataError(unknown_name(f"question set {name!r}: group {group!r}: category", category, categories))
     subtasks = {subset: _counts(entry.subtask for entry in entries if entry.subset == subset) for subset in subsets}
     return QuestionSetCard(
         name=name,
@@ -187,9 +196,20 @@ def _card(name: str, provider: QuestionProvider, entries: list[QuestionEntry]) -
         subsets=subsets,
         subtasks={subset: counts for subset, counts in subtasks.items() if counts},
         capabilities=_counts(name for entry in entries for name in entry.capabilities),
-        categories=_counts(entry.category for entry in entries),
+        categories=categories,
+        groups=groups,
         digest=questions_digest(entries),
     )
+
+
+def _check_expected(card: QuestionSetCard, expected: Mapping[str, int]) -> None:
+    counted = {"questions": card.questions, "images": card.images, **card.subsets, **card.categories}
+    others = [
+        f"{count} {key} (has {counted.get(key, 0)})" for key, count in expected.items() if counted.get(key, 0) != count
+    ]
+    if others:
+        said = f"question set {card.name!r} should have {', '.join(others)}, as its expect says"
+        raise DataError(f"{said}; get the whole set, or mend expect")
 
 
 def _counts(names: Iterable[str | None]) -> dict[str, int]:

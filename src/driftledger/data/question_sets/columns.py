@@ -56,14 +56,17 @@ class ColumnMap(Strict):
     capability_separator: str = Field(default=",", min_length=1)
     """Between capabilities, where a column holds them as one text and not as a list."""
 
-    def found(self, rules: QuestionRules, where: str, available: Collection[str]) -> Found:
-        """Where the fields stand that ``rules`` know, of the columns ``available`` in the table called ``where``.
+    def found(
+        self, rules: QuestionRules, where: str, available: Collection[str], constant: Collection[str | None] = ()
+    ) -> Found:
+        """Where the fields stand that ``rules`` know, of the columns ``available`` in the table called ``where``; those
+        that are ``constant`` stand in none.
 
         Raises:
             ConfigError: a column is named or needed, and the table has none such.
         """
         columns: dict[str, tuple[str, ...]] = {}
-        for field in (*rules.needed, *rules.optional):
+        for field in (each for each in (*rules.needed, *rules.optional) if each not in constant):
             named = getattr(self, field)
             names = (named,) if isinstance(named, str) else tuple(named or ())
             missing = [name for name in names if name not in available]
@@ -79,14 +82,29 @@ class ColumnQuestions(QuestionProvider, ABC):
     """A provider that reads a table by a column map."""
 
     columns: ColumnMap = ColumnMap()
+    refusal: str | None = Field(default=None, pattern=r"\S")
+    """The option that refuses, where it reads the same in all rows and stands in no column of its own."""
+    groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+    """Group name → categories whose means are averaged in it."""
+    expect: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """How many ``questions``, ``images``, questions of a subset or of a category there must be, by their names."""
     limit: int | None = Field(default=None, ge=1)
     """How many rows are taken, from the first on."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused unread, as a decompression bomb."""
 
     def check(self, rules: QuestionRules) -> None:
-        for field in sorted(self.columns.model_fields_set - {*rules.needed, *rules.optional, *rules.forms}):
+        known = {*rules.needed, *rules.optional}
+        for field in sorted(self.columns.model_fields_set - known - {*rules.forms}):
             raise ConfigError(f"columns.{field} has no meaning for {self.protocol}; remove it")
+        if self.refusal is not None and "refusal" not in known:
+            raise ConfigError(f"refusal has no meaning for {self.protocol}; remove it")
+
+    def found(self, rules: QuestionRules, where: str, available: Collection[str], given: str | None = None) -> Found:
+        """As :meth:`ColumnMap.found`, but for what the settings give for all rows: ``refusal``, and the field
+        ``given``."""
+        constant = {given, "refusal" if self.refusal is not None else None}
+        return self.columns.found(rules, where, available, constant)
 
 
 class Picture(NamedTuple):
@@ -122,7 +140,10 @@ class TableRow:
     columns: ColumnMap
     """How answers and capabilities are written."""
     found: Found
-    """Where each thing stands, from :meth:`ColumnMap.found`."""
+    """Where each thing stands, from :meth:`ColumnQuestions.found`."""
+    refusal: str | None = None
+    subset: str | None = None
+    """Where all rows have the same, as the settings say."""
 
     def question(self, picture: Picture, total: int) -> SourceQuestion:
         """The question in the row.
@@ -138,16 +159,17 @@ class TableRow:
         if image_id is None:
             raise DataError(f"{self.name} has no image_id; write one, or set columns.image_id to null")
         numbered = f"{self.number:0{len(str(max(total - 1, 0)))}}"
+        own_id = (self._label("id") or "") if "id" in self.found else numbered
         return SourceQuestion(
-            id=(self._label("id") or "") if "id" in self.found else numbered,
+            id=f"{self.subset}-{own_id}" if self.subset else own_id,
             name=self.name,
-            image_id=image_id,
+            image_id=f"{self.subset}/{image_id}" if self.subset else image_id,
             read=picture.read,
             question=self._text("question") or "",
             options=options,
             answer=self._option("answer", self.columns.answer_is, options),
-            refusal=self._option("refusal", self.columns.refusal_is, options),
-            subset=self._label("subset"),
+            refusal=self.refusal or self._option("refusal", self.columns.refusal_is, options),
+            subset=self.subset or self._label("subset"),
             subtask=self._label("subtask"),
             capabilities=self._capabilities(),
             category=self._label("category"),

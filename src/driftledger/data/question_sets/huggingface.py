@@ -14,12 +14,13 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
         total = len(loaded)
-        found = self.columns.found(rules, self.path, loaded.features)
+        found = self.found(rules, self.path, loaded.features)
         columns = [name for names in found.values() for name in names]
         rows = self.select(loaded, self.columns.image, columns, "columns.image")
         for number, cells in enumerate(rows.select(range(min(total, self.limit or total)))):
             place = f"row {number} of {self.split}"
-            row = TableRow(place, _with_class_names(cells, rows.features, place), number, self.columns, found)
+            named = _with_class_names(cells, rows.features, place)
+            row = TableRow(place, named, number, self.columns, found, self.refusal)
             yield row.question(self._picture(cells[self.columns.image] or {}, place), total)
 
     def _picture(self, image: dict[str, Any], place: str) -> Picture:

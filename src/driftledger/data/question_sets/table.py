@@ -9,7 +9,9 @@ from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
+
+from pydantic import Field, model_validator
 
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.data.datasets.base import digest_files, inside, reached, read_file, read_text
@@ -27,7 +29,7 @@ Cells = dict[str, Any]
 
 
 class QuestionTable(ColumnQuestions):
-    """Questions from one file. Which kind it is, its suffix says: .json, .jsonl, .ndjson, .csv, .tsv or .parquet.
+    """Questions from a file. Which kind it is, its suffix says: .json, .jsonl, .ndjson, .csv, .tsv or .parquet.
 
     JSON holds a list of objects, or an object of objects, whose keys become the column ``id``. CSV begins with the
     names of its columns, separated by comma, semicolon or tab. All text is UTF-8.
@@ -35,44 +37,63 @@ class QuestionTable(ColumnQuestions):
 
     provider: ClassVar[str] = "table"
 
-    path: Path
-    """Relative to the working directory, or absolute, or in the home directory (``~``)."""
-    images: Path | None = None
-    """The folder that images are named in, and that none is taken from outside of; without it, the file's."""
+    path: Path | Annotated[dict[str, Path], Field(min_length=1)]
+    """Relative to the working directory, or absolute, or in the home directory (``~``). Or several files by the subset
+    that each holds, whose name is put before the ids in it."""
+    images: Path | dict[str, Path] | None = None
+    """The folder that images are named in, and that none is taken from outside of, or one for each subset's file;
+    without it, the file's."""
+
+    @model_validator(mode="after")
+    def _one_folder_each(self) -> Self:
+        if isinstance(self.images, dict):
+            names = self.path.keys() if isinstance(self.path, dict) else ()
+            for name in sorted(self.images.keys() ^ names):
+                raise ValueError(f"images and path do not both name {name!r:.80}; give one of each for every subset")
+        return self
+
+    def check(self, rules: QuestionRules) -> None:
+        super().check(rules)
+        if isinstance(self.path, dict) and "subset" not in (*rules.needed, *rules.optional):
+            raise ConfigError(f"path names files by subset, which has no meaning for {self.protocol}; name one file")
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
-        file, folder = self._file, self._folder
-        table, title = read_table(file), printable(file.name)
-        if not table.total:
-            return
-        found = self.columns.found(rules, title, table.columns)
-        needed = list(dict.fromkeys(name for names in found.values() for name in names))
-        for number, (place, cells) in enumerate(islice(table.rows(needed), self.limit)):
-            row = TableRow(f"{place} of {title}", cells, number, self.columns, found)
-            yield row.question(_picture(row, found["image"][0], folder), table.total)
+        for subset, file, folder in self._parts:
+            table, title = read_table(file), printable(file.name)
+            if not table.total:
+                continue
+            found = self.found(rules, title, table.columns, subset and "subset")
+            needed = list(dict.fromkeys(name for names in found.values() for name in names))
+            for number, (place, cells) in enumerate(islice(table.rows(needed), self.limit)):
+                row = TableRow(f"{place} of {title}", cells, number, self.columns, found, self.refusal, subset)
+                yield row.question(_picture(row, found["image"][0], folder), table.total)
 
     def source_digest(self) -> str:
-        file, folder = self._file, self._folder
+        return digest_files(each for part in self._parts for each in self._files(*part))
+
+    def _files(self, subset: str | None, file: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+        """A table and the images that it names."""
+        yield subset or "", file
         table, column = read_table(file), self.columns.image
         if column not in table.columns:
-            return digest_files([("", file)])
+            return
         cells = (cells.get(column) for _, cells in islice(table.rows([column]), self.limit))
         named = sorted({path for cell in cells if isinstance(path := _cell_path(cell), str) and path.strip()})
-        found = [(printable(name), image) for name in named if isinstance(image := _image_file(folder, name), Path)]
-        return digest_files([("", file), *found])
+        for name in named:
+            if isinstance(image := _image_file(folder, name), Path):
+                yield printable(name), image
 
     def source(self) -> dict[str, str]:
-        return {"kind": self.provider, "file": printable(self._file.name)}
+        return {"kind": self.provider, "file": ", ".join(printable(file.name) for _, file, _ in self._parts)}
 
     @property
-    def _file(self) -> Path:
-        return reached(self.path, Path.is_file, "is no file", "path to the file of questions")
-
-    @property
-    def _folder(self) -> Path:
-        if self.images is None:
-            return self._file.parent
-        return reached(self.images, Path.is_dir, "is no folder", "images to the folder that the images are in")
+    def _parts(self) -> Iterator[tuple[str | None, Path, Path]]:
+        """Subset, file and folder of images; one without a subset where there is one file."""
+        for subset, path in self.path.items() if isinstance(self.path, dict) else ((None, self.path),):
+            file = reached(path, Path.is_file, "is no file", "path to the file of questions")
+            images = self.images.get(subset or "") if isinstance(self.images, dict) else self.images
+            setting = "images to the folder that the images are in"
+            yield subset, file, reached(images, Path.is_dir, "is no folder", setting) if images else file.parent
 
 
 def _picture(row: TableRow, column: str, folder: Path) -> Picture:

@@ -140,9 +140,11 @@ def _parameters(lineage: Lineage) -> Iterator[Finding]:
         own = {f"{spec.name}.{key}": key for key in expected.stage.settings} if expected else {}
         for key, value in entry.params.get("params.yaml", {}).items():
             setting = "seed" if key == "run.seed" else own.get(key, "")
-            for recorded in (inputs.protocol, inputs.settings):
-                if plain(recorded.get(setting, value)) != plain(value):
-                    yield _ran_with(name, key, value, recorded[setting])
+            for recorded, fields in ((inputs.protocol, spec.protocol), (inputs.settings, spec.scoring)):
+                field = fields.model_fields.get(setting)
+                unsaid = None if field is not None and field.default is None else value
+                if plain(found := recorded.get(setting, unsaid)) != plain(value):
+                    yield _ran_with(name, key, value, found)
         for key, value in entry.params.get(RESOLVED, {}).items():
             for card in _played(lineage, key):
                 if value != card.fingerprint:
