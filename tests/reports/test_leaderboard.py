@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 from driftledger.benchmarks.base import SideBySide
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.reports.leaderboard import default_tables, write_leaderboard
+from driftledger.benchmarks.tables import model_table
+from driftledger.reports.leaderboard import write_leaderboard
 from tests.benchmarks.genception.test_tables import best_and_worst, gc_only, score
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import genception_score
@@ -147,7 +148,7 @@ def test_what_compare_does_not_rank_is_in_no_table_ranked(
 
 def test_tables_of_a_benchmark_without_any_of_its_own_have_coverages() -> None:
     scores = [question_score("mme", model=name, metrics={"score": 9.0}, **left_out(19, 20)) for name in ("m", "n")]
-    [table] = default_tables(benchmark("mme"), SideBySide("exam", scores))
+    table = model_table(benchmark("mme"), SideBySide("exam", scores))
     assert table.coverages == [0.95, 0.95]
 
 

@@ -3,6 +3,7 @@
 from driftledger.benchmarks.base import SideBySide
 from driftledger.benchmarks.registry import benchmark
 from tests.support.question_ledgers import question_score
+from tests.support.tables import texts
 
 GROUPS = {
     "subset": {
@@ -25,7 +26,7 @@ BLIND = question_score(model="blind", metrics={"score": 20.0, "free_refusals": 0
 def tables(*scores: object) -> dict[str, list[list[str]]]:
     found = benchmark("mm_sap").tables(SideBySide("exam", scores))  # type: ignore[arg-type]
     assert found is not None
-    return {table.title.partition(",")[0]: [list(table.head), *map(list, table.rows)] for table in found}
+    return {table.title.partition(",")[0]: texts(table) for table in found}
 
 
 def test_the_papers_tables_have_the_best_model_first() -> None:

@@ -3,6 +3,7 @@
 from driftledger.benchmarks.base import SideBySide
 from driftledger.benchmarks.registry import benchmark
 from tests.support.question_ledgers import question_score
+from tests.support.tables import texts
 
 
 def test_a_row_per_model_the_best_first() -> None:
@@ -12,8 +13,8 @@ def test_a_row_per_model_the_best_first() -> None:
         question_score("mme", metrics=metrics),
     ]
     [table] = benchmark("mme").tables(SideBySide("exam", scores)) or ()
-    assert list(table.head) == ["", "score", "accuracy", "accuracy_plus", "refused", "rank"]
-    assert [list(row) for row in table.rows] == [
+    assert texts(table) == [
+        ["", "score", "accuracy", "accuracy_plus", "refused", "rank"],
         ["seer", "130.00", "71.00", "52.00", "3.00", "1"],
         ["blind", "100.00", "71.00", "52.00", "3.00", "2"],
     ]

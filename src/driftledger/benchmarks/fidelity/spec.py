@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, KEYS, LONGER, SEEN, ChainBenchmark
+from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
 from driftledger.benchmarks.base import Artifacts, Input, Metric, Rule, SideBySide, Stage, Table, score_stage
 from driftledger.benchmarks.fidelity.artifacts import artifacts
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
@@ -85,6 +85,8 @@ class Fidelity(ChainBenchmark):
             "1–5",
             row="human",
         ),
+        WORDS,
+        IMAGES,
     )
     settings: ClassVar[type[FidelitySettings]] = FidelitySettings
     scoring: ClassVar[type[FidelityScoring]] = FidelityScoring
