@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.scoring import noted
 from driftledger.collect.served import changed_versions, count_versions, version
+from driftledger.metrics.exact import exact_mean
 
 ENOUGH = 2048
 """As many images as Inception has features: with fewer, their covariances are not of full rank."""
@@ -25,6 +26,12 @@ def served_versions(records: Sequence[ChainRecord]) -> dict[str, dict[str, int]]
             ),
         }
     )
+
+
+def mean_words(records: Sequence[ChainRecord]) -> dict[str, float]:
+    """Of the descriptions, by the metric's name; nothing where there are none."""
+    words = [len(each.description.split()) for each in records if each.description is not None]
+    return {"words": exact_mean(words)} if words else {}
 
 
 def flags(records: Sequence[ChainRecord]) -> list[str]:

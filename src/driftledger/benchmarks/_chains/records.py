@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from driftledger.benchmarks.records import CalledRecord, CollectedCard, Linked
 from driftledger.core.seeds import derive_seed
 from driftledger.core.types import ImageFile, PromptUsage, Sample
-from driftledger.metrics.exact import exact_mean
 
 FRECHET_DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""
@@ -80,11 +79,6 @@ def check_chains(records: Sequence[ChainRecord], card: CollectedCard, parents: M
             if record.seed != derive_seed(seed, dataset, sample, record.t):
                 yield Linked(record.place, "its seed is not the one that follows from run.seed")
             parent = record.image_sha256
-
-
-def mean_words(records: Sequence[ChainRecord]) -> float:
-    """Of the descriptions; at least one must be there."""
-    return exact_mean([len(each.description.split()) for each in records if each.description is not None])
 
 
 def drawn_images(folder: Path, records: Sequence[ChainRecord]) -> Drawn:

@@ -6,8 +6,8 @@ from typing import cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.flags import few_images, flags, served_versions
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRecord, drawn_images, mean_words
+from driftledger.benchmarks._chains.flags import few_images, flags, mean_words, served_versions
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRecord, drawn_images
 from driftledger.benchmarks.fidelity.encode import Described, Encoded, Redrawing, encode_reconstructions, to_redraw
 from driftledger.benchmarks.fidelity.ratings import Rated, mean_ratings, read_ratings
 from driftledger.benchmarks.fidelity.settings import FidelityScoring
@@ -56,7 +56,7 @@ def score(given: ToScore) -> Scored:
         values["human"] = rated.means
     scored = Score(
         **data.origin("fidelity"),
-        metrics=_overall(values, scoring) | distance | {"words": mean_words(records)},
+        metrics=_overall(values, scoring) | distance | mean_words(records),
         groups={"category": _by_category(values, redrawn), "agreement": _agreement(values)},
         outcomes=outcomes(records),
         scored=len(reached),

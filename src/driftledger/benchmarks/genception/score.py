@@ -5,13 +5,12 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.flags import few_images, flags, served_versions
+from driftledger.benchmarks._chains.flags import few_images, flags, mean_words, served_versions
 from driftledger.benchmarks._chains.records import (
     FRECHET_DIGITS,
     ChainRecord,
     Drawn,
     drawn_images,
-    mean_words,
     places_reached,
     shown_images,
 )
@@ -76,7 +75,7 @@ def score(given: ToScore) -> Scored:
     frechet = _frechet_summary(drift.frechet, frechet_name, groups)
     reached = int(np.isfinite(per_sample[f"gc_at_{iterations}"]).sum())
     metrics = summary.overall | frechet.overall | _intervals(per_sample, categories, scoring)
-    metrics |= _over_images(per_sample, summary) | {"words": mean_words(data.records)}
+    metrics |= _over_images(per_sample, summary) | mean_words(data.records)
     whole = _weighted({ONE_CATEGORY: drift.whole}, f"whole_{frechet_name}")
     metrics |= {key: float(value) for key, [value] in whole.items()} | ({"images": drift.images} if whole else {})
     by_category = {name: row | frechet.by_category[name] for name, row in summary.by_category.items()}
