@@ -52,7 +52,7 @@ def test_a_model_of_which_far_more_is_left_out_has_a_value_and_no_rank() -> None
     )
     assert lines[4:7] == ["| seer | **64.00** |", "| blind | 60.00 |", "| less | 99.00 (0.850) |"]
     assert lines[-2] == (
-        "- TRAC top-1 of less has no rank: coverage differs (1/1, 100.0% and 17/20, 85.0%): more than 5% apart: what "
+        "TRAC top-1 of less has no rank: coverage differs (1/1, 100.0% and 17/20, 85.0%): more than 5% apart: what "
         "is left out is seldom what is easy."
     )
 

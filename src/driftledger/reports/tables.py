@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from driftledger.benchmarks.base import COVERAGE, Cell, Cells, Table
 from driftledger.benchmarks.tables import cell, csv_table
-from driftledger.core.escaping import for_cell, for_latex
+from driftledger.core.escaping import for_cell, for_csv, for_latex
 
 
 def with_coverages(table: Table) -> Table:
@@ -67,7 +67,7 @@ def csv(table: Table) -> bytes:
             if any(told):
                 head.append(f"{title}, {what}")
                 columns.append(list(told))
-    return csv_table(head, zip(*columns, strict=True))
+    return csv_table(list(map(for_csv, head)), zip(*columns, strict=True))
 
 
 def _shown(shown: Cell | str, inert: Callable[[str], str], bold: str) -> str:
