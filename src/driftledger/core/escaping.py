@@ -10,7 +10,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u20
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~:.-])")
 _INERT = re.compile(
     r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
-    r"|(?<=\S) (?=\S)|[,;%@()/–±·×÷−Δ→])*"
+    r"|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
 )
 """Text in which nothing is Markdown, as it stands: words and numbers with what joins and ends them."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -62,3 +62,21 @@ def test_equal_scores_share_a_rank_and_a_score_without_the_headline_has_none() -
     none = question_score(model="absent", metrics={}, groups={})
     rows = tables(none, other, BLIND, SEER)["self-awareness score"][1:]
     assert [(row[0], row[-1]) for row in rows] == [("seer", "1"), ("blind", "2"), ("oracle", "2"), ("absent", "–")]
+
+
+def test_known_knowns_stand_against_known_unknowns() -> None:
+    """As in Figure 5."""
+    assert tables(BLIND, SEER)["known knowns against known unknowns"] == [
+        ["", "known knowns", "known unknowns", "self-awareness score", "rank"],
+        ["seer", "58.00", "41.00", "62.00 ± 0.85", "1"],
+        ["blind", "–", "–", "20.00", "2"],
+    ]
+
+
+def test_subtasks_are_a_table_of_details() -> None:
+    """As in Figure 4."""
+    subtasks = {"basic: shape": {"score": 70.0, "score_std": 1.0}, "know: bird": {"score": 55.0}}
+    seer = question_score(metrics={"score": 62.0}, groups={"subtask": subtasks})
+    found = tables(BLIND, seer)["self-awareness score (%) by subtask"]
+    assert found == [["", "seer", "blind"], ["basic: shape", "70.00 ± 1.00", "–"], ["know: bird", "55.00", "–"]]
+    assert "by position" not in " ".join(tables(SEER, BLIND))

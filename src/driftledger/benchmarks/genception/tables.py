@@ -171,11 +171,10 @@ def _people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     """People against the best model, as in Table 5; those that may be ranked with models, for these alone are here."""
     gc = spec.metrics[0]
     models = [score for score in scores if score.components["model"].provider != PEOPLE]
-    people = [score for score in scores if score.components["model"].provider == PEOPLE]
+    people = [score for score in scores if score not in models and _keys(spec, gc, [score])]
     for person in people if models else ():
-        key = next((key for key in _keys(spec, gc, scores)[::-1] if spec.ranked(person, key) is not None), None)
-        if key is None:
-            continue
+        keys = _keys(spec, gc, [person])
+        key = next((key for key in keys[::-1] if spec.ranked(person, key) is not None), keys[-1])
         rows: list[list[Cell | str]] = []
         kinds = [("category", name, name) for name in _names(scores)]
         kinds += [("group", group, f"{group} mean") for group in _groups(scores)]
