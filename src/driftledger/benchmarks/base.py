@@ -298,7 +298,7 @@ class Benchmark(ABC):
     at_a_glance: ClassVar[tuple[str, ...]] = ()
     """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
     published_groups: ClassVar[Mapping[str, str]] = {}
-    """Kind of groups → what is added to the title of a table of them: where the paper has it."""
+    """Kind of groups → what is added to the title of the first table of them: where the paper has it."""
     across: ClassVar[tuple[str, ...]] = ()
     """Keys of the metrics of which a table each sets all data and components side by side, where there are several;
     those at a glance where none is named."""

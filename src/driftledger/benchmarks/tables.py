@@ -145,6 +145,7 @@ def group_tables(spec: Benchmark, scores: Sequence[Score], but: Collection[str] 
         there = [score.groups.get(kind, {}) for score in scores]
         names = dict.fromkeys(name for groups in there for name in groups)
         keys = sorted({key for groups in there for values in groups.values() for key in values})
+        published = spec.published_groups.get(kind, "")
         for key, metric in ((key, metric) for metric in spec.metrics for key in keys if metric.match(key) is not None):
             rows: list[Cells] = []
             for name in names:
@@ -155,7 +156,7 @@ def group_tables(spec: Benchmark, scores: Sequence[Score], but: Collection[str] 
                     for each, value, rank in zip(told, values, ranked(values, metric), strict=True)
                 ]
                 rows.append([name, *cells])
-            title = f"{title_of(key, metric)} by {kind}" + spec.published_groups.get(kind, "")
+            title, published = f"{title_of(key, metric)} by {kind}{published}", ""
             head, coverages = ["", *(score.model for score in scores)], [score.coverage for score in scores]
             yield Table(title, head, rows, (), coverages, across=True, name=f"{kind}_{key}", detail=True)
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~:.-])")
 _INERT = re.compile(
-    r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
-    r"|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
+    r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
+    r"|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
 )
 """Text in which nothing is Markdown, as it stands: words and numbers with what joins and ends them."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -241,7 +241,7 @@ def test_people_are_told_against_the_best_model_of_each_row() -> None:
         gc_only("gemini", 0.4140, 0.7081, 0.4182),
         gc_only("claude", 0.4882, 0.5516, 0.4447),
     ]
-    table = named("people-people", *scores)
+    table = named("people_1", *scores)
     assert texts(table)[0] == ["", "people", "best model", "which", "Δ %: people ÷ best − 1"]
     cells = {row[0]: row[1:] for row in texts(table)[1:]}
     assert cells["living"] == ["0.548", "0.488", "claude", "+12.2"]
@@ -252,9 +252,7 @@ def test_people_are_told_against_the_best_model_of_each_row() -> None:
 
 
 def test_people_worse_than_the_best_model_have_a_minus_and_nobody_is_compared_with_nothing() -> None:
-    cells = {
-        row[0]: row for row in texts(named("people-people", by_people(0.4, 0.4, None), gc_only("m", 0.5, None, 0.5)))
-    }
+    cells = {row[0]: row for row in texts(named("people_1", by_people(0.4, 0.4, None), gc_only("m", 0.5, None, 0.5)))}
     assert cells["living"][-1] == "-20.0"
     assert cells["objects"][2:] == ["–", "–", "–"]
     assert cells["text"][1] == cells["text"][-1] == "–"
@@ -273,9 +271,9 @@ def test_generators_stand_side_by_side_by_category_each_ranked_by_itself() -> No
     )
     assert "GC@2 by category under several generators on shapes · eye" in table.title
     assert texts(table)[:2] == [
-        ["", "a · one", "b · one", "b · two", "a · two"], ["living", "0.900", "0.100", "0.300", "0.200"],
+        ["", "a · one", "a · two", "b · one", "b · two"], ["living", "0.900", "0.200", "0.100", "0.300"],
     ]  # fmt: skip
-    assert [each.bold for each in table.rows[0][1:]] == [True, False, True, False]
+    assert [each.bold for each in table.rows[0][1:]] == [True, False, False, True]
     assert table.coverages == [1.0] * 4
     assert side_by_side(gc_only("a", 0.1, 0.1, 0.1)) == []
 
@@ -287,9 +285,10 @@ def test_side_by_side_what_compare_does_not_rank_has_no_rank_and_says_why() -> N
         gc_only("sparse", 0.9, 0.9, 0.9, generator="one", **less),
         gc_only("a", 0.2, 0.5, 0.5, generator="two"),
     )
-    assert texts(table)[0] == ["", "a · one", "sparse · one", "a · two"]
-    assert [each.bold for each in table.rows[0][1:]] == [True, False, True]
-    assert [str(each) for each in table.rows[-1][1:]] == ["1", "–", "1"]
+    assert texts(table)[0] == ["", "a · one", "a · two", "sparse · one"]
+    assert [each.bold for each in table.rows[0][1:]] == [True, True, False]
+    assert [str(each) for each in table.rows[-1][1:]] == ["1", "1", "–"]
+    assert table.coverages == [1.0, 1.0, 0.9]
     assert "90.0%" in table.notes[0]
 
 

@@ -45,22 +45,27 @@ def tables_across(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Tab
                 _by_category(spec, _best_first(spec, block.scores), key, metric, every, not block.apart)
                 for block in some
             ]
-            head = [
-                f"{name} · {block.scores[0].keys['generator']}"
-                for block, part in zip(some, parts, strict=True)
-                for name in part.head[1:]
-            ]
+            by_model = grouped(
+                (
+                    (name, f"{name} · {block.scores[0].keys['generator']}", part, place)
+                    for block, part in zip(some, parts, strict=True)
+                    for place, name in enumerate(part.head)
+                    if place
+                ),
+                lambda each: each[0],
+            )
+            columns = [each for of_model in by_model.values() for each in of_model]
             rows: list[Cells] = [
-                [row[0], *(each for part in parts for each in part.rows[place][1:])]
-                for place, row in enumerate(parts[0].rows)
+                [first[0], *(part.rows[number][place] for *_, part, place in columns)]
+                for number, first in enumerate(parts[0].rows)
             ]
             yield Table(
                 f"{metric.named(key)} by category under several generators on {' · '.join(on)}, each ranked by itself, "
                 "as in Table 4",
-                ["", *head],
+                ["", *(head for _, head, *_ in columns)],
                 rows,
                 [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart],
-                [coverage for part in parts for coverage in part.coverages],
+                [part.coverages[place - 1] for *_, part, place in columns],
                 across=True,
                 name="-".join(("generators", *on)),
                 detail=True,
@@ -172,7 +177,7 @@ def _people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     gc = spec.metrics[0]
     models = [score for score in scores if score.components["model"].provider != PEOPLE]
     people = [score for score in scores if score not in models and _keys(spec, gc, [score])]
-    for person in people if models else ():
+    for number, person in enumerate(people if models else (), 1):
         keys = _keys(spec, gc, [person])
         key = next((key for key in keys[::-1] if spec.ranked(person, key) is not None), keys[-1])
         rows: list[list[Cell | str]] = []
@@ -197,7 +202,7 @@ def _people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
         title = f"{gc.named(key)} of {person.model} and of the best model, as in Table 5"
         head = ["", person.model, "best model", "which", "Δ %: people ÷ best − 1"]
         coverages = ", ".join(f"{score.model} {score.coverage:.3f}" for score in (person, *models))
-        yield Table(title, head, rows, [f"Coverage: {coverages}."], name=f"people-{person.model}")
+        yield Table(title, head, rows, [f"Coverage: {coverages}."], name=f"people_{number}")
 
 
 def _value(spec: Benchmark, score: Score, key: str, kind: str, name: str) -> float | None:
