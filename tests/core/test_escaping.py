@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from driftledger.core.escaping import for_cell, for_csv, for_latex, for_line, for_markdown, for_terminal
+from driftledger.core.escaping import for_csv, for_line, for_markdown, for_terminal
+from driftledger.core.markup import for_cell, for_latex
 
 ESCAPES = [
     "\x1b[31mred\x1b[0m",

@@ -256,6 +256,18 @@ def test_a_metric_over_several_data_and_encoders_stands_in_one_table(tmp_path: P
     assert "**class mean on short;" in block
 
 
+def test_encoders_with_a_distance_of_their_own_each_stand_side_by_side(tmp_path: Path) -> None:
+    _, text = written(
+        tmp_path,
+        fidelity_score(metrics={"frechet_eye": 4.5}),
+        fidelity_score(encoder="ear", metrics={"frechet_ear": 3.5}),
+    )
+    assert "**frechet_name on shapes · brush; columns are ranked one by one" in text
+    assert "| | frechet_eye (lower is better): eye | frechet_ear (lower is better): ear |" in text
+    assert "| seer | **4.50** (0.500) | **3.50** (0.500) |" in text
+    assert (tmp_path / "tables" / "fidelity-across-frechet_name.tex").exists()
+
+
 def test_what_compare_does_not_rank_has_no_rank_side_by_side_either(tmp_path: Path) -> None:
     some = [
         plain(model=name, **{key: way, **left_out(scored)})

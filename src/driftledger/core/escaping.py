@@ -8,11 +8,6 @@ from collections.abc import Iterable, Sequence
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~:.-])")
-_INERT = re.compile(
-    r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
-    r"|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
-)
-"""Text in which nothing is Markdown, as it stands: words and numbers with what joins and ends them."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -29,30 +24,6 @@ def for_line(text: str) -> str:
 def for_markdown(text: str) -> str:
     """One line of plain text inside Markdown, a table cell included: no markup, no HTML, no links."""
     return _MARKDOWN.sub(r"\\\1", html.escape(for_line(text), quote=False))
-
-
-def for_cell(text: str) -> str:
-    """The same, and text in which nothing is Markdown stays as it stands, so that a table's source can be read."""
-    line = for_line(text)
-    return line if _INERT.fullmatch(line) else for_markdown(line)
-
-
-_LATEX = {
-    **{letter: f"\\{letter}" for letter in "{}$&#_%"},
-    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"},
-    **{"<": r"\textless{}", ">": r"\textgreater{}", "`": r"\textasciigrave{}"},
-    **{"[": "{[}", "]": "{]}", "*": "{*}"},  # behind \\ or \midrule these would begin an argument
-    **{"–": "--", "−": "$-$", "±": r"$\pm$", "×": r"$\times$", "÷": r"$\div$", "·": r"$\cdot$", "→": r"$\to$"},
-    **{"Δ": r"$\Delta$", "Σ": r"$\Sigma$", "ρ": r"$\rho$", "τ": r"$\tau$"},
-}
-
-
-def for_latex(text: str) -> str:
-    """One line of plain text inside LaTeX, a tabular's cell included: no commands, no columns, no comments.
-
-    Letters that pdflatex does not have, of other scripts for instance, stay: lualatex and xelatex set them.
-    """
-    return "".join(_LATEX.get(letter, letter) for letter in for_line(text))
 
 
 def for_csv(text: str) -> str:

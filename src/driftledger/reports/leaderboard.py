@@ -4,6 +4,7 @@ Which tables there are, what a metric is called and which direction is better st
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -169,9 +170,13 @@ def _across_tables(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Ta
             of = [column.keys for column in columns]
             differ = [key for key in of[0] if len({keys[key] for keys in of}) > 1]
             heads = [" · ".join(keys[key] for key in differ) for keys in of]
+            titles = [column.title for column in columns]
+            if len(set(titles)) > 1:
+                heads = [f"{title}: {head}" for title, head in zip(titles, heads, strict=True)]
+                titles = [re.sub("[{}]", "", metric.title)]
             alike = " · ".join(value for key, value in of[0].items() if key not in differ)
-            title = f"{columns[0].title}{alike and f' on {alike}'}; columns are ranked one by one"
-            yield _table(f"{title}, in brackets a coverage below 1", heads, columns, metric.key.replace("{t}", "t"))
+            title = f"{titles[0]}{alike and f' on {alike}'}; columns are ranked one by one"
+            yield _table(f"{title}, in brackets a coverage below 1", heads, columns, re.sub("[{}]", "", metric.key))
 
 
 def _overview_table(told: Told) -> list[Table]:

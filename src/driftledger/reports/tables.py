@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from driftledger.benchmarks.base import COVERAGE, Cell, Cells, Table
 from driftledger.benchmarks.tables import cell, csv_table
-from driftledger.core.escaping import for_cell, for_csv, for_latex
+from driftledger.core.escaping import for_csv
+from driftledger.core.markup import for_cell, for_latex
 
 
 def with_coverages(table: Table) -> Table:

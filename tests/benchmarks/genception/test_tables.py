@@ -259,6 +259,15 @@ def test_people_worse_than_the_best_model_have_a_minus_and_nobody_is_compared_wi
     assert not any(table.name.startswith("people") for table in tables_of([by_people(0.4, 0.4, 0.4)]))
 
 
+def test_people_and_models_that_compare_does_not_rank_have_no_difference() -> None:
+    spec, model = benchmark("genception"), gc_only("m", 0.5, 0.5, 0.5)
+    for scored, tables in ((95, ["people_1"]), (90, [])):
+        person = by_people(0.4, 0.4, 0.4, scored=scored, total=100, coverage=scored / 100)
+        blocks = spec.blocks([person, model])
+        found = [table.name for block in blocks for table in spec.tables(block) or ()]
+        assert [name for name in found if name.startswith("people")] == tables
+
+
 def side_by_side(*scores: Score) -> list[Table]:
     spec = benchmark("genception")
     return list(spec.tables_across(list(spec.blocks(scores))))

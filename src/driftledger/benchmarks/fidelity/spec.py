@@ -92,6 +92,7 @@ class Fidelity(ChainBenchmark):
     scoring: ClassVar[type[FidelityScoring]] = FidelityScoring
     runner: ClassVar[str] = "driftledger.benchmarks.fidelity.runner:FidelityRunner"
     at_a_glance: ClassVar[tuple[str, ...]] = ("ssim", "clip_s")
+    across: ClassVar[tuple[str, ...]] = ("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}")
     tracked_groups: ClassVar[tuple[str, ...]] = ("agreement",)
     commands: ClassVar[Mapping[str, str]] = {"ratings": "driftledger.benchmarks.fidelity.commands:app"}
     beside: ClassVar[tuple[str, ...]] = ("ratings",)

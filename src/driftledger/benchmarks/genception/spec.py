@@ -64,18 +64,18 @@ class GenCeption(ChainBenchmark):
             f"drift.cosine_similarity; {_PAPER}, section 2.2",
         ),
         _metric(
+            "gc_images_at_{t}",
+            "GC@{t} over images",
+            "as GC@t, averaged over all samples alike; where every category has a chain that reached t",
+            f"drift.gc_at; {_PAPER}, Algorithm 1",
+        ),
+        _metric(
             "{frechet}_at_{t}",
             "GC_{frechet}@{t}",
             "the Fréchet distance between the originals' features and those of iteration t, weighted over t as GC@T "
             "is; per category, then averaged over categories",
             f"frechet.frechet_distance; {_PAPER}, equation 4",
             higher_is_better=False,
-        ),
-        _metric(
-            "gc_images_at_{t}",
-            "GC@{t} over images",
-            "as GC@t, averaged over all samples alike; where every category has a chain that reached t",
-            f"drift.gc_at; {_PAPER}, Algorithm 1",
         ),
         _metric(
             "whole_{frechet}_at_{t}",
