@@ -23,8 +23,8 @@ _LATEX = {
 
 
 def for_cell(text: str) -> str:
-    """As :func:`~driftledger.core.escaping.for_markdown`; text in which nothing is Markdown stays as it stands, so that a
-    table's source can be read."""
+    """As :func:`~driftledger.core.escaping.for_markdown`; text in which nothing is Markdown stays as it stands, so that
+    a table's source can be read."""
     line = for_line(text)
     return line if _INERT.fullmatch(line) else for_markdown(line)
 
