@@ -100,7 +100,7 @@ def model_table(spec: Benchmark, block: SideBySide, every_step: Collection[str] 
     Args:
         every_step: keys of the families over t of which every t has a column; of the others the last that each has.
     """
-    first = spec.headline(block.scores[0])[0]
+    first = next((key for metric in spec.metrics if (key := shown_key(spec, metric, block.scores)) is not None), "")
     by_model = {score.model: score for score in block.scores}
     models = [by_model[name] for name in best_first({m: spec.ranked(score, first) for m, score in by_model.items()})]
     head, columns = [""], [[Cell(score.model) for score in models]]
@@ -120,6 +120,20 @@ def model_table(spec: Benchmark, block: SideBySide, every_step: Collection[str] 
             )
     rows = list(zip(*columns, strict=True))
     return Table(f"{spec.title}; in brackets the interval", head, rows, coverages=[each.coverage for each in models])
+
+
+def keys_of(spec: Benchmark, metric: Metric, scores: Sequence[Score]) -> list[str]:
+    """The members of a row of the table that some score has, by t."""
+    there = {key for score in scores for key in spec.members(metric, score)}
+    return sorted(there, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
+
+
+def shown_key(spec: Benchmark, metric: Metric, scores: Sequence[Score]) -> str | None:
+    """The one that stands for a row of the table: the last that some score is ranked by, else the last; None where
+    there is none."""
+    keys = keys_of(spec, metric, scores)[::-1]
+    ranked_by = (key for key in keys if any(spec.ranked(score, key) is not None for score in scores))
+    return next(ranked_by, next(iter(keys), None))
 
 
 def ranked(values: Sequence[float | None], metric: Metric) -> tuple[int | None, ...]:

@@ -14,7 +14,7 @@ from driftledger.benchmarks.base import COVERAGE, Benchmark, Cell, Metric, SideB
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import Score, base_key, marks_of
-from driftledger.benchmarks.tables import best_first, cell, direction, grouped, model_table, ranked
+from driftledger.benchmarks.tables import best_first, cell, direction, grouped, model_table, ranked, shown_key
 from driftledger.core.escaping import for_csv, for_markdown
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.metrics.ranks import DECIMALS
@@ -134,15 +134,14 @@ def _columns(spec: Benchmark, blocks: Sequence[SideBySide], metric: Metric) -> I
     """A metric on all data and through all components on which some model has it."""
     for on, some in grouped(blocks, lambda block: block.on).items():
         there = [score for block in some for score in block.scores]
-        last = {score.model: spec.members(metric, score)[-1:] for score in there}
-        key = next((key for keys in last.values() for key in keys), None)
+        key = shown_key(spec, metric, there)
         if key is not None:
             yield _Column(
                 metric=metric,
                 key=key,
                 on=on,
                 keys={name: value for name, value in there[0].keys.items() if name != "model"},
-                values={s.model: next((spec.ranked(s, own) for own in last[s.model]), None) for s in there},
+                values={score.model: spec.ranked(score, key) for score in there},
                 coverages={score.model: score.coverage for score in there},
                 apart={score.model: block.apart for block in some for score in block.scores if block.apart},
             )

@@ -4,7 +4,17 @@ from collections.abc import Iterator, Sequence
 
 from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, SideBySide, Table
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import NOTHING, best_first, cell, grouped, model_table, ranked, ranks_of
+from driftledger.benchmarks.tables import (
+    NOTHING,
+    best_first,
+    cell,
+    grouped,
+    keys_of,
+    model_table,
+    ranked,
+    ranks_of,
+    shown_key,
+)
 from driftledger.metrics.exact import exact_mean
 
 PEOPLE = "human"
@@ -23,7 +33,7 @@ def tables(spec: Benchmark, block: SideBySide) -> Iterator[Table]:
     yield from _people(spec, order)
     yield from _rank_over_groups(spec, order)
     for metric in spec.metrics:
-        keys = _keys(spec, metric, order)
+        keys = keys_of(spec, metric, order)
         for key in keys[::-1] if metric is gc else keys[-1:]:
             if any(_value(spec, score, key, "category", name) is not None for score in order for name in _names(order)):
                 detail = not metric.headline or key != keys[-1]
@@ -40,7 +50,7 @@ def tables_across(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Tab
     for on, some in grouped(blocks, but_generator).items():
         if len({block.scores[0].keys["generator"] for block in some}) > 1:
             every = [score for block in some for score in block.scores]
-            key = _keys(spec, metric, every)[-1]
+            key = keys_of(spec, metric, every)[-1]
             parts = [
                 _by_category(spec, _best_first(spec, block.scores), key, metric, every, not block.apart)
                 for block in some
@@ -72,16 +82,9 @@ def tables_across(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Tab
             )
 
 
-def _keys(spec: Benchmark, metric: Metric, scores: Sequence[Score]) -> list[str]:
-    """The members of a row of the table that some score has, by t."""
-    there = {key for score in scores for key in spec.members(metric, score)}
-    return sorted(there, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
-
-
 def _best_first(spec: Benchmark, scores: Sequence[Score]) -> list[Score]:
     """By GC at the last t that all categories of a score have."""
-    keys = _keys(spec, spec.metrics[0], scores)[::-1]
-    last = next((key for key in keys if any(spec.ranked(score, key) is not None for score in scores)), "")
+    last = shown_key(spec, spec.metrics[0], scores) or ""
     by_model = {score.model: score for score in scores}
     return [by_model[name] for name in best_first({score.model: spec.ranked(score, last) for score in scores})]
 
@@ -145,7 +148,7 @@ def _rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Tabl
     weighed: list[list[float | None]] = [[] for _ in scores]
     for group, members in groups.items():
         ranks_at: list[tuple[int | None, ...]] = []
-        for key in _keys(spec, gc, scores):
+        for key in keys_of(spec, gc, scores):
             values = [_value(spec, score, key, "group", group) for score in scores]
             if any(value is not None for value in values):
                 ranks_at.append(ranked(values, gc))
@@ -176,10 +179,9 @@ def _people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     """People against the best model, as in Table 5; those that may be ranked with models, for these alone are here."""
     gc = spec.metrics[0]
     models = [score for score in scores if score.components["model"].provider != PEOPLE]
-    people = [score for score in scores if score not in models and _keys(spec, gc, [score])]
+    people = [score for score in scores if score not in models and keys_of(spec, gc, [score])]
     for number, person in enumerate(people if models else (), 1):
-        keys = _keys(spec, gc, [person])
-        key = next((key for key in keys[::-1] if spec.ranked(person, key) is not None), keys[-1])
+        key = shown_key(spec, gc, [person]) or ""
         rows: list[list[Cell | str]] = []
         kinds = [("category", name, name) for name in _names(scores)]
         kinds += [("group", group, f"{group} mean") for group in _groups(scores)]
