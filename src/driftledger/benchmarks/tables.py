@@ -148,7 +148,7 @@ def direction(metric: Metric) -> str:
 
 
 def group_tables(spec: Benchmark, scores: Sequence[Score], but: Collection[str] = ()) -> Iterator[Table]:
-    """A table per kind of groups and metric: a row per group, a column per model.
+    """A table per kind of groups and metric: a row per group, a column per model; nothing is the best of equal values.
 
     Args:
         scores: the best first.
@@ -165,9 +165,10 @@ def group_tables(spec: Benchmark, scores: Sequence[Score], but: Collection[str] 
             for name in names:
                 told = [groups.get(name, {}) for groups in there]
                 values = [each.get(key) for each in told]
+                ranks = ranked(values, metric) if len(set(values)) > 1 else (None,) * len(values)
                 cells = [
                     cell(value, rank, metric.digits)._replace(deviation=deviation(each, key, metric.digits))
-                    for each, value, rank in zip(told, values, ranked(values, metric), strict=True)
+                    for each, value, rank in zip(told, values, ranks, strict=True)
                 ]
                 rows.append([name, *cells])
             title, published = f"{title_of(key, metric)} by {kind}{published}", ""
