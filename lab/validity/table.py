@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.tables import NOTHING, cell, grouped, markdown_table
+from driftledger.benchmarks.tables import NOTHING, cell, grouped
 from driftledger.core.escaping import for_markdown
+from driftledger.reports.tables import markdown_table
 from lab.validity.assembled import Drift, Ranked, Validity
 from lab.validity.ladder import climb
 from lab.validity.measured import Interval, Share
@@ -101,9 +102,9 @@ def _stages(title: str, some: Sequence[Ranked], found: Validity) -> Iterator[str
                 _value(control.point if control else None, digits),
                 _verdict(ranking.rises, ranking.disjoint),
                 _verdict(control.last, control.disjoint) if control else NOTHING,
-                cell(ranking.spearman),
-                cell(ranking.spearman_measured),
-                cell(drawn.spearman if drawn else None),
+                str(cell(ranking.spearman)),
+                str(cell(ranking.spearman_measured)),
+                str(cell(drawn.spearman if drawn else None)),
                 _percent(drawn.rising if drawn else None),
             ]
         )
@@ -154,7 +155,7 @@ def _drift(found: Validity) -> Iterator[str]:
 
 
 def _drift_row(drift: Drift) -> list[str]:
-    values = (cell(value, digits=3) for value in (drift.drift, drift.by_generator, drift.by_model))
+    values = (str(cell(value, digits=3)) for value in (drift.drift, drift.by_generator, drift.by_model))
     name = _of(f"t = {drift.t}", drift.generator, drift.encoder)
     return [name, _value(drift.ceiling, 3), _value(drift.final, 3), *values]
 
@@ -177,7 +178,7 @@ def _value(point: Point | Interval | None, digits: int) -> str:
     ends = "–".join(f"{end:.{digits}f}" for end in (point.low, point.high) if end is not None)
     coverage = point.coverage if isinstance(point, Point) else 1.0
     told = [ends, f"coverage {coverage:.3f}" if coverage < 1 else ""]
-    return cell(point.value, digits=digits, more="; ".join(each for each in told if each))
+    return str(cell(point.value, digits=digits, more="; ".join(each for each in told if each)))
 
 
 def _share(share: Share) -> str:

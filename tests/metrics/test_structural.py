@@ -3,12 +3,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import skimage.data
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image
 from scipy.signal import convolve2d
 
+from driftledger.benchmarks.fidelity.tables import SSIM_NOTE
 from driftledger.metrics.structural import comparable, structural_similarity
 
 CASES = json.loads((Path(__file__).parents[1] / "cases/structural.json").read_bytes())
@@ -76,6 +78,13 @@ def test_images_of_any_size_and_mode_become_comparable(mode):
     assert luma.shape == (32, 32)
     assert luma.dtype == np.uint8
     assert (luma == 255).all()
+
+
+def test_one_pair_has_another_value_at_another_size():
+    """The numbers that the note in fidelity's table gives."""
+    pair = [Image.fromarray(photo) for photo in (skimage.data.moon(), skimage.data.brick())]
+    at = {side: structural_similarity(*(comparable(each, side) for each in pair)) for side in (64, 512)}
+    assert [f"{100 * at[side]:.1f} at {side}" in SSIM_NOTE.replace(" pixels", "") for side in at] == [True, True], at
 
 
 def test_shrinking_averages_over_all_pixels():

@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 from driftledger.benchmarks.base import SideBySide
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.reports.leaderboard import default_tables, write_leaderboard
+from driftledger.benchmarks.tables import model_table
+from driftledger.reports.leaderboard import write_leaderboard
 from tests.benchmarks.genception.test_tables import best_and_worst, gc_only, score
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import genception_score
@@ -43,6 +44,7 @@ def test_every_score_has_its_block_in_the_order_of_the_benchmarks(tmp_path: Path
         "# Leaderboard",
         "## At a glance",
         "## genception on shapes · brush · eye",
+        "## trac, side by side",
         "## trac on digits · short · reader",
         "## trac on digits · short · counter",
         "## fidelity on shapes · brush · eye",
@@ -56,7 +58,11 @@ def test_each_dataset_generator_and_encoder_has_a_block_of_its_own(tmp_path: Pat
     some = [gc_only("a", 0.1, 0.1, 0.1, dataset=d, generator=g, encoder=e) for d, g, e in places]
     _, text = written(tmp_path, *some)
     heads = [line for line in text.splitlines() if line.startswith("## ")]
-    assert heads == ["## At a glance", *(f"## genception on {' · '.join(place)}" for place in places)]
+    assert heads == [
+        "## At a glance",
+        "## genception, side by side",
+        *(f"## genception on {' · '.join(place)}" for place in places),
+    ]
 
 
 def test_ties_share_the_best_rank_and_distances_are_ranked_from_the_lowest(tmp_path: Path) -> None:
@@ -147,7 +153,7 @@ def test_what_compare_does_not_rank_is_in_no_table_ranked(
 
 def test_tables_of_a_benchmark_without_any_of_its_own_have_coverages() -> None:
     scores = [question_score("mme", model=name, metrics={"score": 9.0}, **left_out(19, 20)) for name in ("m", "n")]
-    [table] = default_tables(benchmark("mme"), SideBySide("exam", scores))
+    table = model_table(benchmark("mme"), SideBySide("exam", scores))
     assert table.coverages == [0.95, 0.95]
 
 
@@ -186,7 +192,9 @@ def test_no_scores_are_an_empty_leaderboard(tmp_path: Path) -> None:
 def test_hostile_names_do_nothing_anywhere(tmp_path: Path, groups: dict[str, list[str]]) -> None:
     categories = {HOSTILE: {"gc_at_2": 0.5}, "plain": {"gc_at_2": 0.7}}
     rows, text = written(tmp_path, score("a", categories, groups=groups, absent={HOSTILE: HOSTILE}, flags=[HOSTILE]))
-    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    ours = [line for line in text.splitlines() if line.startswith("Details stand in [tables.md](tables.md)")]
+    assert len(ours) == 1
+    tokens = MarkdownIt("commonmark").enable("table").parse(text.replace(ours[0], ""))
     assert not {token.type for token in tokens} & {"html_block", "fence", "code_block"}
     inline = {child.type for token in tokens for child in token.children or []}
     assert inline <= {"text", "text_special", "strong_open", "strong_close"}
@@ -197,9 +205,92 @@ def test_hostile_names_do_nothing_anywhere(tmp_path: Path, groups: dict[str, lis
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r")) or "\x1b" in cell]
 
 
+def test_details_are_on_a_page_of_their_own_which_the_first_one_leads_to(tmp_path: Path) -> None:
+    _, text = written(tmp_path, *best_and_worst(), question_score(groups={"subtask": {"basic: shape": {"score": 1.0}}}))
+    details = (tmp_path / "tables.md").read_text(encoding="utf-8")
+    assert "[tables.md](tables.md)" in text
+    assert [line for line in details.splitlines() if line.startswith("#")] == [
+        "# Tables of details", "## genception on shapes · brush · eye", "## mm_sap on exam",
+    ]  # fmt: skip
+    for title in ("**GC_frechet_eye@2; lower is better**", "**self-awareness score (%) by subtask"):
+        assert title not in text
+        assert title in details
+
+
+def test_every_table_is_a_pair_of_files_named_for_what_it_is_of(tmp_path: Path) -> None:
+    some = [trac_score(), trac_score("short", "counter"), *best_and_worst(), question_score()]
+    _, text = written(tmp_path, *some)
+    names = sorted(path.name for path in (tmp_path / "tables").iterdir())
+    shown = (text + (tmp_path / "tables.md").read_text(encoding="utf-8")).count("|---|")
+    assert len(names) == 2 * shown
+    assert [name.removesuffix(".tex") for name in names[1::2]] == [name.removesuffix(".csv") for name in names[::2]]
+    assert {"overview.csv", "trac-across-top1.tex", "genception-shapes-brush-eye-category_gc_at_2.csv"} <= {*names}
+    assert {"trac-digits-short-counter-models.csv", "mm_sap-exam-models_1.tex"} <= {*names}
+
+
+def test_tables_that_are_no_longer_there_have_no_files(tmp_path: Path) -> None:
+    written(tmp_path, *best_and_worst())
+    written(tmp_path)
+    assert list((tmp_path / "tables").iterdir()) == []
+    assert "There are none." in (tmp_path / "tables.md").read_text(encoding="utf-8")
+
+
+def test_a_metric_over_several_data_and_encoders_stands_in_one_table(tmp_path: Path) -> None:
+    """As in the TRAC paper's Figure 3 and Table 5: a column each, ranked by itself."""
+    top1 = {("digits", "reader"): (64.0, 60.0), ("digits", "counter"): (30.0, 40.0), ("birds", "reader"): (9.0, 9.0)}
+    some = [
+        trac_score(dataset=on, text_encoder=reader, model=model, metrics={"top1": value, "class_mean": value / 2})
+        for (on, reader), values in top1.items()
+        for model, value in zip(("seer", "blind"), values, strict=True)
+    ]
+    _, text = written(tmp_path, *some)
+    block = text.split("## trac, side by side")[1].split("\n## ")[0]
+    assert block.splitlines()[2:8] == [
+        "**top-1 on short; columns are ranked one by one, in brackets a coverage below 1**",
+        "",
+        "| | digits · reader | digits · counter | birds · reader |",
+        "|---|---:|---:|---:|",
+        "| seer | **64.00** | 30.00 | **9.00** |",
+        "| blind | 60.00 | **40.00** | **9.00** |",
+    ]
+    assert "**class mean on short;" in block
+
+
+def test_encoders_with_a_distance_of_their_own_each_stand_side_by_side(tmp_path: Path) -> None:
+    _, text = written(
+        tmp_path,
+        fidelity_score(metrics={"frechet_eye": 4.5}),
+        fidelity_score(encoder="ear", metrics={"frechet_ear": 3.5}),
+    )
+    assert "**frechet_name on shapes · brush; columns are ranked one by one" in text
+    assert "| | frechet_eye (lower is better): eye | frechet_ear (lower is better): ear |" in text
+    assert "| seer | **4.50** (0.500) | **3.50** (0.500) |" in text
+    assert (tmp_path / "tables" / "fidelity-across-frechet_name.tex").exists()
+
+
+def test_what_compare_does_not_rank_has_no_rank_side_by_side_either(tmp_path: Path) -> None:
+    some = [
+        plain(model=name, **{key: way, **left_out(scored)})
+        for plain, key, ways in ((trac_score, "text_encoder", "rw"), (genception_score, "generator", "gh"))
+        for way in ways
+        for name, scored in (("sparse", 9), ("first", 10))
+    ]
+    _, text = written(tmp_path, *some)
+    for part in text.split("side by side\n")[1:]:
+        block = part.split("\n## ")[0]
+        rows = {line.split(" | ")[0]: line for line in block.splitlines() if line.startswith("| ")}
+        assert rows["| first"].count("**") == 4
+        assert "**" not in rows["| sparse"]
+        assert rows["| sparse"].count("(0.900)") == 2
+        assert f" of sparse has no rank: {APART}." in block
+
+
 def test_equal_scores_give_equal_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
         written(tmp_path / name, *best_and_worst())
-    for suffix in (".csv", ".md"):
-        first, second = ((tmp_path / name / f"leaderboard{suffix}").read_bytes() for name in ("a", "b"))
-        assert first == second
+    first, second = (
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+        for name in ("a", "b")
+    )
+    assert first == second
+    assert len(first) > 10

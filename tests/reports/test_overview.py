@@ -5,7 +5,7 @@ from pathlib import Path
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.reports.leaderboard import overview, write_leaderboard
-from tests.benchmarks.genception.test_tables import gc_only
+from tests.benchmarks.genception.test_tables import gc_only, score
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import genception_score
 from tests.support.question_ledgers import question_score
@@ -52,13 +52,21 @@ def test_a_model_of_which_far_more_is_left_out_has_a_value_and_no_rank() -> None
     )
     assert lines[4:7] == ["| seer | **64.00** |", "| blind | 60.00 |", "| less | 99.00 (0.850) |"]
     assert lines[-2] == (
-        "- TRAC top-1 of less has no rank: coverage differs (1/1, 100.0% and 17/20, 85.0%): more than 5% apart: what "
+        "TRAC top-1 of less has no rank: coverage differs (1/1, 100.0% and 17/20, 85.0%): more than 5% apart: what "
         "is left out is seldom what is easy."
     )
 
 
 def test_a_mean_over_fewer_categories_is_not_compared() -> None:
     assert "| part | – |" in told(gc_only("part", 0.7, 0.7, None))
+
+
+def test_the_last_t_that_some_model_has_all_categories_of_stands_for_all_t() -> None:
+    categories = {"long": {"gc_at_1": 0.9, "gc_at_2": 0.5}, "short": {"gc_at_1": 0.7}}
+    some = {"whole": categories, "part": {"long": categories["long"], "short": {}}}
+    lines = told(*(score(model, each, groups={}) for model, each in some.items()))
+    assert lines[2] == "| | GenCeption GC@1 |"
+    assert lines[4:6] == ["| whole | **0.800** |", "| part | – |"]
 
 
 def test_the_leaderboard_needs_no_benchmark_in_particular(tmp_path: Path) -> None:

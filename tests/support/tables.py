@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 from driftledger.benchmarks.base import Table
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import markdown_table
+from driftledger.reports.tables import markdown
 
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 
@@ -23,11 +23,12 @@ def tables_of(scores: Sequence[Score]) -> list[Table]:
 
 def lines_of(scores: Sequence[Score]) -> list[str]:
     """Their tables as Markdown."""
-    return [line for table in tables_of(scores) for line in _lines(table)]
+    return [line for table in tables_of(scores) for line in markdown(table)]
 
 
-def _lines(table: Table) -> list[str]:
-    return [*markdown_table(table.title, table.head, table.rows), *table.notes, *([""] if table.notes else [])]
+def texts(table: Table) -> list[list[str]]:
+    """Its head and its rows, as people read them, but for what is bold."""
+    return [list(table.head), *(list(map(str, row)) for row in table.rows)]
 
 
 def row(lines: Sequence[str], start: str) -> list[str]:

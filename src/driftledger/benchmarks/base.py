@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel
 
@@ -209,18 +209,46 @@ class Rule(NamedTuple):
     """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
 
 
+class Cell(NamedTuple):
+    """What stands in a table, without any markup."""
+
+    text: str
+    """As people read it; may be hostile."""
+    bold: bool = False
+    """It is the best of its row or column, or sums up rows."""
+    deviation: str = ""
+    more: str = ""
+    """Of a value: its interval, its coverage; stands in brackets."""
+    value: float | None = None
+    """All digits, for programs."""
+
+    def __str__(self) -> str:
+        deviation, more = self.deviation and f" ± {self.deviation}", self.more and f" ({self.more})"
+        return f"{self.text}{deviation}{more}"
+
+
+Cells: TypeAlias = Sequence[Cell | str]
+"""A row."""
+
+
 class Table(NamedTuple):
-    """A table of the leaderboard, whose cells are inert Markdown already; the first column names the rows."""
+    """A table of the report, as plain text: whoever writes it in a format makes it inert there. The first column names
+    the rows."""
 
     title: str
+    """What it shows, and of which table or figure of a paper it is the like."""
     head: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Cells]
     notes: Sequence[str] = ()
-    """Lines below it, of inert Markdown: how much was scored, what is absent and why."""
+    """Lines below it: how much was scored, what is absent and why."""
     coverages: Sequence[float] = ()
     """Of the score behind each row, which whoever shows the table adds; empty where rows are of no one score."""
     across: bool = False
     """Whether these are of the columns, from the second on."""
+    name: str = "models"
+    """A word that no other table has of the same data and components: its files'."""
+    detail: bool = False
+    """Whether it stands on the page of details, since few readers want it."""
 
 
 class SideBySide(NamedTuple):
@@ -270,6 +298,11 @@ class Benchmark(ABC):
     """Group of commands that it adds to ``driftledger``, ``ratings`` for instance → ``module:app`` of a Typer app."""
     at_a_glance: ClassVar[tuple[str, ...]] = ()
     """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
+    published_groups: ClassVar[Mapping[str, str]] = {}
+    """Kind of groups → what is added to the title of the first table of them: where the paper has it."""
+    across: ClassVar[tuple[str, ...]] = ()
+    """Keys of the metrics of which a table each sets all data and components side by side, where there are several;
+    those at a glance where none is named."""
     dvc_metrics: ClassVar[tuple[str, ...]] = ()
     """Keys of the metrics that ``dvc metrics`` shows, in a column each beside those of all other benchmarks: few, so
     that a row fits a terminal. Those at a glance where none is named."""
@@ -325,9 +358,14 @@ class Benchmark(ABC):
         return {key: score.metrics[key] for key in keys}
 
     @property
+    def glanced(self) -> tuple[str, ...]:
+        """:attr:`at_a_glance`, or what stands for them."""
+        return self.at_a_glance or (self.metrics[0].key,)
+
+    @property
     def for_dvc(self) -> tuple[str, ...]:
         """:attr:`dvc_metrics`, or what stands for them."""
-        return self.dvc_metrics or self.at_a_glance or (self.metrics[0].key,)
+        return self.dvc_metrics or self.glanced
 
     def shown_by_dvc(self, score: Score) -> dict[str, float]:
         """The metrics that ``dvc metrics`` shows of a score, in the order of the table; of a family over t the one at
@@ -378,6 +416,10 @@ class Benchmark(ABC):
     def ranked(self, score: Score, key: str) -> float | None:
         """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
         return score.metrics.get(key)
+
+    def tables_across(self, blocks: Sequence[SideBySide]) -> Iterator[Table]:
+        """Its tables of all blocks, beside those that set :attr:`across` side by side."""
+        return iter(())
 
     def picture(self, name: str, scores: Sequence[Score], root: Path) -> bytes:
         """One of :attr:`pictures`, as a PNG; without scores a picture that says so, since DVC wants a file."""

@@ -1,14 +1,12 @@
 """What the tables of all benchmarks share: who is best, how a value is written, what a reader must know."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from driftledger.benchmarks.score import Score, base_key, interval_of
-from driftledger.core.escaping import csv_text, for_csv, for_markdown
+from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, SideBySide, Table
+from driftledger.benchmarks.score import STD, Score, base_key, interval_of
+from driftledger.core.escaping import csv_text, for_csv
 from driftledger.metrics.ranks import competition_ranks
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.base import Benchmark, Metric
 
 NOTHING = "–"
 """Stands where there is no value."""
@@ -55,16 +53,15 @@ def best_first(values: dict[str, float | None]) -> tuple[str, ...]:
     return tuple(sorted(values, key=order))
 
 
-def cell(value: float | None, rank: int | None = None, digits: int = 2, more: str = "") -> str:
+def cell(value: float | None, rank: int | None = None, digits: int = 2, more: str = "") -> Cell:
     """A value, bold where it is the best, and ``more`` after it in brackets.
 
-    >>> cell(27.204, 1, more="24.1–30.3"), cell(27.204, digits=1), cell(None)
-    ('**27.20** (24.1–30.3)', '27.2', '–')
+    >>> print(cell(27.204, 1, more="24.1–30.3"), cell(27.204, digits=1), cell(None))
+    27.20 (24.1–30.3) 27.2 –
     """
     if value is None:
-        return NOTHING
-    text = f"{value:.{digits}f}"
-    return (f"**{text}**" if rank == 1 else text) + (f" ({more})" if more else "")
+        return Cell(NOTHING)
+    return Cell(f"{value:.{digits}f}", rank == 1, more=more, value=value)
 
 
 def interval(metrics: dict[str, float], key: str, digits: int = 1) -> str:
@@ -77,45 +74,111 @@ def interval(metrics: dict[str, float], key: str, digits: int = 1) -> str:
     return "" if ends is None else "–".join(f"{end:.{digits}f}" for end in ends)
 
 
-def title_of(key: str, metric: "Metric") -> str:
+def title_of(key: str, metric: Metric) -> str:
     """The head of a metric's column."""
-    unit = f" ({metric.unit})" if metric.unit else ""
-    return metric.named(key) + unit + (" (lower is better)" if metric.higher_is_better is False else "")
+    return metric.named(key) + (f" ({metric.unit})" if metric.unit else "") + direction(metric)
 
 
-def column(scores: Sequence[Score], key: str, metric: "Metric") -> list[str]:
+def column(scores: Sequence[Score], key: str, metric: Metric) -> list[Cell]:
     """The values of a metric with their intervals, the best in bold."""
     values = [score.metrics.get(key) for score in scores]
-    best = metric.higher_is_better
-    ranks = (None,) * len(values) if best is None else ranks_of(values, best)
     return [
         cell(value, rank, metric.digits, interval(score.metrics, key))
-        for score, value, rank in zip(scores, values, ranks, strict=True)
+        for score, value, rank in zip(scores, values, ranked(values, metric), strict=True)
     ]
 
 
-def metrics_in(spec: "Benchmark", scores: Iterable[Score]) -> dict[str, "Metric"]:
+def metrics_in(spec: Benchmark, scores: Iterable[Score]) -> dict[str, Metric]:
     """The metrics of the benchmark's table that some score has, by their keys in scores."""
     there = sorted({base_key(key) for score in scores for key in score.metrics})
     return {key: metric for key in there if (metric := spec.metric(key)) is not None}
 
 
-def markdown_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A titled table and an empty line; the first column is of names, the others of numbers; cells are inert."""
-    yield f"**{title}**"
-    yield ""
-    yield "| " + " | ".join(head).lstrip() + " |"
-    yield "|---|" + "---:|" * (len(head) - 1)
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
-    yield ""
+def model_table(spec: Benchmark, block: SideBySide, every_step: Collection[str] = ()) -> Table:
+    """A row per model, best first; a column per metric of the table that some model has, with its interval.
+
+    Args:
+        every_step: keys of the families over t of which every t has a column; of the others the last that each has.
+    """
+    first = next((key for metric in spec.metrics if (key := shown_key(spec, metric, block.scores)) is not None), "")
+    by_model = {score.model: score for score in block.scores}
+    models = [by_model[name] for name in best_first({m: spec.ranked(score, first) for m, score in by_model.items()})]
+    head, columns = [""], [[Cell(score.model) for score in models]]
+    for metric in spec.metrics:
+        members = [spec.members(metric, score) for score in models]
+        steps = "{t}" in metric.key
+        last = {key for some in members for key in (some[-1:] if steps else some)}
+        for key in dict.fromkeys(key for some in members for key in some if key in last or metric.key in every_step):
+            head.append(metric.named(key) + direction(metric))
+            values = [spec.ranked(score, key) for score in models]
+            ranks = ranked(values, metric)
+            columns.append(
+                [
+                    cell(value, rank, metric.digits, interval(score.metrics, key, metric.digits) if key in last else "")
+                    for score, value, rank in zip(models, values, ranks, strict=True)
+                ]
+            )
+    rows = list(zip(*columns, strict=True))
+    return Table(f"{spec.title}; in brackets the interval", head, rows, coverages=[each.coverage for each in models])
 
 
-def flag_lines(scores: Iterable[Score]) -> list[str]:
-    """What a reader must know about the numbers of each model, everything once."""
-    said = dict.fromkeys((score.model, flag) for score in scores for flag in score.flags)
-    lines = [f"- {model}: {for_markdown(flag)}" for model, flag in said]
-    return ["To know about these numbers:", "", *lines, ""] if lines else []
+def keys_of(spec: Benchmark, metric: Metric, scores: Sequence[Score]) -> list[str]:
+    """The members of a row of the table that some score has, by t."""
+    there = {key for score in scores for key in spec.members(metric, score)}
+    return sorted(there, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key))
+
+
+def shown_key(spec: Benchmark, metric: Metric, scores: Sequence[Score]) -> str | None:
+    """The one that stands for a row of the table: the last that some score is ranked by, else the last; None where
+    there is none."""
+    keys = keys_of(spec, metric, scores)[::-1]
+    ranked_by = (key for key in keys if any(spec.ranked(score, key) is not None for score in scores))
+    return next(ranked_by, next(iter(keys), None))
+
+
+def ranked(values: Sequence[float | None], metric: Metric) -> tuple[int | None, ...]:
+    """Ranks by a metric; none where neither direction is better."""
+    better = metric.higher_is_better
+    return (None,) * len(values) if better is None else ranks_of(values, better)
+
+
+def direction(metric: Metric) -> str:
+    """What the head of its column says where a reader could be mistaken."""
+    return " (lower is better)" if metric.higher_is_better is False else ""
+
+
+def group_tables(spec: Benchmark, scores: Sequence[Score], but: Collection[str] = ()) -> Iterator[Table]:
+    """A table per kind of groups and metric: a row per group, a column per model; nothing is the best of equal values.
+
+    Args:
+        scores: the best first.
+        but: kinds of groups that stand elsewhere.
+    """
+    kinds = dict.fromkeys(kind for score in scores for kind in score.groups if kind not in but)
+    for kind in kinds:
+        there = [score.groups.get(kind, {}) for score in scores]
+        names = dict.fromkeys(name for groups in there for name in groups)
+        keys = sorted({key for groups in there for values in groups.values() for key in values})
+        published = spec.published_groups.get(kind, "")
+        for key, metric in ((key, metric) for metric in spec.metrics for key in keys if metric.match(key) is not None):
+            rows: list[Cells] = []
+            for name in names:
+                told = [groups.get(name, {}) for groups in there]
+                values = [each.get(key) for each in told]
+                ranks = ranked(values, metric) if len(set(values)) > 1 else (None,) * len(values)
+                cells = [
+                    cell(value, rank, metric.digits)._replace(deviation=deviation(each, key, metric.digits))
+                    for each, value, rank in zip(told, values, ranks, strict=True)
+                ]
+                rows.append([name, *cells])
+            title, published = f"{title_of(key, metric)} by {kind}{published}", ""
+            head, coverages = ["", *(score.model for score in scores)], [score.coverage for score in scores]
+            yield Table(title, head, rows, (), coverages, across=True, name=f"{kind}_{key}", detail=True)
+
+
+def deviation(values: Mapping[str, float], key: str, digits: int) -> str:
+    """The deviation of a metric over orders or gradings, where it has one."""
+    return "" if key + STD not in values else f"{values[key + STD]:.{digits}f}"
 
 
 def csv_table(head: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> bytes:

@@ -4,18 +4,21 @@ Which tables there are, what a metric is called and which direction is better st
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import COVERAGE, Benchmark, SideBySide, Table
+from driftledger.benchmarks.base import COVERAGE, Benchmark, Cell, Metric, SideBySide, Table
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import Score, base_key, marks_of
-from driftledger.benchmarks.tables import best_first, cell, flag_lines, grouped, interval, markdown_table, ranks_of
+from driftledger.benchmarks.tables import best_first, cell, direction, grouped, model_table, ranked, shown_key
 from driftledger.core.escaping import for_csv, for_markdown
-from driftledger.core.files import write_text
+from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.metrics.ranks import DECIMALS
+from driftledger.reports.tables import csv, latex, markdown, with_coverages
 
 _COLUMNS = (
     *("dataset", "generator", "encoder", "description"),
@@ -31,160 +34,175 @@ Told = Sequence[tuple[Benchmark, Sequence[Score]]]
 
 
 def write_leaderboard(target: Path, scores: Sequence[Score]) -> None:
-    """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and each benchmark's tables.
+    """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and the tables that most readers
+    want; beside it ``tables.md``, those of details, and ``tables/``, a CSV and a LaTeX file of each.
 
     Args:
         scores: in the order of the selection; of each benchmark the first ones are the overview's.
     """
     by_benchmark = [(spec, [score for score in scores if score.benchmark == spec.name]) for spec in benchmarks()]
     told = [(spec, some) for spec, some in by_benchmark if some]
+    sections = list(_sections(told))
+    details = [each for each in sections if any(table.detail for table in each.tables)]
     lines = ["# Leaderboard", "", *overview(told)]
-    lines += [line for spec, some in told for block in spec.blocks(some) for line in _block_lines(spec, block)]
+    if sections:
+        lines += ["Details stand in [tables.md](tables.md), and every table as CSV and LaTeX in [tables](tables).", ""]
+    lines += [line for section in sections for line in section.lines(detail=False)]
     write_text(target.with_suffix(".csv"), _values_csv(told))
     write_text(target.with_suffix(".md"), "\n".join(lines))
+    lines = ["# Tables of details", "", *([] if details else ["There are none.", ""])]
+    lines += [line for section in details for line in section.lines(detail=True)]
+    write_text(target.with_name("tables.md"), "\n".join(lines))
+    files = [("overview", table) for table in _overview_table(told)]
+    files += [(f"{section.name}-{table.name}", table) for section in sections for table in section.tables]
+    with new_folder(target.with_name("tables")) as folder:
+        for name, table in files:
+            write_bytes(folder / f"{name}.csv", csv(table))
+            write_text(folder / f"{name}.tex", latex(table))
+
+
+class _Section(NamedTuple):
+    """What stands under one heading."""
+
+    title: str
+    name: str
+    """The beginning of its files' names."""
+    tables: Sequence[Table]
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+
+    def lines(self, *, detail: bool) -> Iterator[str]:
+        """Markdown, of the page of details or the other one."""
+        tables = [table for table in self.tables if table.detail == detail]
+        if tables or not detail:
+            yield from (f"## {self.title}", "", *self.before)
+            yield from (line for table in tables for line in markdown(table))
+            yield from () if detail else self.after
+
+
+def _sections(told: Told) -> Iterator[_Section]:
+    for spec, scores in told:
+        blocks = list(spec.blocks(scores))
+        several = [*_across_tables(spec, blocks), *map(with_coverages, spec.tables_across(blocks))]
+        if several:
+            yield _Section(f"{spec.name}, side by side", f"{spec.name}-across", several)
+        for on, some in grouped(blocks, lambda block: block.on).items():
+            for block, number in zip(some, count(1), strict=False):
+                name = "-".join([spec.name, *on.split(" · "), *([f"apart_{number}"] if number > 1 else [])])
+                own = spec.tables(block)
+                tables = [model_table(spec, block)] if own is None else own
+                before = [f"Not ranked with those above: {block.apart}.", ""] if block.apart else []
+                after = [
+                    *_absent(spec, block.scores),
+                    f"Scored: {', '.join(f'{score.model} {how_many(score)}' for score in block.scores)}.",
+                    "",
+                    *_flag_lines(block.scores),
+                ]
+                yield _Section(block.title, name, list(map(with_coverages, tables)), before, after)
 
 
 class _Column(NamedTuple):
-    """One headline: what it is of, and each model's value, where it has one."""
+    """A metric on one data through the same components: each model's value, where it has one."""
 
-    title: str
-    of: str
+    metric: Metric
+    key: str
+    on: str
+    keys: Mapping[str, str]
+    """What the scores are of, but the model."""
     values: Mapping[str, float | None]
     coverages: Mapping[str, float]
     apart: Mapping[str, str]
     """Model → why it is not ranked with the others."""
-    digits: int
-    higher_is_better: bool
+
+    @property
+    def title(self) -> str:
+        return self.metric.named(self.key) + direction(self.metric)
 
     def ranked(self, model: str) -> float | None:
         """The value by which it is ranked."""
         return None if model in self.apart else self.values.get(model)
 
-    def cell(self, model: str, rank: int | None) -> str:
-        """The value, and its coverage where that is not all."""
-        coverage = self.coverages.get(model, 1.0)
-        told = "" if coverage == 1 else f"{coverage:.{COVERAGE.digits}f}"
-        return cell(self.values.get(model), rank, self.digits, told)
+    def cells(self, models: Sequence[str]) -> Iterator[Cell]:
+        """The value of each, and its coverage where that is not all."""
+        for model, rank in zip(models, ranked([self.ranked(model) for model in models], self.metric), strict=True):
+            coverage = self.coverages.get(model, 1.0)
+            told = "" if coverage == 1 else f"{coverage:.{COVERAGE.digits}f}"
+            yield cell(self.values.get(model), rank, self.metric.digits, told)
 
 
-def overview(told: Told) -> list[str]:
-    """Markdown lines: one row per model, the first headlines of each benchmark as columns.
+def _columns(spec: Benchmark, blocks: Sequence[SideBySide], metric: Metric) -> Iterator[_Column]:
+    """A metric on all data and through all components on which some model has it."""
+    for on, some in grouped(blocks, lambda block: block.on).items():
+        there = [score for block in some for score in block.scores]
+        key = shown_key(spec, metric, there)
+        if key is not None:
+            yield _Column(
+                metric=metric,
+                key=key,
+                on=on,
+                keys={name: value for name, value in there[0].keys.items() if name != "model"},
+                values={score.model: spec.ranked(score, key) for score in there},
+                coverages={score.model: score.coverage for score in there},
+                apart={score.model: block.apart for block in some for score in block.scores if block.apart},
+            )
 
-    Of datasets, question sets and components those that come first.
-    """
-    columns = [column for spec, scores in told for column in _columns(spec, scores)]
-    if not columns:
-        return []
+
+def _table(title: str, heads: Sequence[str], columns: Sequence[_Column], name: str) -> Table:
+    """A row per model, by the first column the best first."""
     models = dict.fromkeys(model for column in columns for model in column.values)
     order = best_first({model: columns[0].ranked(model) for model in models})
-    ranks = [ranks_of([column.ranked(model) for model in order], column.higher_is_better) for column in columns]
-    lines = ["## At a glance", "", "| | " + " | ".join(column.title for column in columns) + " |"]
-    lines.append("|---|" + "---:|" * len(columns))
-    for place, model in enumerate(order):
-        cells = (column.cell(model, rank[place]) for column, rank in zip(columns, ranks, strict=True))
-        lines.append(f"| {model} | " + " | ".join(cells) + " |")
-    of = "; ".join(f"{column.title}: {column.of}" for column in columns)
-    lines += ["", f"Higher is better unless a column says otherwise; in brackets a coverage below 1. {of}.", ""]
+    cells = [[Cell(model) for model in order], *(list(column.cells(order)) for column in columns)]
     apart = [
-        f"- {column.title} of {model} has no rank: {why}."
-        for column in columns
+        f"{head} of {model} has no rank: {why}."
+        for head, column in zip(heads, columns, strict=True)
         for model, why in column.apart.items()
         if column.values[model] is not None
     ]
-    lines += [*apart, *([""] if apart else [])]
+    return Table(title, ["", *heads], list(zip(*cells, strict=True)), apart, name=name)
+
+
+def _across_tables(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Table]:
+    """A table per metric that the benchmark sets side by side, where there is anything to set so."""
+    for metric in spec.metrics:
+        columns = list(_columns(spec, blocks, metric)) if metric.key in (spec.across or spec.glanced) else []
+        if len(columns) > 1:
+            of = [column.keys for column in columns]
+            differ = [key for key in of[0] if len({keys[key] for keys in of}) > 1]
+            heads = [" · ".join(keys[key] for key in differ) for keys in of]
+            titles = [column.title for column in columns]
+            if len(set(titles)) > 1:
+                heads = [f"{title}: {head}" for title, head in zip(titles, heads, strict=True)]
+                titles = [re.sub("[{}]", "", metric.title)]
+            alike = " · ".join(value for key, value in of[0].items() if key not in differ)
+            title = f"{titles[0]}{alike and f' on {alike}'}; columns are ranked one by one"
+            yield _table(f"{title}, in brackets a coverage below 1", heads, columns, re.sub("[{}]", "", metric.key))
+
+
+def _overview_table(told: Told) -> list[Table]:
+    """One row per model, the first headlines of each benchmark as columns; no table where there is none.
+
+    Of datasets, question sets and components those that come first.
+    """
+    columns = [
+        (f"{spec.title} {column.title}", column)
+        for spec, scores in told
+        for metric in spec.metrics
+        if metric.key in spec.glanced
+        for column in list(_columns(spec, list(spec.blocks(scores)), metric))[:1]
+    ]
+    if not columns:
+        return []
+    of = "; ".join(f"{head}: {column.on}" for head, column in columns)
+    note = f"Higher is better unless a column says otherwise; in brackets a coverage below 1. {of}."
+    table = _table("At a glance", [head for head, _ in columns], [each for _, each in columns], "overview")
+    return [table._replace(notes=[note, *table.notes])]
+
+
+def overview(told: Told) -> list[str]:
+    """Markdown lines: every model at a glance, and which are marked."""
+    lines = [line for table in _overview_table(told) for line in ["## At a glance", *list(markdown(table))[1:]]]
     marked = dict.fromkeys((s.model, mark) for _, scores in told for s in scores for mark in marks_of(s.components))
     return lines + [line for model, mark in marked for line in (f"- {model}: {for_markdown(mark)}", "")]
-
-
-def _columns(spec: Benchmark, scores: Sequence[Score]) -> Iterator[_Column]:
-    """The headlines that a benchmark shows at a glance, each on the first data and through the first components that
-    have it; one that no score has is no column."""
-    wanted = spec.at_a_glance or (spec.metrics[0].key,)
-    for metric in spec.metrics:
-        if metric.key not in wanted:
-            continue
-        for on, blocks in grouped(spec.blocks(scores), lambda block: block.on).items():
-            there = [score for block in blocks for score in block.scores]
-            last = {score.model: spec.members(metric, score)[-1:] for score in there}
-            key = next((key for keys in last.values() for key in keys), None)
-            if key is not None:
-                yield _Column(
-                    title=f"{spec.title} {metric.named(key)}{_direction(metric.higher_is_better)}",
-                    of=on,
-                    values={s.model: next((spec.ranked(s, own) for own in last[s.model]), None) for s in there},
-                    coverages={score.model: score.coverage for score in there},
-                    apart={score.model: block.apart for block in blocks for score in block.scores if block.apart},
-                    digits=metric.digits,
-                    higher_is_better=metric.higher_is_better is not False,
-                )
-                break
-
-
-def _block_lines(spec: Benchmark, block: SideBySide) -> Iterator[str]:
-    yield from (f"## {block.title}", "")
-    if block.apart:
-        yield from (f"Not ranked with those above: {block.apart}.", "")
-    tables = spec.tables(block)
-    for table in map(_covered, default_tables(spec, block) if tables is None else tables):
-        yield from markdown_table(table.title, table.head, table.rows)
-        yield from (*table.notes, *([""] if table.notes else []))
-    yield from _absent(spec, block.scores)
-    yield f"Scored: {', '.join(f'{score.model} {how_many(score)}' for score in block.scores)}."
-    yield ""
-    yield from flag_lines(block.scores)
-
-
-def _covered(table: Table) -> Table:
-    """With the coverages of its rows, or its columns."""
-    told = [cell(coverage, digits=COVERAGE.digits) for coverage in table.coverages]
-    if table.across:
-        return table._replace(rows=[*table.rows, [COVERAGE.title, *told]])
-    if not told:
-        return table
-    rows = [[*row, coverage] for row, coverage in zip(table.rows, told, strict=True)]
-    return table._replace(head=[*table.head, COVERAGE.title], rows=rows)
-
-
-def default_tables(spec: Benchmark, block: SideBySide) -> Iterator[Table]:
-    """A row per model, best first; a column per metric of the table that some model has, with its interval."""
-    first = spec.headline(block.scores[0])[0]
-    by_model = {score.model: score for score in block.scores}
-    order = best_first({model: spec.ranked(score, first) for model, score in by_model.items()})
-    models = [by_model[model] for model in order]
-    keys = [key for metric in spec.metrics for key in dict.fromkeys(_members(spec, metric.key, models))]
-    columns = [(key, metric) for key in keys if (metric := spec.metric(key)) is not None]
-    ranks = {
-        key: ranks_of([spec.ranked(score, key) for score in models], metric.higher_is_better)
-        for key, metric in columns
-        if metric.higher_is_better is not None
-    }
-    rows = []
-    for place, score in enumerate(models):
-        cells = [
-            cell(
-                spec.ranked(score, key),
-                ranks[key][place] if key in ranks else None,
-                metric.digits,
-                interval(score.metrics, key, metric.digits),
-            )
-            for key, metric in columns
-        ]
-        rows.append([score.model, *cells])
-    heads = [metric.named(key) + _direction(metric.higher_is_better) for key, metric in columns]
-    yield Table(
-        f"{spec.title}; in brackets the interval", ["", *heads], rows, coverages=[each.coverage for each in models]
-    )
-
-
-def _members(spec: Benchmark, key: str, scores: Sequence[Score]) -> list[str]:
-    """Of a family over t the last that each score has, of any other metric all."""
-    metric = next(metric for metric in spec.metrics if metric.key == key)
-    members = [spec.members(metric, score) for score in scores]
-    return [each for some in members for each in (some[-1:] if "{t}" in key else some)]
-
-
-def _direction(higher_is_better: bool | None) -> str:
-    return " (lower is better)" if higher_is_better is False else ""
 
 
 def _absent(spec: Benchmark, scores: Sequence[Score]) -> Iterator[str]:
@@ -198,6 +216,16 @@ def _absent(spec: Benchmark, scores: Sequence[Score]) -> Iterator[str]:
         of = "" if len(some) == len(scores) else f" of {', '.join(model for *_, model in some)}"
         yield f"- No {for_markdown(metric.named(key) if metric else key)}{of}: {for_markdown(reason)}."
     if reasons:
+        yield ""
+
+
+def _flag_lines(scores: Sequence[Score]) -> Iterator[str]:
+    """What a reader must know about the numbers, everything once; of the models that this holds for."""
+    said = dict.fromkeys((flag, score.model) for score in scores for flag in score.flags)
+    if said:
+        yield from ("To know about these numbers:", "")
+        for flag, some in grouped(said, lambda each: each[0]).items():
+            yield f"- {', '.join(model for _, model in some)}: {for_markdown(flag)}"
         yield ""
 
 

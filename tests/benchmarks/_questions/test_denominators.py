@@ -204,7 +204,7 @@ def test_where_it_is_left_out_the_two_are_not_ranked(tmp_path: Path) -> None:
     why += "what is left out is seldom what is easy"
     assert "| middle | **64.71** (0.680) |" in lines
     assert "| early | 66.10 (0.590) |" in lines
-    assert f"- MM-SAP self-awareness score of early has no rank: {why}." in lines
+    assert f"MM-SAP self-awareness score of early has no rank: {why}." in lines
     heads = [line for line in lines if line.startswith("## mm_sap")]
     assert heads == ["## mm_sap on exam", "## mm_sap on exam, coverage 59.0%"]
     assert lines[lines.index(heads[1]) + 2] == f"Not ranked with those above: {why}."

@@ -91,9 +91,9 @@ def test_what_differs_bars_the_metrics_that_it_moves(tmp_path: Path) -> None:
 def test_what_is_absent_takes_only_what_depends_on_it() -> None:
     needs = {metric.key: metric.needs for metric in Fidelity().metrics}
     without_encoder = {key for key, needed in needs.items() if Input.ENCODER not in needed}
-    assert without_encoder == {"ssim", "human"}
+    assert without_encoder == {"ssim", "human", "words", "images"}
     assert {key for key, needed in needs.items() if Input.RATINGS in needed} == {"human"}
-    assert {key for key, needed in needs.items() if Input.DRAWN not in needed} == {"clip_s", "human"}
+    assert {key for key, needed in needs.items() if Input.DRAWN not in needed} == {"clip_s", "human", "words"}
 
 
 @pytest.mark.parametrize("provider", sorted(PROVIDERS["encoders"]))

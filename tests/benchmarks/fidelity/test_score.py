@@ -114,7 +114,8 @@ def test_an_encoder_of_both_gives_clip_s_even_of_what_could_not_be_drawn(tmp_pat
     assert {"clip_s", "clip_s_i"} <= found.metrics.keys()
     assert "image_similarity" not in found.metrics
     assert "clip_s" not in found.absent
-    assert found.flags == []
+    assert (found.metrics["images"], found.metrics["words"]) == (3, 2.0)
+    assert [flag.partition(":")[0] for flag in found.flags] == ["the Fréchet distance is over 3 images"]
 
 
 def test_ssim_is_scikit_images_on_luma_at_the_stated_size(tmp_path: Path) -> None:

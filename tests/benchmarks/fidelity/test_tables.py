@@ -15,6 +15,9 @@ TABLES = """\
 | seer | – | 28.25 (27.0–29.5) | **71.28** | **75.00** | **3.50** (3.1–3.9) |
 | blind | – | **30.00** | 93.00 | 20.00 | – |
 
+SSIM is of 128 pixels a side. The paper names no size, and its values are not comparable with these: scikit-image's \
+photographs of the Moon and of bricks have 20.5 at 64 pixels and 54.1 at 512.
+
 Human ratings and raters: seer 20 by 3.
 
 **agreement with human ratings, over samples**

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from driftledger.benchmarks._chains.flags import mean_words
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
 from driftledger.benchmarks.genception.score import score
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
@@ -23,6 +24,7 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, SampleEntry
+from driftledger.metrics.frechet import frechet_distance
 from tests.support.fakes import EchoModel, SizeGenerator, TableEncoder
 
 ANGLES = {"a1": (30, 40, 50), "a2": (10, 20, 60), "b1": (45, 45, 45), "b2": (0, 5, 80)}
@@ -166,6 +168,45 @@ def test_a_chain_short_of_its_groups_t_is_not_covered(tmp_path: Path) -> None:
 def test_without_groups_of_their_own_t_nothing_is_written_of_them(tmp_path: Path) -> None:
     found, _ = scored(tmp_path, groups=GROUPS)
     assert "iterations_by_group" not in {*found.inputs.settings, *found.inputs.protocol}
+
+
+def test_the_mean_over_images_stands_beside_the_mean_over_categories(tmp_path: Path) -> None:
+    """Algorithm 1: they differ where categories are not of one size."""
+    found, _ = scored(tmp_path, lengths={"b2": 2})
+    assert found.metrics["gc_images_at_2"] == pytest.approx(np.mean([gc(name, 2) for name in ANGLES]), abs=1e-9)
+    images = np.mean([gc(name, 3) for name in ("a1", "a2", "b1")])
+    assert found.metrics["gc_images_at_3"] == pytest.approx(images, abs=1e-9)
+    assert found.metrics["gc_images_at_3"] != pytest.approx(found.metrics["gc_at_3"], abs=1e-3)
+    assert GenCeption().ranked(found, "gc_images_at_3") == found.metrics["gc_images_at_3"]
+
+
+def test_where_a_category_has_no_chain_there_is_no_figure_over_all_of_them(tmp_path: Path) -> None:
+    found, _ = scored(tmp_path, lengths={"b1": 1, "b2": 1})
+    over_all = {key for key in found.metrics if key.startswith(("gc_images", "whole"))}
+    assert over_all == {"gc_images_at_1", "whole_frechet_table_at_1"}
+    assert found.metrics["images"] == 4, "of t = 1, the last that has all categories"
+
+
+def test_frechet_over_the_whole_set_is_told_with_how_many_images_it_is_over(tmp_path: Path) -> None:
+    found, _ = scored(tmp_path, lengths={"b2": 2})
+    steps = []
+    for t in (1, 2, 3):
+        some = [name for name in ANGLES if (name, t) != ("b2", 3)]
+        points = np.array([pixel(ANGLES[name][t - 1]).getpixel((0, 0))[:2] for name in some], dtype=float)
+        originals = np.array([[200.0, 0.0]] * len(some))
+        steps.append(frechet_distance(originals, points))
+    weighted = np.average(steps, weights=(1, 2, 3))
+    assert found.metrics["whole_frechet_table_at_3"] == pytest.approx(weighted, rel=1e-4)
+    assert found.metrics["images"] == 3
+    [flag] = found.flags
+    assert flag.startswith("the Fréchet distance is over 3 images: with fewer than 2,048 it is too high")
+
+
+def test_words_are_those_of_all_descriptions(tmp_path: Path) -> None:
+    assert "words" not in scored(tmp_path / "none")[0].metrics
+    given = [{"sample": "a", "t": t, "outcome": "ok", "parent_sha256": "p", "seed": 1} for t in (1, 2, 3)]
+    told = [record | {"description": said} for record, said in zip(given, ("a b", "a  b\nc d", None), strict=True)]
+    assert mean_words([ChainRecord.model_validate(record) for record in told]) == {"words": 3.0}
 
 
 def test_frechet_is_weighted_and_averaged_like_gc(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def printed(score: Score) -> dict[str, dict[str, list[float]]]:
     first, second, *_ = tables
     return {
         name: {
-            head: [float(number) for number in cell.split(" ± ")]
+            head: [float(number) for number in str(cell).split(" ± ")]
             for head, cell in zip(table.head, table.rows[0], strict=True)
             if head in HEADS[name].values()
         }

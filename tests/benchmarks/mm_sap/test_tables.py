@@ -3,6 +3,7 @@
 from driftledger.benchmarks.base import SideBySide
 from driftledger.benchmarks.registry import benchmark
 from tests.support.question_ledgers import question_score
+from tests.support.tables import texts
 
 GROUPS = {
     "subset": {
@@ -25,7 +26,7 @@ BLIND = question_score(model="blind", metrics={"score": 20.0, "free_refusals": 0
 def tables(*scores: object) -> dict[str, list[list[str]]]:
     found = benchmark("mm_sap").tables(SideBySide("exam", scores))  # type: ignore[arg-type]
     assert found is not None
-    return {table.title.partition(",")[0]: [list(table.head), *map(list, table.rows)] for table in found}
+    return {table.title.partition(",")[0]: texts(table) for table in found}
 
 
 def test_the_papers_tables_have_the_best_model_first() -> None:
@@ -61,3 +62,21 @@ def test_equal_scores_share_a_rank_and_a_score_without_the_headline_has_none() -
     none = question_score(model="absent", metrics={}, groups={})
     rows = tables(none, other, BLIND, SEER)["self-awareness score"][1:]
     assert [(row[0], row[-1]) for row in rows] == [("seer", "1"), ("blind", "2"), ("oracle", "2"), ("absent", "–")]
+
+
+def test_known_knowns_stand_against_known_unknowns() -> None:
+    """As in Figure 5."""
+    assert tables(BLIND, SEER)["known knowns against known unknowns"] == [
+        ["", "known knowns", "known unknowns", "self-awareness score", "rank"],
+        ["seer", "58.00", "41.00", "62.00 ± 0.85", "1"],
+        ["blind", "–", "–", "20.00", "2"],
+    ]
+
+
+def test_subtasks_are_a_table_of_details() -> None:
+    """As in Figure 4."""
+    subtasks = {"basic: shape": {"score": 70.0, "score_std": 1.0}, "know: bird": {"score": 55.0}}
+    seer = question_score(metrics={"score": 62.0}, groups={"subtask": subtasks})
+    found = tables(BLIND, seer)["self-awareness score (%) by subtask"]
+    assert found == [["", "seer", "blind"], ["basic: shape", "70.00 ± 1.00", "–"], ["know: bird", "55.00", "–"]]
+    assert "by position" not in " ".join(tables(SEER, BLIND))

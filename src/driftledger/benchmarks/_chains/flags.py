@@ -1,10 +1,14 @@
 """What a reader of a score must know about the calls behind it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.scoring import noted
 from driftledger.collect.served import changed_versions, count_versions, version
+from driftledger.metrics.exact import exact_mean
+
+ENOUGH = 2048
+"""As many images as Inception has features: with fewer, their covariances are not of full rank."""
 
 
 def served_versions(records: Sequence[ChainRecord]) -> dict[str, dict[str, int]]:
@@ -24,9 +28,28 @@ def served_versions(records: Sequence[ChainRecord]) -> dict[str, dict[str, int]]
     )
 
 
+def mean_words(records: Sequence[ChainRecord]) -> dict[str, float]:
+    """Of the descriptions, by the metric's name; nothing where there are none."""
+    words = [len(each.description.split()) for each in records if each.description is not None]
+    return {"words": exact_mean(words)} if words else {}
+
+
 def flags(records: Sequence[ChainRecord]) -> list[str]:
     """One sentence each for versions that changed midway, descriptions cut off, and calls made in smaller batches."""
     return [*changed_versions(served_versions(records)), *_cut(records), *noted(record.notes for record in records)]
+
+
+def few_images(distances: Iterable[str], images: int) -> Iterator[str]:
+    """A sentence where a Fréchet distance is over too few images.
+
+    Args:
+        distances: what there is of it; nothing is said where nothing is.
+    """
+    if any(distances) and images < ENOUGH:
+        yield (
+            f"the Fréchet distance is over {images:,} images: with fewer than {ENOUGH:,} it is too high, the more so "
+            "the fewer there are, so that values over other numbers of images are not comparable"
+        )
 
 
 def _cut(records: Sequence[ChainRecord]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, check_chains, generation_prompt
-from driftledger.benchmarks.base import DATASET, Benchmark, Input, Rule, Stage
+from driftledger.benchmarks.base import DATASET, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import RECORDS, CollectedCard, Linked
 from driftledger.benchmarks.score import Score
@@ -24,6 +24,26 @@ SEEN = frozenset({Input.ENCODER, Input.DRAWN, Input.DESCRIPTIONS, Input.DATA})
 ANOTHER_DESCRIPTION = Rule("describe_prompt", "another prompt asks for another description")
 BEGUN = Rule("prefix", "a reply that is begun for a model goes on otherwise")
 LONGER = Rule("max_tokens", "longer descriptions tell more")
+
+
+WORDS = Metric(
+    "words",
+    "words",
+    "mean number of words of the descriptions",
+    "exact.exact_mean",
+    frozenset({Input.DESCRIPTIONS}),
+    higher_is_better=None,
+    digits=1,
+)
+IMAGES = Metric(
+    "images",
+    "N",
+    "how many images stand behind the Fréchet distance over all of them",
+    "frechet.frechet_distance",
+    SEEN - {Input.ENCODER},
+    higher_is_better=None,
+    digits=0,
+)
 
 
 class ChainBenchmark(Benchmark):

@@ -74,6 +74,8 @@ class QuestionBenchmark(Benchmark):
     shown: ClassVar[Mapping[str, Mapping[str, str]]]
     """Title of a table of the leaderboard, a row per model → head of a column → the number below it, by its name as in
     :meth:`~driftledger.benchmarks.score.Score.numbers`. Metrics that stand in none have a column of the first, too."""
+    tabled: ClassVar[tuple[str, ...]] = ()
+    """Kinds of groups that have a table of their own; those without one in :attr:`shown` have one made for them."""
     not_shown: ClassVar[tuple[str, ...]] = ()
     """Keys of metrics that are left to the score files, MLflow and the leaderboard's CSV file."""
 

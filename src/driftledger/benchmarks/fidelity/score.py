@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.flags import flags, served_versions
+from driftledger.benchmarks._chains.flags import few_images, flags, mean_words, served_versions
 from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRecord, drawn_images
 from driftledger.benchmarks.fidelity.encode import Described, Encoded, Redrawing, encode_reconstructions, to_redraw
 from driftledger.benchmarks.fidelity.ratings import Rated, mean_ratings, read_ratings
@@ -56,7 +56,7 @@ def score(given: ToScore) -> Scored:
         values["human"] = rated.means
     scored = Score(
         **data.origin("fidelity"),
-        metrics=_overall(values, scoring) | distance,
+        metrics=_overall(values, scoring) | distance | mean_words(records),
         groups={"category": _by_category(values, redrawn), "agreement": _agreement(values)},
         outcomes=outcomes(records),
         scored=len(reached),
@@ -65,7 +65,12 @@ def score(given: ToScore) -> Scored:
         coverage=len(reached) / len(redrawn),
         absent=_absent(encoder, name, values, distance),
         served=served_versions(records),
-        flags=[*flags(records), *_cut(encoded.described), *_stale(rated)],
+        flags=[
+            *flags(records),
+            *_cut(encoded.described),
+            *few_images(distance, len(reached)),
+            *_stale(rated),
+        ],
         details={"ratings": {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}},
     )
     return Scored(scored, list(_rows(redrawn, values)))
@@ -91,7 +96,7 @@ def _between_images(
     if len(reached) < 2:
         return values, {}
     distance = round_significant(frechet_distance(encoded.originals, encoded.redrawn), FRECHET_DIGITS)
-    return values, {encoder.frechet_name: distance}
+    return values, {encoder.frechet_name: distance, "images": len(reached)}
 
 
 def _by_sample(some: Sequence[Redrawing], similarities: np.ndarray) -> dict[str, float]:

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, BEGUN, KEYS, LONGER, SEEN, ChainBenchmark
+from driftledger.benchmarks._chains.spec import (
+    ANOTHER_DESCRIPTION,
+    BEGUN,
+    IMAGES,
+    KEYS,
+    LONGER,
+    SEEN,
+    WORDS,
+    ChainBenchmark,
+)
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import Artifacts, Input, Metric, Rule, SideBySide, Stage, Table, score_stage
 from driftledger.benchmarks.fidelity.artifacts import artifacts
@@ -88,11 +97,14 @@ class Fidelity(ChainBenchmark):
             "1–5",
             row="human",
         ),
+        WORDS,
+        IMAGES,
     )
     settings: ClassVar[type[FidelitySettings]] = FidelitySettings
     scoring: ClassVar[type[FidelityScoring]] = FidelityScoring
     runner: ClassVar[str] = "driftledger.benchmarks.fidelity.runner:FidelityRunner"
     at_a_glance: ClassVar[tuple[str, ...]] = ("ssim", "clip_s")
+    across: ClassVar[tuple[str, ...]] = ("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}")
     tracked_groups: ClassVar[tuple[str, ...]] = ("agreement",)
     commands: ClassVar[Mapping[str, str]] = {"ratings": "driftledger.benchmarks.fidelity.commands:app"}
     beside: ClassVar[tuple[str, ...]] = ("ratings",)

@@ -5,7 +5,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.flags import flags, served_versions
+from driftledger.benchmarks._chains.flags import few_images, flags, mean_words, served_versions
 from driftledger.benchmarks._chains.records import (
     FRECHET_DIGITS,
     ChainRecord,
@@ -20,7 +20,7 @@ from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_c
 from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
-from driftledger.core.types import Float64, Sample
+from driftledger.core.types import Float32, Float64, Sample
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
@@ -34,6 +34,10 @@ class Drift(NamedTuple):
     """N×T cosine similarities, NaN where a chain did not get that far."""
     frechet: dict[str, list[float]]
     """Category → the Fréchet distance between the originals and iteration t, for t = 1 … T as far as it exists."""
+    whole: list[float]
+    """The same over all categories, as far as each has a chain."""
+    images: int
+    """How many images the last of these is over."""
 
 
 class Summary(NamedTuple):
@@ -75,6 +79,9 @@ def score(given: ToScore) -> Scored:
     frechet = _frechet_summary(drift.frechet, frechet_name, groups)
     reached = int(np.isfinite(per_sample["similarity_mean"]).sum())
     metrics = summary.overall | frechet.overall | _intervals(per_sample, categories, scoring)
+    metrics |= _over_images(per_sample, summary) | mean_words(data.records)
+    whole = _weighted({ONE_CATEGORY: drift.whole}, f"whole_{frechet_name}")
+    metrics |= {key: float(value) for key, [value] in whole.items()} | ({"images": drift.images} if whole else {})
     everywhere = min(ends.values())  # a mean over some of the categories would be of something else
     for t in range(everywhere + 1, iterations + 1):
         for key in [key for key in metrics if base_key(key).endswith(f"_at_{t}")]:
@@ -95,7 +102,7 @@ def score(given: ToScore) -> Scored:
         coverage=reached / len(samples),
         absent=_absent(by_category, ends, frechet_name),
         served=served_versions(data.records),
-        flags=flags(data.records),
+        flags=[*flags(data.records), *few_images(frechet.overall, drift.images or reached)],
         details={"groups": groups},
     )
     return Scored(scored, list(_rows(samples, categories, last, drift.similarities, per_sample)))
@@ -124,14 +131,22 @@ def measure(
     originals, *drawings = (encode_images(encoder, some, features) for some in images)
     similarities = np.full((len(samples), iterations), np.nan)
     frechet: dict[str, list[float]] = {category: [] for category in sorted(set(categories))}
+    whole: list[float] = []
+    images_behind = 0
     for t, (reached, drawing) in enumerate(zip(places_reached(samples, drawn, iterations), drawings, strict=True), 1):
         similarities[reached, t - 1] = cosine_similarity(originals[reached], drawing)
         for category, distances in frechet.items():
             rows = [row for row, index in enumerate(reached) if categories[index] == category]
             if len(rows) >= 2 and len(distances) == t - 1:
-                before = originals[[reached[row] for row in rows]]
-                distances.append(round_significant(frechet_distance(before, drawing[rows]), FRECHET_DIGITS))
-    return Drift(similarities, frechet)
+                distances.append(_distance(originals[[reached[row] for row in rows]], drawing[rows]))
+        if {categories[index] for index in reached} == frechet.keys() and len(reached) >= 2:
+            whole.append(_distance(originals[reached], drawing))
+            images_behind = len(reached)
+    return Drift(similarities, frechet, whole, images_behind)
+
+
+def _distance(originals: Float32, drawings: Float32) -> float:
+    return round_significant(frechet_distance(originals, drawings), FRECHET_DIGITS)
 
 
 def _per_sample(similarities: Float64, ends: Sequence[int]) -> dict[str, Float64]:
@@ -180,15 +195,26 @@ def _frechet_summary(
     distances: Mapping[str, Sequence[float]], name: str, groups: Mapping[str, Sequence[str]]
 ) -> Summary:
     """GC_FID@t per category (equation 4), and its means; a category with fewer than two chains at t has none."""
-    categories = list(distances)
-    most = max(len(values) for values in distances.values())
-    per_category = {
+    return means_of(_weighted(distances, name), list(distances), groups)
+
+
+def _weighted(distances: Mapping[str, Sequence[float]], name: str) -> dict[str, Float64]:
+    """GC_FID@t of each, by metric name; NaN where one does not go on to t."""
+    return {
         f"{name}_at_{t}": np.array(
             [gc_at(np.array([values]), t)[0] if len(values) >= t else np.nan for values in distances.values()]
         )
-        for t in range(1, most + 1)
+        for t in range(1, max(map(len, distances.values())) + 1)
     }
-    return means_of(per_category, categories, groups)
+
+
+def _over_images(per_sample: Mapping[str, Float64], summary: Summary) -> dict[str, float]:
+    """GC@t of Algorithm 1: the mean over all samples, where it is not one over fewer categories."""
+    return {
+        key.replace("gc_", "gc_images_"): exact_mean(values[np.isfinite(values)])
+        for key, values in per_sample.items()
+        if key.startswith("gc_at_") and all(key in row for row in summary.by_category.values())
+    }
 
 
 def _intervals(

@@ -1,48 +1,210 @@
-"""Models side by side, as in the paper's Table 2: per category, group means, ranks with ties."""
+"""Models side by side, as in the papers' tables: GC at every t, categories, groups and ranks, people, generators."""
 
 from collections.abc import Iterator, Sequence
 
-from driftledger.benchmarks.base import Benchmark, Metric, Table
+from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, SideBySide, Table
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import NOTHING, best_first, cell, metrics_in, ranks_of
-from driftledger.core.escaping import for_markdown
+from driftledger.benchmarks.tables import (
+    NOTHING,
+    best_first,
+    cell,
+    grouped,
+    keys_of,
+    model_table,
+    ranked,
+    ranks_of,
+    shown_key,
+)
+from driftledger.metrics.exact import exact_mean
+
+PEOPLE = "human"
+"""The provider of models that are people."""
 
 
-def tables(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
-    """A table per metric at T, with a column per model, the best first."""
-    t = max(score.inputs.protocol["iterations"] for score in scores)
-    gc, similarity = f"gc_at_{t}", f"similarity_at_{t}"
+def tables(spec: Benchmark, block: SideBySide) -> Iterator[Table]:
+    """All measures in a row per model; then a table per metric by category, with a column per model, the best first.
+
+    Headlines at T come first, everything else is for the page of details.
+    """
+    gc, order = spec.metrics[0], _best_first(spec, block.scores)
+    yield model_table(spec, block, every_step=[gc.key])._replace(
+        title="GC@t at every t, and what stands beside it; in brackets the interval"
+    )
+    yield from _people(spec, order)
+    yield from _rank_over_groups(spec, order)
+    for metric in spec.metrics:
+        keys = keys_of(spec, metric, order)
+        for key in keys[::-1] if metric is gc else keys[-1:]:
+            if any(_value(spec, score, key, "category", name) is not None for score in order for name in _names(order)):
+                detail = not metric.headline or key != keys[-1]
+                yield _by_category(spec, order, key, metric)._replace(detail=detail)
+
+
+def tables_across(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Table]:
+    """Generators side by side by category, as in Table 4."""
+
+    def but_generator(block: SideBySide) -> tuple[str, ...]:
+        return tuple(name for key, name in block.scores[0].keys.items() if key not in ("model", "generator"))
+
+    metric = spec.metrics[0]
+    for on, some in grouped(blocks, but_generator).items():
+        if len({block.scores[0].keys["generator"] for block in some}) > 1:
+            every = [score for block in some for score in block.scores]
+            key = keys_of(spec, metric, every)[-1]
+            parts = [
+                _by_category(spec, _best_first(spec, block.scores), key, metric, every, not block.apart)
+                for block in some
+            ]
+            by_model = grouped(
+                (
+                    (name, f"{name} · {block.scores[0].keys['generator']}", part, place)
+                    for block, part in zip(some, parts, strict=True)
+                    for place, name in enumerate(part.head)
+                    if place
+                ),
+                lambda each: each[0],
+            )
+            columns = [each for of_model in by_model.values() for each in of_model]
+            rows: list[Cells] = [
+                [first[0], *(part.rows[number][place] for *_, part, place in columns)]
+                for number, first in enumerate(parts[0].rows)
+            ]
+            yield Table(
+                f"{metric.named(key)} by category under several generators on {' · '.join(on)}, each ranked by itself, "
+                "as in Table 4",
+                ["", *(head for _, head, *_ in columns)],
+                rows,
+                [f"{block.title} has no ranks: {block.apart}." for block in some if block.apart],
+                [part.coverages[place - 1] for *_, part, place in columns],
+                across=True,
+                name="-".join(("generators", *on)),
+                detail=True,
+            )
+
+
+def _best_first(spec: Benchmark, scores: Sequence[Score]) -> list[Score]:
+    """By GC at the last t that all categories of a score have."""
+    last = shown_key(spec, spec.metrics[0], scores) or ""
     by_model = {score.model: score for score in scores}
-    order = [by_model[name] for name in best_first({score.model: spec.ranked(score, gc) for score in scores})]
-    further = [key for key in metrics_in(spec, scores) if key.endswith(f"_at_{t}") and key not in (gc, similarity)]
-    for key in (gc, *further, similarity):
-        metric = spec.metric(key)
-        if metric is not None:
-            yield _table(spec, order, key, metric)
+    return [by_model[name] for name in best_first({score.model: spec.ranked(score, last) for score in scores})]
 
 
-def _table(spec: Benchmark, scores: Sequence[Score], key: str, metric: Metric) -> Table:
-    def row(label: str, kind: str, name: str) -> Iterator[list[str]]:
-        values = [_value(spec, score, key, kind, name) for score in scores]
-        ranks = ranks_of(values, metric.higher_is_better is not False)
-        mean = label if kind == "category" else f"**{label} mean**"
-        yield [mean, *(cell(value, rank, metric.digits) for value, rank in zip(values, ranks, strict=True))]
-        if kind != "category":
-            yield [f"**{label} rank**", *(NOTHING if rank is None else str(rank) for rank in ranks)]
-
-    rows: list[list[str]] = []
+def _groups(scores: Sequence[Score]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = scores[0].details["groups"]
-    for group, members in groups.items():
+    return groups
+
+
+def _names(scores: Sequence[Score]) -> list[str]:
+    """All categories, those of groups first."""
+    others = sorted({name for score in scores for name in score.groups["category"]})
+    return list(dict.fromkeys([*(name for members in _groups(scores).values() for name in members), *others]))
+
+
+def _by_category(
+    spec: Benchmark,
+    scores: Sequence[Score],
+    key: str,
+    metric: Metric,
+    beside: Sequence[Score] = (),
+    is_ranked: bool = True,
+) -> Table:
+    """As in the paper's Table 2.
+
+    Args:
+        beside: scores whose categories have a row, too.
+    """
+
+    def row(label: str, kind: str, name: str) -> Iterator[list[Cell | str]]:
+        values = [_value(spec, score, key, kind, name) for score in scores]
+        ranks = ranked(values, metric) if is_ranked else (None,) * len(values)
+        cells = [cell(value, rank, metric.digits) for value, rank in zip(values, ranks, strict=True)]
+        yield [label if kind == "category" else Cell(f"{label} mean", bold=True), *cells]
+        if kind != "category":
+            yield [Cell(f"{label} rank", bold=True), *(cell(rank, digits=0) for rank in ranks)]
+
+    rows: list[list[Cell | str]] = []
+    for group, members in _groups(scores).items():
         for name in members:
-            rows += row(for_markdown(name), "category", name)
-        rows += row(for_markdown(group), "group", group)
-    grouped = {category for members in groups.values() for category in members}
-    for name in sorted({name for score in scores for name in score.groups["category"]} - grouped):
-        rows += row(for_markdown(name), "category", name)
+            rows += row(name, "category", name)
+        rows += row(group, "group", group)
+    grouped_names = {name for members in _groups(scores).values() for name in members}
+    for name in _names([*scores, *beside]):
+        if name not in grouped_names:
+            rows += row(name, "category", name)
     rows += row("overall", "overall", "")
-    direction = "higher" if metric.higher_is_better else "lower"
-    title, head = f"{metric.named(key)}; {direction} is better", ["", *(score.model for score in scores)]
-    return Table(title, head, rows, coverages=[score.coverage for score in scores], across=True)
+    better = {True: "; higher is better", False: "; lower is better", None: ""}[metric.higher_is_better]
+    title, head = f"{metric.named(key)}{better}", ["", *(score.model for score in scores)]
+    return Table(title, head, rows, (), [score.coverage for score in scores], across=True, name=f"category_{key}")
+
+
+def _rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
+    """The first version's GC rank: of each group the mean of its ranks over t, weighed by its share of categories."""
+    gc, groups = spec.metrics[0], _groups(scores)
+    if len(groups) < 2:
+        return
+    head: list[str] = [""]
+    rows: list[list[Cell | str]] = [[score.model] for score in scores]
+    total = sum(len(members) for members in groups.values())
+    weighed: list[list[float | None]] = [[] for _ in scores]
+    for group, members in groups.items():
+        ranks_at: list[tuple[int | None, ...]] = []
+        for key in keys_of(spec, gc, scores):
+            values = [_value(spec, score, key, "group", group) for score in scores]
+            if any(value is not None for value in values):
+                ranks_at.append(ranked(values, gc))
+                head.append(f"{group} {gc.named(key)}")
+                for cells, value, rank in zip(rows, values, ranks_at[-1], strict=True):
+                    cells.append(cell(value, rank, gc.digits, f"rank {rank}"))
+        for place, terms in enumerate(weighed):
+            ranks = [float(rank) for at in ranks_at if (rank := at[place]) is not None]
+            whole = ranks and len(ranks) == len(ranks_at)
+            terms.append(exact_mean(ranks) * len(members) / total if whole else None)
+    sums = [None if None in terms else sum(term for term in terms if term is not None) for terms in weighed]
+    best = ranks_of([None if value is None else round(value, 9) for value in sums], higher_is_better=False)
+    for cells, value, rank in zip(rows, sums, best, strict=True):
+        cells.append(cell(value, rank))
+    shares = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
+    yield Table(
+        "GC by groups of categories, and the GC rank of the paper's first version",
+        [*head, "GC rank (lower is better)"],
+        rows,
+        [f"GC rank: {shares}, of each group the mean of its ranks."],
+        [score.coverage for score in scores],
+        name="group_ranks",
+        detail=True,
+    )
+
+
+def _people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
+    """People against the best model, as in Table 5; those that may be ranked with models, for these alone are here."""
+    gc = spec.metrics[0]
+    models = [score for score in scores if score.components["model"].provider != PEOPLE]
+    people = [score for score in scores if score not in models and keys_of(spec, gc, [score])]
+    for number, person in enumerate(people if models else (), 1):
+        key = shown_key(spec, gc, [person]) or ""
+        rows: list[list[Cell | str]] = []
+        kinds = [("category", name, name) for name in _names(scores)]
+        kinds += [("group", group, f"{group} mean") for group in _groups(scores)]
+        for kind, name, label in [*kinds, ("overall", "", "overall mean")]:
+            theirs = _value(spec, person, key, kind, name)
+            values = {score.model: _value(spec, score, key, kind, name) for score in models}
+            best = best_first(values)[0]
+            value = values[best]
+            more = None if theirs is None or not value else 100 * (theirs / value - 1)
+            delta = cell(more, digits=1)
+            rows.append(
+                [
+                    Cell(label, bold=kind != "category"),
+                    cell(theirs, digits=gc.digits),
+                    cell(value, digits=gc.digits),
+                    best if value is not None else NOTHING,
+                    delta._replace(text=f"+{delta.text}") if more is not None and more > 0 else delta,
+                ]
+            )
+        title = f"{gc.named(key)} of {person.model} and of the best model, as in Table 5"
+        head = ["", person.model, "best model", "which", "Δ %: people ÷ best − 1"]
+        coverages = ", ".join(f"{score.model} {score.coverage:.3f}" for score in (person, *models))
+        yield Table(title, head, rows, [f"Coverage: {coverages}."], name=f"people_{number}")
 
 
 def _value(spec: Benchmark, score: Score, key: str, kind: str, name: str) -> float | None:

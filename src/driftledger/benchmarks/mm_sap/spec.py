@@ -10,11 +10,12 @@ from typing import ClassVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
-from driftledger.benchmarks.base import Metric, Rule, SideBySide, Stage, Table
+from driftledger.benchmarks.base import Cell, Cells, Metric, Rule, SideBySide, Stage, Table
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
 from driftledger.benchmarks.mm_sap.settings import MMSAPProtocol, MMSAPScoring, MMSAPSettings
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
+from driftledger.benchmarks.tables import cell
 from driftledger.data.question_sets.base import QuestionRules
 
 _OVER_ORDERS = "mean over the stored orders of the options"
@@ -128,7 +129,14 @@ class MMSAP(QuestionBenchmark):
             "beyond: rate (lower is better)": "subset/beyond/answer_rate",
             "refused in free text": "free_refusals",
         },
+        "known knowns against known unknowns, as in Figure 5": {
+            "known knowns": "known_knowns",
+            "known unknowns": "known_unknowns",
+            "self-awareness score": "score",
+        },
     }
+    tabled: ClassVar[tuple[str, ...]] = ("position",)
+    published_groups: ClassVar[Mapping[str, str]] = {"subtask": ", as in the paper's Figure 4"}
     not_shown: ClassVar[tuple[str, ...]] = (
         *("score_unread_wrong", "score_unread_left_out"),
         *("score_with_free_refusals", "score_without_free_refusals"),
@@ -147,13 +155,14 @@ class MMSAP(QuestionBenchmark):
         if read:
             letters = sorted(next(iter(read.values())).groups["position"])
             order = [read[str(model)] for model in by_model(block.scores, "score").index if model in read]
-            rows = [
+            rows: list[Cells] = [
                 [score.model, *(_share(score.groups["position"].get(letter, {})) for letter in letters)]
                 for score in order
             ]
             title = "position bias: chosen, and in brackets where the right option stood, in % of the answers read"
-            yield Table(title, ["", *letters], rows, coverages=[each.coverage for each in order])
+            coverages = [each.coverage for each in order]
+            yield Table(title, ["", *letters], rows, coverages=coverages, name="position", detail=True)
 
 
-def _share(share: Mapping[str, float]) -> str:
-    return f"{share.get('chosen', 0.0):.1f} ({share.get('correct', 0.0):.1f})"
+def _share(share: Mapping[str, float]) -> Cell:
+    return cell(share.get("chosen", 0.0), digits=1, more=f"{share.get('correct', 0.0):.1f}")

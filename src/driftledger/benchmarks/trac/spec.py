@@ -136,6 +136,8 @@ class Trac(Benchmark):
         Rule("text_encoder", "values seen through different encoders are on different scales", Input.ENCODER),
     )
 
+    across: ClassVar[tuple[str, ...]] = ("top1", "class_mean", "vote_best")
+
     def check(self, settings: "Settings") -> None:
         """Refuse a selection without a way to ask for descriptions, or without an encoder that reads them."""
         if not (settings.run.text_encoders and settings.run.descriptions):

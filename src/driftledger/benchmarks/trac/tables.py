@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import Benchmark, Table
+from driftledger.benchmarks.base import Benchmark, Cell, Cells, Table
 from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import (
@@ -18,7 +18,6 @@ from driftledger.benchmarks.tables import (
     title_of,
 )
 from driftledger.benchmarks.trac.records import condition_name, length_name
-from driftledger.core.escaping import for_markdown
 
 MOST = 5
 """So many pairs of classes, and so many hard classes, are listed."""
@@ -56,7 +55,7 @@ def _distinctiveness(spec: Benchmark, scores: Sequence[Score]) -> Table:
     further = {key: metric for key, metric in metrics_in(spec, scores).items() if key not in _TOLD}
     more = [column(scores, key, metric) for key, metric in further.items()]
 
-    def row(place: int, score: Score) -> list[str]:
+    def row(place: int, score: Score) -> Cells:
         metrics, best = score.metrics, score.metrics.get("vote_best_k")
         return [
             score.model,
@@ -83,7 +82,7 @@ def _distinctiveness(spec: Benchmark, scores: Sequence[Score]) -> Table:
 def _naming(scores: Sequence[Score]) -> Table:
     """Whether descriptions are told apart by what they show, or by the name of the class in them."""
     there = [part for part in _PARTS if any(part in score.metrics for score in scores)]
-    rows = [
+    rows: list[Cells] = [
         [
             score.model,
             *(cell(score.metrics.get(key)) for key in ("leak_rate", "other_rate")),
@@ -94,7 +93,7 @@ def _naming(scores: Sequence[Score]) -> Table:
     ]
     title = "how many descriptions name a class, in %, and top-1 among those that name their own and those that do not"
     head = ["", "name their class", "name another", "words", *(_PARTS[part] for part in there)]
-    return Table(title, head, rows, coverages=[score.coverage for score in scores])
+    return Table(title, head, rows, coverages=[score.coverage for score in scores], name="naming")
 
 
 def _conditions(scores: Sequence[Score]) -> Iterator[Table]:
@@ -116,10 +115,10 @@ def _conditions(scores: Sequence[Score]) -> Iterator[Table]:
         title = f"top-1 by length; {note}"
         head = [length_name(length) for length in lengths]
         asked = [(score.model, score, [condition_name(length, 0) for length in lengths]) for score in scores]
-    rows = [[name, *_top1(score, names)] for name, score, names in asked]
+    rows: list[Cells] = [[name, *_top1(score, names)] for name, score, names in asked]
     notes = [f"No best of {score.model}: {apart.reason}." for score in scores if (apart := _apart(score)) and apart.why]
     coverages = [_least(score, names) for _, score, names in asked]
-    yield Table(title, ["", *head], rows, notes, coverages)
+    yield Table(title, ["", *head], rows, notes, coverages, name="conditions")
 
 
 class _Counts(NamedTuple):
@@ -149,7 +148,7 @@ def _least(score: Score, names: Sequence[str]) -> float:
     return min((each.counted / each.total for each in there), default=score.coverage)
 
 
-def _top1(score: Score, names: Sequence[str]) -> Iterator[str]:
+def _top1(score: Score, names: Sequence[str]) -> Iterator[Cell]:
     """The conditions of these names; bold is the best of all that the model was asked under, where these may be ranked
     by their coverages."""
     conditions, apart = score.groups["condition"], _apart(score)
@@ -171,19 +170,19 @@ def _how_shown(score: Score) -> str:
 
 def _confusions(best: Score) -> Iterator[Table]:
     """What the best model's descriptions do not tell apart."""
-    rows = [
+    rows: list[Cells] = [
         [
-            *map(for_markdown, (pair["first"], pair["second"])),
-            cell(pair["rate"]),
-            *map(str, (pair["first_as_second"], pair["second_as_first"])),
+            *(pair["first"], pair["second"], cell(pair["rate"])),
+            *(cell(pair[key], digits=0) for key in ("first_as_second", "second_as_first")),
         ]
         for pair in best.details["confused"][:MOST]
     ]
     classes, notes = best.groups["class"], []
     if len(classes) > 1:
         hardest = sorted(classes.items(), key=lambda item: (item[1]["top1"], item[0]))[:MOST]
-        listed = ", ".join(f"{for_markdown(label)} {values['top1']:.2f}" for label, values in hardest)
+        listed = ", ".join(f"{label} {values['top1']:.2f}" for label, values in hardest)
         notes = [f"Hardest classes for {best.model}, by top-1 in %: {listed}."]
     if rows or notes:
         head = ["a class", "and another", "taken for each other, %", "the one for the other", "the other for the one"]
-        yield Table(f"classes that are confused most by {best.model}", head, rows or [[NOTHING] * len(head)], notes)
+        title = f"classes that are confused most by {best.model}"
+        yield Table(title, head, rows or [[NOTHING] * len(head)], notes, name="confused", detail=True)

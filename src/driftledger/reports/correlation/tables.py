@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from driftledger.benchmarks.tables import NOTHING, markdown_table, ranks_of
+from driftledger.benchmarks.tables import NOTHING, ranks_of
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.data.leaderboards import Leaderboard, PublishedCorrelation
 from driftledger.metrics.agreement import FEWEST
@@ -10,6 +10,7 @@ from driftledger.metrics.fisher import Ends
 from driftledger.reports.correlation import PICTURE
 from driftledger.reports.correlation.columns import Column
 from driftledger.reports.correlation.pairs import Pair
+from driftledger.reports.tables import markdown_table
 
 _KINDS = ("pearson", "spearman", "kendall")
 _PAIR_COLUMNS = ("of_a", "a", "of_b", "b", "n", *(f"{kind}{end}" for kind in _KINDS for end in ("", "_low", "_high")))
