@@ -148,7 +148,7 @@ def test_the_embedded_components_stay_selected() -> None:
     chosen = [build(section, name) for section in PROVIDERS for name in getattr(SETTINGS.run, section)]
     controls = {"blind", "always_refuse", "random_choice"}
     assert {one.provider for one in chosen} == {"photos", "digits", "regions", "painter", "layout", "scenes"} | controls
-    assert {build("encoders", name).provider for name in SETTINGS.run.text_encoders} == {"tfidf"}
+    assert {build("encoders", name).provider for name in SETTINGS.run.text_encoders} == {"tfidf", "words"}
 
 
 def test_only_listed_entries_run_foreign_code() -> None:

@@ -412,7 +412,7 @@ def test_the_words_of_a_matrix_lead_to_what_is_selected() -> None:
     run = load_settings(REPOSITORY / "params.yaml").run
     assert run.names("trac", "dataset") == ("digits",)
     assert run.names("mme", "question_set") == ("scenes_mme",)
-    assert run.names("trac", "text_encoder") == ("tfidf",)
+    assert run.names("trac", "text_encoder") == ("tfidf", "words")
     assert run.names("trac", "description") == ("features_by_words",)
     assert run.names("genception", "encoder") == ("layout",)
     assert run.names("mme", "model") == run.models

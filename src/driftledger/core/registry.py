@@ -39,6 +39,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
     "encoders": {
         "layout": "driftledger.demo.encoders.layout:LayoutEncoder",
         "tfidf": "driftledger.demo.encoders.tfidf:TfIdf",
+        "words": "driftledger.demo.encoders.words:Words",
         "vit": "driftledger.components.encoders.class_token:ViT",
         "dinov2": "driftledger.components.encoders.class_token:DINOv2",
         "clip": "driftledger.components.encoders.clip:CLIP",
