@@ -134,7 +134,7 @@ def test_params_is_what_a_user_decides() -> None:
     assert {section: set(getattr(SETTINGS, section)) for section in SECTIONS} == {
         section: set(SETTINGS.named(section)) for section in SECTIONS
     }
-    assert len(PARAMS.read_text(encoding="utf-8").splitlines()) < 140
+    assert len(PARAMS.read_text(encoding="utf-8").splitlines()) < 145
 
 
 def test_entries_are_checked_without_their_libraries_and_without_a_network() -> None:
@@ -248,7 +248,7 @@ def test_a_preset_changes_its_selection_and_nothing_else(project: Path, name: st
     asks = {"mm_sap", "mm_vet", "mme"}
     assert set(wanted) == {"run", "genception", *asks}
     assert set(wanted["run"]) == set(type(SETTINGS.run).model_fields) - {"judge", "seed"}
-    assert set(wanted["genception"]) == {"iterations"}
+    assert set(wanted["genception"]) == {"iterations", "text_encoder", "cross_check"}
     assert {key for section in asks for key in wanted[section]} == {"min_coverage"}
     apply_preset(project, name)
     for section, values in wanted.items():

@@ -38,8 +38,8 @@ class ToScore:
     """Of the benchmark's own ``scoring`` model."""
     min_coverage: float
     """Below which a :class:`~driftledger.core.errors.CoverageError` is raised; 0 where a score is only made again."""
-    encoder: "Encoder | None" = None
-    """Of the role ``encoder`` or ``text_encoder``, where the benchmark has one."""
+    encoders: "Mapping[str, Encoder]" = field(default_factory=dict)
+    """Role, ``encoder`` or ``text_encoder`` → who plays it, where the benchmark has one."""
     beside: Mapping[str, Path] = field(default_factory=dict)
     """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings give."""
     features: "FeatureStore | None" = None
@@ -56,10 +56,10 @@ class FromDataset(Generic[R]):
     """The records of one collect stage over a dataset, whose score is seen through an encoder."""
 
     def __init__(self, given: ToScore, stage: str, record: type[R], role: str) -> None:
-        if given.encoder is None:
+        if role not in given.encoders:
             raise ValueError(f"the records of {stage} are scored through an encoder")
         dataset, self.folder = given.folders["dataset"], given.folders[stage]
-        self.encoder, self.encoder_name = given.encoder, given.keys[role]
+        self.encoder, self.encoder_name = given.encoders[role], given.keys[role]
         self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.records: list[R] = read_jsonl(self.folder / RECORDS, record)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, drawn_images, generation_prompt
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Caller, RecordedCall, Runner
+from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Runner
 from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, Draw
 from driftledger.components.base import Generator, Model
@@ -37,7 +37,7 @@ class ChainRunner(Runner):
 
     def collecting(
         self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
-    ) -> CollectChains:
+    ) -> Collecting[Any]:
         """What the stage asks; errors as in :meth:`Runner.collecting` and :meth:`asked`."""
         dataset = keys["dataset"]
         samples, card, asked = (
@@ -49,7 +49,7 @@ class ChainRunner(Runner):
         return self.collects(self.spec.name, stage, keys, protocol, samples)
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
-        [stage] = lineage.collected
+        stage = self.spec.collects[0].name
         path = lineage.collected[stage].path
         chains = _Chains(stage, path, where("dataset"), where(stage))
         yield Caller("model", chains.card.components["model"], path, chains.described)

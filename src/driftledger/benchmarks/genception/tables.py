@@ -14,8 +14,8 @@ def tables(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     gc, similarity = f"gc_at_{t}", f"similarity_at_{t}"
     by_model = {score.model: score for score in scores}
     order = [by_model[name] for name in best_first({score.model: spec.ranked(score, gc) for score in scores})]
-    further = [key for key in metrics_in(spec, scores) if key.endswith(f"_at_{t}") and key not in (gc, similarity)]
-    for key in (gc, *further, similarity):
+    beside = [key for key in metrics_in(spec, scores) if key.endswith(f"_at_{t}") or key == "cross_check"]
+    for key in (gc, *(key for key in beside if key not in (gc, similarity)), similarity):
         metric = spec.metric(key)
         if metric is not None:
             yield _table(spec, order, key, metric)

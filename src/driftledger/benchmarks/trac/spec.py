@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from driftledger.project.settings import Settings
 
 _KEYS = ("dataset", "model", "description")
-_TEXTS = frozenset({Input.ENCODER, Input.DESCRIPTIONS, Input.DATA})
+_TEXTS = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 _SAID = frozenset({Input.DESCRIPTIONS, Input.DATA})
 _OF_TESTS = "percentage of the test descriptions"
 _NEAREST = f"{_OF_TESTS} whose class is that of the most similar support description"
@@ -130,7 +130,7 @@ class Trac(Benchmark):
         Rule("prompt", "another prompt asks for another description"),
         Rule("length", "longer descriptions tell more"),
         Rule("examples", "in-context examples show how to describe"),
-        Rule("text_encoder", "values seen through different encoders are on different scales", Input.ENCODER),
+        Rule("text_encoder", "values seen through different encoders are on different scales", Input.TEXT_ENCODER),
     )
 
     def check(self, settings: "Settings") -> None:

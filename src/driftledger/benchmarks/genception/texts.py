@@ -1,0 +1,91 @@
+"""What is compared between descriptions: how the first one survives the chain, and whether other models bear it out."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.genception.records import WitnessRecord
+from driftledger.collect.encoding import encode_texts
+from driftledger.components.base import Encoder
+from driftledger.core.types import Float32, Float64
+from driftledger.metrics.consistency import support
+from driftledger.metrics.drift import cosine_similarity
+from driftledger.metrics.exact import exact_mean
+
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\s*\n\s*")
+_WORD = re.compile(r"[^\W\d_]")
+"""A letter: the number of a list's item is no sentence."""
+
+
+class Compared(NamedTuple):
+    """What a text encoder makes of n samples' descriptions."""
+
+    similarity: Float64
+    """n×T: the cosine between the first description and that of iteration t; NaN at t = 1, and where there is none."""
+    support: Float64
+    """n: the mean support of the first description's sentences by other models; NaN where none described the image."""
+    cut: int
+    """How many descriptions are longer than the encoder reads."""
+    texts: int
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a description; a line of a list is one, however it ends.
+
+    >>> sentences("A red car, 2.5 m long. Two boats!\\n1. A mast")
+    ['A red car, 2.5 m long.', 'Two boats!', 'A mast']
+    """
+    return [part.strip() for part in _BETWEEN_SENTENCES.split(text) if _WORD.search(part)]
+
+
+def compare_texts(
+    samples: Sequence[str],
+    chains: Sequence[ChainRecord],
+    witnesses: Sequence[WitnessRecord],
+    encoder: Encoder,
+    iterations: int,
+) -> Compared:
+    """Compare all descriptions.
+
+    Args:
+        samples: ids.
+        chains: every iteration of them.
+        witnesses: what other models said of them, without what the model itself said.
+    """
+    told = {(each.sample, each.t): each.description for each in chains if each.outcome.goes_on and each.description}
+    others: dict[str, list[str]] = {name: [] for name in samples}
+    for witness in witnesses:
+        if witness.is_there and witness.description:
+            others[witness.sample].append(witness.description)
+    first = [text for (_, t), text in told.items() if t == 1]
+    texts = [*told.values(), *(text for some in others.values() for text in some)]
+    reader = encoder.fitted([*first, *(text for some in others.values() for text in some)]) if texts else encoder
+    similarity = np.full((len(samples), iterations), np.nan)
+    supported = np.full(len(samples), np.nan)
+    for place, name in enumerate(samples):
+        if (name, 1) in told:
+            chain = [told.get((name, t)) for t in range(1, iterations + 1)]
+            similarity[place], supported[place] = _of_sample(chain, others[name], reader)
+    return Compared(similarity, supported, sum(each.cut for each in reader.read_texts(texts)), len(texts))
+
+
+def _of_sample(chain: Sequence[str | None], others: Sequence[str], reader: Encoder) -> tuple[Float64, float]:
+    said, passages = sentences(chain[0] or ""), [some for some in map(sentences, others) if some]
+    texts = [text or "" for text in chain]
+    features = encode_texts(reader, [*texts, *said, *(each for some in passages for each in some)])
+    of_chain, of_said, *of_others = np.split(features, np.cumsum([len(texts), *map(len, [said, *passages])])[:-1])
+    supported = exact_mean(support(of_said, of_others).tolist()) if said and passages else math.nan
+    return _similarities(chain, of_chain), supported
+
+
+def _similarities(chain: Sequence[str | None], features: Float32) -> Float64:
+    """Of the first text of a chain and each later one; NaN where there is none, or nothing in one is known."""
+    found = np.full(len(chain), np.nan)
+    there = [t for t, text in enumerate(chain) if t and text and features[0].any() and features[t].any()]
+    if there:
+        found[there] = cosine_similarity(np.repeat(features[:1], len(there), axis=0), features[there])
+    return found
