@@ -136,7 +136,11 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "trac without a way to ask": (put("run.descriptions", []), "trac needs run.text_encoders and", "select some"),
     "unknown text encoder": (put("run.text_encoders", ["tfid"]), "run.text_encoders", "did you mean 'tfidf'?"),
     "text encoder without a text tower": (put("run.text_encoders", ["layout"]), "no text tower", "run.encoders"),
-    "texts compared by what cannot read": (put("genception.text_encoder", "layout"), "'layout' has no text tower", "null"),
+    "texts compared by what cannot read": (
+        put("genception.text_encoder", "layout"),
+        "'layout' has no text tower",
+        "null",
+    ),
     "texts compared by nothing known": (put("genception.text_encoder", "word"), "genception.text_encoder", "'words'?"),
     "unknown witness": (put("genception.cross_check", ["blnd"]), "genception.cross_check", "did you mean 'blind'?"),
     "unknown description": (put("run.descriptions", ["feature"]), "run.descriptions", "did you mean 'features'?"),

@@ -107,7 +107,7 @@ def _add_inputs(branch: Tree, lineage: Lineage, needed: Set[Input]) -> None:
     score = lineage.score
     for role, card in score.components.items():
         if NEEDED_FOR[base_role(role)] & needed:
-            add_component(branch, role.replace("_", " "), card)
+            add_component(branch, base_role(role).replace("_", " "), card)
     if needed & {Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS, Input.WITNESSES}:
         add_all(branch, score.inputs.protocol, *score.inputs.protocol)
         for stage, file in lineage.collected.items():
