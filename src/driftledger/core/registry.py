@@ -22,6 +22,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
     },
     "models": {
         "regions": "driftledger.demo.models.regions:Regions",
+        "regions_reading": "driftledger.demo.models.regions_reading:RegionsReading",
         "blind": "driftledger.demo.models.blind:Blind",
         "always_refuse": "driftledger.demo.models.always_refuse:AlwaysRefuse",
         "random_choice": "driftledger.demo.models.random_choice:RandomChoice",
