@@ -115,6 +115,8 @@ class Metric:
     digits: int = 2
     headline: bool = False
     """Whether it stands for the benchmark at a glance, in ``compare`` and first in MLflow."""
+    compared: bool = False
+    """Whether ``compare`` ranks by it though it is no headline."""
     row: str = ""
     """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare`` cannot pair it."""
     pairing: Literal["mean", "ratio"] = "mean"

@@ -86,7 +86,8 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
 
     Args:
         benchmarks: by name; none stands for all.
-        models: of those that ``run.models`` selects; none stands for all.
+        models: of those that ``run.models`` selects; none stands for all. What several models are asked for beside the
+            flow waits for all.
 
     Raises:
         ConfigError: there is no such benchmark, or the model is not selected.
@@ -101,7 +102,8 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
         beside = set[str]()  # which several lines of flow share
         for each in work:
             for stage in each.spec.collects[1:]:
-                if (place := stage.at(each.keys)) not in beside:
+                place = stage.at(each.keys)
+                if not stage.beside or not (models or place in beside):
                     _ask(project, each, stage.name, store)
                 if stage.beside:
                     beside.add(place)

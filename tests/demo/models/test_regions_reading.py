@@ -124,7 +124,8 @@ def refuse(*_):
 socket.socket.connect = socket.getaddrinfo = refuse
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.demo.models.regions_reading import RegionsReading
-[reply] = RegionsReading(detail="fine").respond([Conversation.ask("Describe.", ImageFile(Path({str(image.path)!r}), "x"))])
+asked = Conversation.ask("Describe.", ImageFile(Path({str(image.path)!r}), "x"))
+[reply] = RegionsReading(detail="fine").respond([asked])
 print(reply.text, end="")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -92,6 +92,7 @@ class GenCeption(ChainBenchmark):
             f"drift.cosine_similarity; {_PAPER}, version 1, section 4 (6), as a wish",
             _SAID | {Input.DRAWN},
             digits=3,
+            compared=True,
             row="text_similarity",
         ),
         Metric(
@@ -111,6 +112,7 @@ class GenCeption(ChainBenchmark):
             "consistency.support; in the manner of Sun et al., CrossCheckGPT",
             _SAID | {Input.WITNESSES},
             digits=3,
+            compared=True,
             row="cross_check",
         ),
     )

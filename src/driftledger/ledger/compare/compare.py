@@ -184,11 +184,11 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
 
 
 def compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
-    """The headline metrics that rows can pair and either has, in the order of the table; of a family over t the last
+    """The metrics to rank by that rows can pair and either has, in the order of the table; of a family over t the last
     that both have."""
     found: list[str] = []
     for metric in spec.metrics:
-        if metric.headline and metric.row and metric.higher_is_better is not None:
+        if (metric.headline or metric.compared) and metric.row and metric.higher_is_better is not None:
             ours, theirs = spec.members(metric, a), spec.members(metric, b)
             both = [key for key in ours if key in theirs]
             found += both[-1:] if both else [*ours[-1:], *theirs[-1:]]
