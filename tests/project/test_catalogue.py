@@ -89,7 +89,8 @@ print(json.dumps(sorted({module.partition(".")[0] for module in sys.modules})))
 
 HEAVY = {
     *("torch", "torchvision", "transformers", "diffusers", "accelerate", "safetensors", "open_clip"),
-    *("sentence_transformers", "cleanfid", "datasets", "huggingface_hub", "openai"),
+    *("sentence_transformers", "cleanfid", "datasets", "huggingface_hub", "openai", "wordllama"),
+    *("rapidocr", "onnxruntime", "cv2", "tokenizers"),
 }
 
 

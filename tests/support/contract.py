@@ -58,7 +58,7 @@ def _stages(spec: Benchmark) -> Iterator[str]:
         if (
             not set(stage.keys) <= {*spec.data.keys, *KEYS}
             or stage.keys[0] != spec.data.keys[0]
-            or len(stage.keys) < 2 - stage.beside
+            or len(stage.keys) < 2 - stage.apart
         ):
             yield f"{stage.name}: nobody knows what {', '.join(stage.keys)} stand for"
         if re.findall(r"\{(\w+)\}", stage.path) != [*stage.keys]:
@@ -171,7 +171,7 @@ def _pipeline(spec: Benchmark, file: Path) -> Iterator[str]:
         if stage.name not in there:
             yield f"its pipeline has no stage {stage.name}"
         else:
-            before = [] if stage.beside else [each for each in done if not each.beside or stage is spec.scores]
+            before = [] if stage.apart else [each for each in done if not each.apart or stage is spec.scores]
             yield from (f"stage {stage.name}: {each}" for each in _stage(spec, stage, before, there[stage.name]))
         done.append(stage)
     for name in there.keys() - {stage.name for stage in done}:

@@ -151,7 +151,7 @@ def lock_entries(root: Path, score: Score, folders: Mapping[str, dict[str, Any]]
     return {
         stage.named(score.keys): _entry(root, spec, stage, score, folders)
         for stage in spec.stages
-        if stage.name in folders or not stage.beside
+        if stage.name in folders or not stage.apart
     }
 
 

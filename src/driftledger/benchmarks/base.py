@@ -195,8 +195,8 @@ class Stage:
     """What a line of its ``records.jsonl`` is; None for a stage that scores."""
     settings: tuple[str, ...] = ()
     """Keys of the benchmark's section that shape what it writes: params of the stage, beside ``run.seed``."""
-    beside: bool = False
-    """Whether it stands beside the flow: it reads the data alone, only the scores read it, and scores from before there
+    apart: bool = False
+    """Whether it stands apart from the flow: it reads the data alone, only the scores read it, and scores from before there
     was such a stage do without it."""
 
     def at(self, keys: Mapping[str, str]) -> str:

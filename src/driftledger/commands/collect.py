@@ -70,7 +70,7 @@ def _count(project: Project, work: Work, plan: Plan) -> None:
     for stage in work.spec.collects:
         collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, work.done if complete else {})
         try:
-            if not (complete or stage.beside):
+            if not (complete or stage.apart):
                 raise NotStoredError(collecting.uncounted())
             work.done[stage.name] = collecting.run(plan.run)
         except NotStoredError as error:
@@ -86,7 +86,7 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
 
     Args:
         benchmarks: by name; none stands for all.
-        models: of those that ``run.models`` selects; none stands for all. What several models are asked for beside the
+        models: of those that ``run.models`` selects; none stands for all. What several models are asked apart from the
             flow waits for all.
 
     Raises:
@@ -99,14 +99,14 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
     with project.store() as store:
         for name in run.models:
             _ask_model(project, [each for each in work if each.keys["model"] == name], store)
-        beside = set[str]()  # which several lines of flow share
+        apart = set[str]()  # which several lines of flow share
         for each in work:
             for stage in each.spec.collects[1:]:
                 place = stage.at(each.keys)
-                if not stage.beside or not (models or place in beside):
+                if not stage.apart or not (models or place in apart):
                     _ask(project, each, stage.name, store)
-                if stage.beside:
-                    beside.add(place)
+                if stage.apart:
+                    apart.add(place)
     _show(project, [shown for each in work for shown in each.shown])
 
 

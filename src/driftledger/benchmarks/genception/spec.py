@@ -49,7 +49,7 @@ class GenCeption(ChainBenchmark):
             "driftledger.benchmarks.genception.witnesses",
             WitnessRecord,
             ("describe_prompt", "cross_check"),
-            beside=True,
+            apart=True,
         ),
     )
     scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), "iterations", "text_encoder")

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 from rich.table import Table
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base import Benchmark, base_role
 from driftledger.benchmarks.score import Row, Score
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.escaping import for_line
@@ -128,7 +128,7 @@ def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
     for side, evidence in (("A", a), ("B", b)):
         for role, card in evidence.components.items():
             if card.mark is not None:
-                yield f"{side}'s {role.replace('_', ' ')} {card.name}: {card.mark}"
+                yield f"{side}'s {base_role(role).replace('_', ' ')} {card.name}: {card.mark}"
 
 
 def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
