@@ -196,8 +196,8 @@ class Stage:
     settings: tuple[str, ...] = ()
     """Keys of the benchmark's section that shape what it writes: params of the stage, beside ``run.seed``."""
     apart: bool = False
-    """Whether it stands apart from the flow: it reads the data alone, only the scores read it, and scores from before there
-    was such a stage do without it."""
+    """Whether it stands apart from the flow: it reads the data alone, only the scores read it, and scores from before
+    there was such a stage do without it."""
 
     def at(self, keys: Mapping[str, str]) -> str:
         """Where it writes, relative to the top folder."""
