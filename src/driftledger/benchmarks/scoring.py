@@ -65,15 +65,26 @@ class FromDataset(Generic[R]):
         self.records: list[R] = read_jsonl(self.folder / RECORDS, record)
         self._given, self._stage, self._role = given, stage, role
 
-    def origin(self, benchmark: str) -> dict[str, Any]:
-        """The fields of a score that say what it is of, and what went in."""
+    def origin(
+        self,
+        benchmark: str,
+        components: Mapping[str, ComponentCard] | None = None,
+        records: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """The fields of a score that say what it is of, and what went in.
+
+        Args:
+            components: role → what had a part in it beside those of the stage and the encoder.
+            records: further collect stage → SHA-256 of its ``records.jsonl``.
+        """
+        cards = self.card.components | {self._role: ComponentCard.of(self.encoder_name, self.encoder)}
         return {
             "benchmark": benchmark,
             "keys": dict(self._given.keys),
-            "components": self.card.components | {self._role: ComponentCard.of(self.encoder_name, self.encoder)},
+            "components": cards | dict(components or {}),
             "inputs": Inputs(
                 data_digest=self.dataset.digest,
-                records={self._stage: sha256_file(self.folder / RECORDS)},
+                records={self._stage: sha256_file(self.folder / RECORDS)} | dict(records or {}),
                 protocol=self.card.protocol,
                 settings=self._given.scoring.model_dump(mode="json"),
             ),

@@ -14,27 +14,19 @@ from driftledger.benchmarks._chains.records import (
     places_reached,
     shown_images,
 )
-from driftledger.benchmarks.genception.records import WITNESS, WitnessRecord
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
-from driftledger.benchmarks.genception.texts import Compared, compare_texts
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.genception.texts import CROSS_CHECK, TEXT_ENCODER, Compared, Witnesses, compare_texts
 from driftledger.benchmarks.score import Point, Row, Score
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import sha256_file
-from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Float64, Sample
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
-
-TEXT_ENCODER = "text_encoder"
-"""The role of what descriptions are compared by."""
-CROSS_CHECK = "cross_check"
 
 
 class Drift(NamedTuple):
@@ -77,22 +69,20 @@ def score(given: ToScore) -> Scored:
     drawn = drawn_images(data.folder, data.records)
     drift = measure(samples, categories, drawn, data.encoder, iterations, given.features)
     per_sample = _per_sample(drift.similarities)
-    witnesses = _Witnesses(given, data.card.components["model"])
-    texts = None
-    if TEXT_ENCODER in given.encoders:
-        ids = [sample.id for sample in samples]
-        texts = compare_texts(ids, data.records, witnesses.others, given.encoders[TEXT_ENCODER], iterations)
-        per_sample |= _per_sample_texts(texts)
+    witnesses = Witnesses.behind(given.folders, data.card.components["model"])
+    texts, reader = None, given.encoders.get(TEXT_ENCODER)
+    components = dict(witnesses.components)
+    if reader is not None:
+        texts = compare_texts([each.id for each in samples], data.records, witnesses.others, reader, iterations)
+        per_sample |= texts.per_sample
+        components[TEXT_ENCODER] = ComponentCard.of(scoring.text_encoder or "", reader)
     summary = means_of(per_sample, categories, groups)
     frechet = _frechet_summary(drift.frechet, frechet_name, groups)
     reached = int(np.isfinite(per_sample[f"gc_at_{iterations}"]).sum())
     metrics = summary.overall | frechet.overall | _intervals(per_sample, categories, scoring)
     by_category = {name: row | frechet.by_category[name] for name, row in summary.by_category.items()}
-    origin = data.origin("genception")
-    origin["components"] |= witnesses.components | _reader(given, scoring)
-    origin["inputs"].records.update(witnesses.digests)
     scored = Score(
-        **origin,
+        **data.origin("genception", components, witnesses.digests),
         metrics=metrics,
         groups={
             "category": by_category,
@@ -104,57 +94,12 @@ def score(given: ToScore) -> Scored:
         counted=reached,
         total=len(samples),
         coverage=reached / len(samples),
-        absent=_absent(by_category, iterations, frechet_name) | _absent_texts(metrics, texts),
+        absent=_absent(by_category, iterations, frechet_name) | (texts.absent(metrics) if texts else {}),
         served=served_versions(data.records),
-        flags=[*flags(data.records), *_cut(texts)],
+        flags=[*flags(data.records), *(texts.flags if texts else ())],
         details={"groups": groups},
     )
     return Scored(scored, list(_rows(samples, categories, last, drift.similarities, per_sample, texts)))
-
-
-class _Witnesses:
-    """What other models said of the same images; nothing, where the stage beside the chains has not run."""
-
-    def __init__(self, given: ToScore, model: ComponentCard) -> None:
-        self.components: dict[str, ComponentCard] = {}
-        self.digests: dict[str, str] = {}
-        """Stage → SHA-256 of its records."""
-        self.others: list[WitnessRecord] = []
-        """Without those of the model itself, by whatever name."""
-        folder = given.folders.get(WITNESS)
-        if folder is not None:
-            self.components = read_json(folder / CARD, CollectedCard).components
-            self.digests = {WITNESS: sha256_file(folder / RECORDS)}
-            itself = {card.name for card in self.components.values() if card.fingerprint == model.fingerprint}
-            records = read_jsonl(folder / RECORDS, WitnessRecord)
-            self.others = [record for record in records if record.model not in itself]
-
-
-def _reader(given: ToScore, scoring: GenCeptionScoring) -> dict[str, ComponentCard]:
-    if TEXT_ENCODER not in given.encoders:
-        return {}
-    return {TEXT_ENCODER: ComponentCard.of(scoring.text_encoder or "", given.encoders[TEXT_ENCODER])}
-
-
-def _per_sample_texts(texts: Compared) -> dict[str, Float64]:
-    later = texts.similarity[:, 1:]
-    values = {f"text_similarity_at_{t}": column for t, column in enumerate(later.T, 2)}
-    if later.size:
-        values["text_similarity_mean"] = np.cumsum(later, axis=1)[:, -1] / later.shape[1]
-    return values | {CROSS_CHECK: texts.support}
-
-
-def _absent_texts(metrics: Mapping[str, float], texts: Compared | None) -> dict[str, str]:
-    reasons = {
-        "text_similarity_mean": "no description came after the first",
-        CROSS_CHECK: "no other model of genception.cross_check described an image",
-    }
-    return {key: reason for key, reason in reasons.items() if texts is not None and key not in metrics}
-
-
-def _cut(texts: Compared | None) -> Iterator[str]:
-    if texts is not None and texts.cut:
-        yield f"the text encoder read only the beginning of {texts.cut} of {texts.texts} descriptions"
 
 
 def _complete(record: ChainRecord | None, iterations: int) -> bool:

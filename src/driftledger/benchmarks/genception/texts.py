@@ -2,19 +2,29 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks.genception.records import WitnessRecord
+from driftledger.benchmarks.genception.records import WITNESS, WitnessRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.collect.encoding import encode_texts
 from driftledger.components.base import Encoder
+from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import sha256_file
+from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Float32, Float64
 from driftledger.metrics.consistency import support
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean
+
+TEXT_ENCODER = "text_encoder"
+"""The role of what descriptions are compared by."""
+MEAN, CROSS_CHECK = "text_similarity_mean", "cross_check"
+"""Keys of metrics."""
 
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\s*\n\s*")
 _WORD = re.compile(r"[^\W\d_]")
@@ -31,6 +41,51 @@ class Compared(NamedTuple):
     cut: int
     """How many descriptions are longer than the encoder reads."""
     texts: int
+
+    @property
+    def per_sample(self) -> dict[str, Float64]:
+        """By metric."""
+        later = self.similarity[:, 1:]
+        values = {f"text_similarity_at_{t}": column for t, column in enumerate(later.T, 2)}
+        if later.size:
+            values[MEAN] = np.cumsum(later, axis=1)[:, -1] / later.shape[1]
+        return values | {CROSS_CHECK: self.support}
+
+    def absent(self, metrics: Mapping[str, float]) -> dict[str, str]:
+        """Which of ``metrics`` are not there, and why."""
+        reasons = {
+            MEAN: "no description came after the first",
+            CROSS_CHECK: "no other model of genception.cross_check described an image",
+        }
+        return {key: reason for key, reason in reasons.items() if key not in metrics}
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """What a reader must know."""
+        said = f"the text encoder read only the beginning of {self.cut} of {self.texts} descriptions"
+        return [said] if self.cut else []
+
+
+class Witnesses(NamedTuple):
+    """What other models said of the same images."""
+
+    components: Mapping[str, ComponentCard]
+    digests: Mapping[str, str]
+    """Stage → SHA-256 of its records."""
+    others: Sequence[WitnessRecord]
+    """Without those of the model itself, by whatever name."""
+
+    @classmethod
+    def behind(cls, folders: Mapping[str, Path], model: ComponentCard) -> "Witnesses":
+        """Those in the stage's folder; none where it has none, as in scores from before there was the stage."""
+        folder = folders.get(WITNESS)
+        if folder is None:
+            return cls({}, {}, [])
+        cards = read_json(folder / CARD, CollectedCard).components
+        itself = {card.name for card in cards.values() if card.fingerprint == model.fingerprint}
+        records = read_jsonl(folder / RECORDS, WitnessRecord)
+        digests = {WITNESS: sha256_file(folder / RECORDS)}
+        return cls(cards, digests, [record for record in records if record.model not in itself])
 
 
 def sentences(text: str) -> list[str]:
