@@ -134,7 +134,7 @@ def shapes_only(params: dict[str, Any]) -> None:
     run = params["run"]
     run |= {name: [] for name in benchmark_names() if name in run}
     run |= {"datasets": ["my_images"], "genception": ["my_images"], "models": ["regions_medium"], "question_sets": []}
-    params["genception"]["iterations"] = 2
+    params["genception"] |= {"iterations": 2, "cross_check": ["regions_medium"]}
     params["genception"]["bootstrap"]["resamples"] = 200
 
 

@@ -69,7 +69,19 @@ def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
     }
     named = {words[0] for words in TYPED}
     assert (
-        providers - {"regions", "blind", "always_refuse", "random_choice", "rubric", "painter", "layout", "tfidf"}
+        providers
+        - {
+            "regions",
+            "blind",
+            "always_refuse",
+            "random_choice",
+            "rubric",
+            "painter",
+            "layout",
+            "tfidf",
+            "words",
+            "regions_reading",
+        }
         <= named
     )
     with (REPOSITORY / "pyproject.toml").open("rb") as file:

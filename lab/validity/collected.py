@@ -76,7 +76,7 @@ def _readings(source: Source, scored: Scored) -> Iterator[tuple[Place, Reading]]
         reading, metric = scored.reading(key), spec.metric(key)
         if reading is not None and metric is not None:
             encoder = keys.get("encoder") or keys.get("text_encoder") or ""
-            through = encoder if Input.ENCODER in metric.needs else ""
+            through = encoder if metric.needs & {Input.ENCODER, Input.TEXT_ENCODER} else ""
             by = keys.get("generator", "") if Input.DRAWN in metric.needs else ""
             yield Place(spec.name, scored.score.on, key, through, by, scored.score.model), reading
 

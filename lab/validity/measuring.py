@@ -123,7 +123,7 @@ class Bench:
             folders={"dataset": drawn.folder, "chain": target},
             scoring=GenCeptionScoring(bootstrap=settings.bootstrap, seed=seed, iterations=self.iterations),
             min_coverage=settings.min_coverage,
-            encoder=encoder,
+            encoders={"encoder": encoder},
         )
         score = runner("genception").score(given).score
         return [

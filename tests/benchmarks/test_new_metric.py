@@ -80,7 +80,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             folders={"dataset": folder / "d", "chain": folder / "c"},
             scoring=GenCeptionScoring(iterations=3, bootstrap=Bootstrap(resamples=200, confidence=0.95), seed=1),
             min_coverage=0.5,
-            encoder=TableEncoder(),
+            encoders={"encoder": TableEncoder()},
         )
         score, rows = runner("genception").score(given)
         write_scored(root, score, rows)

@@ -60,6 +60,7 @@ def asks_nobody(*_: Any) -> None:
 
 def write_all(project: Project, model: str) -> None:
     drawn = ["my_images", model, "painter"]
+    stages.run_stage(project, "genception", "witness", ["my_images"])
     for benchmark, stage in (("genception", "chain"), ("fidelity", "redraw")):
         stages.run_stage(project, benchmark, stage, drawn)
         stages.run_stage(project, benchmark, benchmark, [*drawn, "layout"])

@@ -51,7 +51,10 @@ def test_a_plan_needs_the_dataset_and_neither_key_nor_network(project: Project) 
         plan(project)
     stages.dataset(project, "my_images")
     planned = {name: calls.to_dict() for name, calls in plan(project).items()}
-    assert list(planned) == ["models.regions_coarse", "models.gpt_4o", "generators.painter", "generators.dall_e_3"]
+    witnesses = ["models.regions_fine", "models.regions_medium"]
+    generators = ["generators.painter", "generators.dall_e_3"]
+    assert list(planned) == ["models.regions_coarse", "models.gpt_4o", *witnesses, *generators]
+    assert planned["models.regions_fine"]["to_make"] == 3
     assert planned["models.gpt_4o"]["to_make"] == 3 * (1 + 1 + 1)  # t = 1 is one call for both generators
     assert planned["generators.dall_e_3"]["most_cost"] == pytest.approx(12 * 0.04)
     assert planned["models.gpt_4o"]["most_cost"] > 0

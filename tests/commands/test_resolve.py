@@ -114,6 +114,8 @@ def test_a_changed_setting_changes_its_entry_alone(resolved: Callable[[Callable[
     assert after["settings"]["models"]["regions_fine"].pop("detail") == "medium"
     assert before["settings"]["models"]["regions_fine"].pop("detail") == "fine"
     assert after["models"].pop("regions_fine") != before["models"].pop("regions_fine")
+    witnesses = [noted["named"]["genception"]["cross_check"] for noted in (before, after)]
+    assert witnesses[0].pop("models.regions_fine") != witnesses[1].pop("models.regions_fine")
     assert after == before
 
 

@@ -13,6 +13,7 @@ METRICS = """
 import json
 import numpy as np
 from driftledger.metrics.resampling import bootstrap_interval, mean_of_category_means
+from driftledger.metrics.consistency import support
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
@@ -34,6 +35,7 @@ print(json.dumps({
     "mean": exact_mean(gc).hex(),
     "category means": mean_of_category_means(gc, categories).hex(),
     "interval": [value.hex() for value in interval],
+    "support": [value.hex() for value in support(start[:6], [steps[0][:9], steps[1][:5]]).tolist()],
     "frechet": [round_significant(value, 6).hex() for value in [*distances, zero]],
     "unprotected dot": [float(np.dot(a, b)).hex() for a, b in zip(start, steps[0])],
     "unprotected exp": [float(value).hex() for value in np.exp(start.ravel().astype(np.float64))],

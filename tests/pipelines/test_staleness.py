@@ -32,7 +32,7 @@ SETS = ("mm_sap", "mm_vet", "mme")
 
 def all_benchmarks(params: dict[str, Any]) -> None:
     """Each over as little as it takes."""
-    params["run"] |= {name: [on] for name, on in ON.items()}
+    params["run"] |= {name: [on] for name, on in ON.items()} | {"text_encoders": [NAMES["text_encoder"]]}
     params["run"] |= {"datasets": ["my_images", "digits"], "question_sets": [ON[name] for name in SETS]}
     params["datasets"]["digits"] |= {"support_per_label": 4, "test_per_label": 2}
     params["descriptions"]["features_by_words"]["max_tokens"] = [60]
@@ -115,7 +115,7 @@ SETTINGS: dict[str, tuple[Callable[[dict[str, Any]], object], set[tuple[str, str
             params["mm_vet"].update(gradings=2),
             params["mme"].update(prompt="So: {question}"),
         ),
-        {("genception", "chain"), ("trac", "describe"), ("fidelity", "redraw")}
+        {("genception", "chain"), ("genception", "witness"), ("trac", "describe"), ("fidelity", "redraw")}
         | {("mm_sap", "answer"), ("mm_vet", "grade"), ("mme", "answer")},
     ),
     "both": (
@@ -125,6 +125,14 @@ SETTINGS: dict[str, tuple[Callable[[dict[str, Any]], object], set[tuple[str, str
     "encoder": (
         lambda params: params["encoders"]["layout"].update(batch_size=3),
         {("genception", "genception"), ("fidelity", "fidelity")},
+    ),
+    "descriptions compared": (
+        lambda params: params["genception"].update(text_encoder=None),
+        {("genception", "genception")},
+    ),
+    "other models": (
+        lambda params: params["genception"].update(cross_check=["blind"]),
+        {("genception", "witness")},
     ),
     "seed": (
         lambda params: params["run"].update(seed=2),
@@ -142,6 +150,13 @@ def test_a_setting_makes_stale_what_depends_on_it(what: str, changed: Checkout) 
     expected = {named(stage, name) for name, stage in every if (name, stage.name) in concerned}
     assert len(expected) == len(concerned)
     assert stale(changed) - VIEWS == expected
+
+
+def test_a_model_that_is_added_makes_nothing_else_stale(changed: Checkout) -> None:
+    changed.params(lambda params: params["run"]["models"].append("blind"))
+    added = stale(changed) - VIEWS
+    assert added
+    assert {name for name in added if "blind" not in name} == set()
 
 
 def test_a_comment_makes_nothing_stale(changed: Checkout) -> None:

@@ -98,7 +98,8 @@ print(json.dumps(sorted({module.partition(".")[0] for module in sys.modules})))
 
 HEAVY = {
     *("torch", "torchvision", "transformers", "diffusers", "accelerate", "safetensors", "open_clip"),
-    *("sentence_transformers", "cleanfid", "datasets", "huggingface_hub", "openai"),
+    *("sentence_transformers", "cleanfid", "datasets", "huggingface_hub", "openai", "wordllama"),
+    *("rapidocr", "onnxruntime", "cv2", "tokenizers"),
 }
 
 
@@ -143,7 +144,7 @@ def test_params_is_what_a_user_decides() -> None:
     assert {section: set(getattr(SETTINGS, section)) for section in SECTIONS} == {
         section: set(SETTINGS.named(section)) for section in SECTIONS
     }
-    assert len(PARAMS.read_text(encoding="utf-8").splitlines()) < 140
+    assert len(PARAMS.read_text(encoding="utf-8").splitlines()) < 145
 
 
 def test_entries_are_checked_without_their_libraries_and_without_a_network() -> None:
@@ -157,7 +158,7 @@ def test_the_embedded_components_stay_selected() -> None:
     chosen = [build(section, name) for section in PROVIDERS for name in getattr(SETTINGS.run, section)]
     controls = {"blind", "always_refuse", "random_choice"}
     assert {one.provider for one in chosen} == {"photos", "digits", "regions", "painter", "layout", "scenes"} | controls
-    assert {build("encoders", name).provider for name in SETTINGS.run.text_encoders} == {"tfidf"}
+    assert {build("encoders", name).provider for name in SETTINGS.run.text_encoders} == {"tfidf", "words"}
 
 
 def test_only_listed_entries_run_foreign_code() -> None:
@@ -257,7 +258,7 @@ def test_a_preset_changes_its_selection_and_nothing_else(project: Path, name: st
     asks = {"mm_sap", "mm_vet", "mme"}
     assert set(wanted) == {"run", "genception", *asks}
     assert set(wanted["run"]) == set(type(SETTINGS.run).model_fields) - {"seed"}
-    assert set(wanted["genception"]) == {"iterations", "iterations_by_group"}
+    assert set(wanted["genception"]) == {"iterations", "iterations_by_group", "text_encoder", "cross_check"}
     assert {key for section in asks for key in wanted[section]} == {"min_coverage"}
     apply_preset(project, name)
     for section, values in wanted.items():

@@ -136,6 +136,13 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "trac without a way to ask": (put("run.descriptions", []), "trac needs run.text_encoders and", "select some"),
     "unknown text encoder": (put("run.text_encoders", ["tfid"]), "run.text_encoders", "did you mean 'tfidf'?"),
     "text encoder without a text tower": (put("run.text_encoders", ["layout"]), "no text tower", "run.encoders"),
+    "texts compared by what cannot read": (
+        put("genception.text_encoder", "layout"),
+        "'layout' has no text tower",
+        "null",
+    ),
+    "texts compared by nothing known": (put("genception.text_encoder", "word"), "genception.text_encoder", "'words'?"),
+    "unknown witness": (put("genception.cross_check", ["blnd"]), "genception.cross_check", "did you mean 'blind'?"),
     "unknown description": (put("run.descriptions", ["feature"]), "run.descriptions", "did you mean 'features'?"),
     "set that is not built": (put("run.mme", ["mme_questions"]), "run: mme goes over", "not in question_sets"),
     "set of another benchmark": (
@@ -408,16 +415,19 @@ def test_a_benchmark_that_params_does_not_mention_goes_over_nothing(load: Callab
 def test_what_takes_part_is_named_whoever_names_it(load: Callable[[Change], Settings]) -> None:
     settings = load(put("run.text_encoders", ["tfidf", "clip"]))
     assert settings.named("models") == (*settings.run.models, "rubric")
-    assert settings.named("encoders") == ("layout", "tfidf", "clip")
+    assert settings.named("encoders") == ("layout", "tfidf", "clip", "words")
     assert settings.named("descriptions") == ("features_by_words", "elements")
     assert load(put("run.fidelity", [])).named("descriptions") == ("features_by_words",)
+    witnesses = load(put("genception.cross_check", ["regions_fine", "human"]))
+    assert witnesses.named("models") == (*witnesses.run.models, "rubric", "human")
+    assert load(put("genception.text_encoder", None)).section("genception").model_dump()["text_encoder"] is None
 
 
 def test_the_words_of_a_matrix_lead_to_what_is_selected() -> None:
     run = load_settings(REPOSITORY / "params.yaml").run
     assert run.names("trac", "dataset") == ("digits",)
     assert run.names("mme", "question_set") == ("scenes_mme",)
-    assert run.names("trac", "text_encoder") == ("tfidf",)
+    assert run.names("trac", "text_encoder") == ("tfidf", "words")
     assert run.names("trac", "description") == ("features_by_words",)
     assert run.names("genception", "encoder") == ("layout",)
     assert run.names("mme", "model") == run.models

@@ -39,7 +39,12 @@ def chains(
             group=sample[-1],
             cluster=sample,
             outcome=Outcome.OK if None not in some else Outcome.REFUSED,
-            values={"similarity": list(some), "gc": list(some)},
+            values={
+                "similarity": list(some),
+                "gc": list(some),
+                "text_similarity": list(some),
+                "cross_check": [some[0]],
+            },
         )
         for sample, some in values.items()
     ]

@@ -55,7 +55,11 @@ def _stages(spec: Benchmark) -> Iterator[str]:
     if not spec.scores.path.startswith(f"{SCORES}/{spec.name}/"):
         yield f"its scores are not below {SCORES}/{spec.name}"
     for stage in (*spec.collects, spec.scores):
-        if not set(stage.keys) <= {*spec.data.keys, *KEYS} or stage.keys[0] != spec.data.keys[0] or len(stage.keys) < 2:
+        if (
+            not set(stage.keys) <= {*spec.data.keys, *KEYS}
+            or stage.keys[0] != spec.data.keys[0]
+            or len(stage.keys) < 2 - stage.apart
+        ):
             yield f"{stage.name}: nobody knows what {', '.join(stage.keys)} stand for"
         if re.findall(r"\{(\w+)\}", stage.path) != [*stage.keys]:
             yield f"{stage.name}: its path is not made of its keys in their order: {stage.path}"
@@ -167,7 +171,8 @@ def _pipeline(spec: Benchmark, file: Path) -> Iterator[str]:
         if stage.name not in there:
             yield f"its pipeline has no stage {stage.name}"
         else:
-            yield from (f"stage {stage.name}: {each}" for each in _stage(spec, stage, done, there[stage.name]))
+            before = [] if stage.apart else [each for each in done if not each.apart or stage is spec.scores]
+            yield from (f"stage {stage.name}: {each}" for each in _stage(spec, stage, before, there[stage.name]))
         done.append(stage)
     for name in there.keys() - {stage.name for stage in done}:
         yield f"its pipeline has a stage {name}, and its specification none"
@@ -226,7 +231,9 @@ def _expected(spec: Benchmark, stage: Stage, before: Sequence[Stage]) -> Iterato
             yield from (f"{section}.${{item.{key}}}", f"settings.{section}.${{item.{key}}}")
     for setting in stage.settings:
         for mark in spec.settings.model_fields[setting].metadata:
-            if isinstance(mark, EntryOf):
+            if isinstance(mark, EntryOf) and mark.section in SECTIONS.values():
+                yield f"named.{spec.name}.{setting}"
+            elif isinstance(mark, EntryOf):
                 yield f"settings.{mark.section}.${{{spec.name}.{setting}}}"
         if setting in spec.beside:
             yield f"beside.{spec.name}.{setting}"

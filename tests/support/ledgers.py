@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from PIL import Image
 
-from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Stage
+from driftledger.benchmarks.base import DATASET, ROLES, SECTIONS, Benchmark, Stage, base_role, kind_of
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import LOCK, benchmark, benchmark_names, lock_files
 from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Row, Score
@@ -110,7 +110,7 @@ def genception_score(**changes: Any) -> Score:
 def varied(score: Score, **changes: Any) -> Score:
     """The same score with other components, by their roles, or with other inputs: ``data_digest``, ``records``,
     ``settings``, or a key of the protocol."""
-    cards = {name: each for name, each in changes.items() if name in ROLES}
+    cards = {name: each for name, each in changes.items() if base_role(name) in ROLES}
     inputs = {name: each for name, each in changes.items() if name in ("data_digest", "records", "settings")}
     asked = {name: each for name, each in changes.items() if name not in (*cards, *inputs)}
     protocol = score.inputs.protocol | asked
@@ -131,7 +131,7 @@ def card_of(score: Score, stage: Stage) -> CollectedCard:
         stage=stage.name,
         keys={key: score.keys[key] for key in stage.keys},
         data_digest=score.inputs.data_digest,
-        components={role: card for role, card in score.components.items() if ROLES[role] != "encoder"},
+        components={role: card for role, card in score.components.items() if kind_of(role) != "encoder"},
         protocol=score.inputs.protocol,
         records={name: score.inputs.records[name] for name in earlier},
     )
@@ -148,7 +148,11 @@ def lock_entries(root: Path, score: Score, folders: Mapping[str, dict[str, Any]]
         folders: name of the data's or a collect stage → the output that it wrote.
     """
     spec = benchmark(score.benchmark)
-    return {stage.named(score.keys): _entry(root, spec, stage, score, folders) for stage in spec.stages}
+    return {
+        stage.named(score.keys): _entry(root, spec, stage, score, folders)
+        for stage in spec.stages
+        if stage.name in folders or not stage.apart
+    }
 
 
 def _entry(
@@ -170,13 +174,15 @@ def _entry(
     given = score.inputs.protocol | score.inputs.settings
     params |= {f"{spec.name}.{name}": given[name] for name in stage.settings if name in given}
     resolved |= {
-        f"{SECTIONS[ROLES[role]]}.{card.name}": card.fingerprint
+        f"{SECTIONS[kind_of(role)]}.{card.name}": card.fingerprint
         for role, card in score.components.items()
-        if (ROLES[role] == "encoder") is (stage is spec.scores)
+        if (kind_of(role) == "encoder") is (stage is spec.scores)
     }
     return {
         "cmd": f"driftledger stage {spec.name} {stage.name} {' '.join(names)}",
-        "deps": sorted((dict(folders[each.name]) for each in earlier), key=lambda dep: dep["path"]),
+        "deps": sorted(
+            (dict(folders[each.name]) for each in earlier if each.name in folders), key=lambda dep: dep["path"]
+        ),
         "params": {"params.yaml": params, "data/resolved.json": resolved},
         "outs": outs,
     }

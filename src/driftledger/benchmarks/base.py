@@ -37,13 +37,19 @@ class Input(StrEnum):
     DRAWN = "drawn"
     """Images drawn from descriptions."""
     ENCODER = "encoder"
+    """What images are seen through."""
+    TEXT_ENCODER = "text_encoder"
+    WITNESSES = "witnesses"
+    """What other models said of the same images."""
     ANSWERS = "answers"
     """Answers, and what was read in them or how a judge graded them."""
     RATINGS = "ratings"
     """What people said of descriptions."""
 
 
-ROLES: Mapping[str, Literal["model", "generator", "encoder", "judge"]] = {
+Kind = Literal["model", "generator", "encoder", "judge"]
+
+ROLES: Mapping[str, Kind] = {
     "model": "model",
     "generator": "generator",
     "encoder": "encoder",
@@ -51,22 +57,40 @@ ROLES: Mapping[str, Literal["model", "generator", "encoder", "judge"]] = {
     "judge": "judge",
     "example_encoder": "encoder",
     "example_model": "model",
+    "witness": "model",
 }
-"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``."""
+"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``. One
+that several play is ``<role>.<name>``: ``witness.regions_fine``."""
 
 SECTIONS = {"model": "models", "generator": "generators", "encoder": "encoders", "judge": "models"}
 """Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
 
 NEEDED_FOR: Mapping[str, frozenset[Input]] = {
     "encoder": frozenset({Input.ENCODER}),
-    "text_encoder": frozenset({Input.ENCODER}),
+    "text_encoder": frozenset({Input.TEXT_ENCODER}),
     "generator": frozenset({Input.DRAWN}),
     "model": frozenset({Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS}),
     "judge": frozenset({Input.ANSWERS}),
     "example_encoder": frozenset({Input.DESCRIPTIONS}),
     "example_model": frozenset({Input.DESCRIPTIONS}),
+    "witness": frozenset({Input.WITNESSES}),
 }
 """Role → the inputs of a number that it had a part in."""
+
+
+def base_role(role: str) -> str:
+    """The role as the tables have it.
+
+    >>> base_role("witness.regions_fine")
+    'witness'
+    """
+    return role.partition(".")[0]
+
+
+def kind_of(role: str) -> Kind:
+    """The kind of component that plays a role."""
+    return ROLES[base_role(role)]
+
 
 _PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}
 """What may stand in a place of a family's key, as a regular expression; in others any name."""
@@ -92,6 +116,8 @@ class Metric:
     digits: int = 2
     headline: bool = False
     """Whether it stands for the benchmark at a glance, in ``compare`` and first in MLflow."""
+    compared: bool = False
+    """Whether ``compare`` ranks by it though it is no headline."""
     row: str = ""
     """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare`` cannot pair it."""
     pairing: Literal["mean", "ratio"] = "mean"
@@ -150,7 +176,7 @@ COVERAGE = Metric(
     "coverage",
     "scored / total",
     "exact.exact_mean",
-    frozenset(Input) - {Input.ENCODER, Input.RATINGS},
+    frozenset({Input.DATA, Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS}),
     digits=3,
 )
 """Which every score has."""
@@ -170,6 +196,9 @@ class Stage:
     """What a line of its ``records.jsonl`` is; None for a stage that scores."""
     settings: tuple[str, ...] = ()
     """Keys of the benchmark's section that shape what it writes: params of the stage, beside ``run.seed``."""
+    apart: bool = False
+    """Whether it stands apart from the flow: it reads the data alone, only the scores read it, and scores from before
+    there was such a stage do without it."""
 
     def at(self, keys: Mapping[str, str]) -> str:
         """Where it writes, relative to the top folder."""

@@ -38,8 +38,8 @@ class ToScore:
     """Of the benchmark's own ``scoring`` model."""
     min_coverage: float
     """Below which a :class:`~driftledger.core.errors.CoverageError` is raised; 0 where a score is only made again."""
-    encoder: "Encoder | None" = None
-    """Of the role ``encoder`` or ``text_encoder``, where the benchmark has one."""
+    encoders: "Mapping[str, Encoder]" = field(default_factory=dict)
+    """Role, ``encoder`` or ``text_encoder`` → who plays it, where the benchmark has one."""
     beside: Mapping[str, Path] = field(default_factory=dict)
     """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings give."""
     features: "FeatureStore | None" = None
@@ -56,24 +56,35 @@ class FromDataset(Generic[R]):
     """The records of one collect stage over a dataset, whose score is seen through an encoder."""
 
     def __init__(self, given: ToScore, stage: str, record: type[R], role: str) -> None:
-        if given.encoder is None:
+        if role not in given.encoders:
             raise ValueError(f"the records of {stage} are scored through an encoder")
         dataset, self.folder = given.folders["dataset"], given.folders[stage]
-        self.encoder, self.encoder_name = given.encoder, given.keys[role]
+        self.encoder, self.encoder_name = given.encoders[role], given.keys[role]
         self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.records: list[R] = read_jsonl(self.folder / RECORDS, record)
         self._given, self._stage, self._role = given, stage, role
 
-    def origin(self, benchmark: str) -> dict[str, Any]:
-        """The fields of a score that say what it is of, and what went in."""
+    def origin(
+        self,
+        benchmark: str,
+        components: Mapping[str, ComponentCard] | None = None,
+        records: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """The fields of a score that say what it is of, and what went in.
+
+        Args:
+            components: role → what had a part in it beside those of the stage and the encoder.
+            records: further collect stage → SHA-256 of its ``records.jsonl``.
+        """
+        cards = self.card.components | {self._role: ComponentCard.of(self.encoder_name, self.encoder)}
         return {
             "benchmark": benchmark,
             "keys": dict(self._given.keys),
-            "components": self.card.components | {self._role: ComponentCard.of(self.encoder_name, self.encoder)},
+            "components": cards | dict(components or {}),
             "inputs": Inputs(
                 data_digest=self.dataset.digest,
-                records={self._stage: sha256_file(self.folder / RECORDS)},
+                records={self._stage: sha256_file(self.folder / RECORDS)} | dict(records or {}),
                 protocol=self.card.protocol,
                 settings=self._given.scoring.model_dump(mode="json"),
             ),

@@ -11,7 +11,8 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 
 class EntryOf(NamedTuple):
-    """Marks a setting that names an entry of a catalogue, so that it is known to exist, and noted by ``resolve``."""
+    """Marks a setting that names an entry of a catalogue, several or none, so that they are known to exist, and noted
+    by ``resolve``: of components as ``named.<benchmark>.<setting>``, with the fingerprint of each."""
 
     section: str
 

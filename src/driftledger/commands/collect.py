@@ -57,7 +57,8 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
         plan = Plan(store)
         for work in selected_work(project):
             _count(project, work, plan)
-        found = {f"models.{name}": plan.of(settings.model(name)) for name in run.models}
+        models = (name for name in settings.named("models") if name != run.judge or name in run.models)
+        found = {f"models.{name}": plan.of(settings.model(name)) for name in models}
         found |= {f"generators.{name}": plan.of(settings.generator(name)) for name in run.generators}
         judge = settings.model(run.judge)
         return found | ({f"judge {run.judge}": plan.of(judge)} if settings.needs_judge else {})
@@ -69,7 +70,7 @@ def _count(project: Project, work: Work, plan: Plan) -> None:
     for stage in work.spec.collects:
         collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, work.done if complete else {})
         try:
-            if not complete:
+            if not (complete or stage.apart):
                 raise NotStoredError(collecting.uncounted())
             work.done[stage.name] = collecting.run(plan.run)
         except NotStoredError as error:
@@ -85,7 +86,8 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
 
     Args:
         benchmarks: by name; none stands for all.
-        models: of those that ``run.models`` selects; none stands for all.
+        models: of those that ``run.models`` selects; none stands for all. What several models are asked apart from the
+            flow waits for all.
 
     Raises:
         ConfigError: there is no such benchmark, or the model is not selected.
@@ -97,9 +99,14 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
     with project.store() as store:
         for name in run.models:
             _ask_model(project, [each for each in work if each.keys["model"] == name], store)
+        apart = set[str]()  # which several lines of flow share
         for each in work:
             for stage in each.spec.collects[1:]:
-                _ask(project, each, stage.name, store)
+                place = stage.at(each.keys)
+                if not stage.apart or not (models or place in apart):
+                    _ask(project, each, stage.name, store)
+                if stage.apart:
+                    apart.add(place)
     _show(project, [shown for each in work for shown in each.shown])
 
 

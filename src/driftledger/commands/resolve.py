@@ -11,6 +11,7 @@ from typing import Any
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
 from driftledger.benchmarks.code import code_behind, code_behind_data
 from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.settings import EntryOf
 from driftledger.commands.stages import files_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file
@@ -49,6 +50,7 @@ def resolve(project: Project) -> None:
     noted |= {section: {name: one.fingerprint for name, one in some.items()} for section, some in components.items()}
     noted["judge"] = components["models"][run.judge].fingerprint if settings.needs_judge else NOTHING
     noted["examples"] = {name: settings.examples_fingerprint(name) for name in descriptions}
+    noted["named"] = _named(settings, components)
     noted["beside"] = {spec.name: _beside(project, spec) for spec in settings.benchmarks if spec.beside}
     noted["settings"] = {
         section: {name: _in_words(each) for name, each in some.items()}
@@ -56,6 +58,25 @@ def resolve(project: Project) -> None:
     }
     noted["code"] = _code(settings, noted["settings"])
     write_json(project.paths.resolved, noted)
+
+
+def _named(
+    settings: Settings, components: Mapping[str, Mapping[str, Component]]
+) -> dict[str, dict[str, dict[str, str]]]:
+    """Benchmark → setting that names components → ``<section>.<name>`` → fingerprint of each."""
+    noted: dict[str, dict[str, dict[str, str]]] = {
+        spec.name: {
+            key: {}
+            for key, field in spec.settings.model_fields.items()
+            if any(isinstance(mark, EntryOf) and mark.section in components for mark in field.metadata)
+        }
+        for spec in settings.benchmarks
+    }
+    for where, section, name in settings.references():
+        benchmark, _, key = where.partition(".")
+        if key in noted[benchmark]:
+            noted[benchmark][key][f"{section}.{name}"] = components[section][name].fingerprint
+    return {benchmark: named for benchmark, named in noted.items() if named}
 
 
 def _code(settings: Settings, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -174,13 +174,14 @@ def to_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> "ToS
     """What a score of the project is computed from; errors as in :meth:`Project.encoder`."""
     from driftledger.benchmarks.scoring import ToScore
 
-    name = keys.get("encoder") or keys.get("text_encoder")
+    scoring = spec.scoring_of(project.settings)
+    named = {role: keys.get(role) or getattr(scoring, role, None) for role in ("encoder", "text_encoder")}
     return ToScore(
         keys=keys,
         folders={stage.name: project.root / stage.at(keys) for stage in (spec.data, *spec.collects)},
-        scoring=spec.scoring_of(project.settings),
+        scoring=scoring,
         min_coverage=project.settings.section(spec.name).min_coverage,
-        encoder=project.encoder(name) if name is not None else None,
+        encoders={role: project.encoder(name) for role, name in named.items() if name is not None},
         beside=files_beside(project, spec),
         features=project.features(),
     )

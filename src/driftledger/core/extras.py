@@ -14,6 +14,7 @@ EXTRAS = {
     "safetensors": "torch",
     "openai": "openai",
     "openpyxl": "xlsx",
+    "rapidocr": "ocr",
     "torch": "torch",
     "torchvision": "torch",
     "transformers": "torch",

@@ -22,6 +22,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
     },
     "models": {
         "regions": "driftledger.demo.models.regions:Regions",
+        "regions_reading": "driftledger.demo.models.regions_reading:RegionsReading",
         "blind": "driftledger.demo.models.blind:Blind",
         "always_refuse": "driftledger.demo.models.always_refuse:AlwaysRefuse",
         "random_choice": "driftledger.demo.models.random_choice:RandomChoice",
@@ -39,6 +40,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
     "encoders": {
         "layout": "driftledger.demo.encoders.layout:LayoutEncoder",
         "tfidf": "driftledger.demo.encoders.tfidf:TfIdf",
+        "words": "driftledger.demo.encoders.words:Words",
         "vit": "driftledger.components.encoders.class_token:ViT",
         "dinov2": "driftledger.components.encoders.class_token:DINOv2",
         "clip": "driftledger.components.encoders.clip:CLIP",

@@ -143,7 +143,8 @@ def fingerprint_of(lineages: Sequence[Lineage], combination: Combination) -> str
 
 def read_lineage(root: Path, lock: Mapping[str, LockEntry], spec: Benchmark, keys: Mapping[str, str]) -> Lineage:
     """What stands behind one score; errors as in :func:`read_all_evidence`."""
-    way = upstream_stages(spec, keys)
+    apart = {stage.named(keys) for stage in spec.collects if stage.apart}
+    way = {name: path for name, path in upstream_stages(spec, keys).items() if name in lock or name not in apart}
     missing = [stage for stage in way if stage not in lock]
     if missing:
         paths = (out.path for entry in lock.values() for out in entry.outs)

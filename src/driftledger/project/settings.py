@@ -164,16 +164,18 @@ class Settings(Strict):
             names += self.run.text_encoders
         if section == "models" and self.needs_judge:
             names.append(self.run.judge)
-        names += [name for _, where, name in self._references() if where == section]
+        names += [name for _, where, name in self.references() if where == section]
         return tuple(dict.fromkeys(names))
 
-    def _references(self) -> Iterator[tuple[str, str, str]]:
-        """Where a benchmark's section names an entry of a catalogue, of which, and the name."""
+    def references(self) -> Iterator[tuple[str, str, str]]:
+        """Where a benchmark's section names entries of a catalogue, of which, and the name of each."""
         for spec in self.benchmarks:
             for key, field in spec.settings.model_fields.items():
                 for mark in field.metadata:
                     if isinstance(mark, EntryOf):
-                        yield f"{spec.name}.{key}", mark.section, getattr(self.section(spec.name), key)
+                        given = getattr(self.section(spec.name), key)
+                        names = given if isinstance(given, tuple) else () if given is None else (given,)
+                        yield from ((f"{spec.name}.{key}", mark.section, name) for name in names)
 
     @property
     def needs_judge(self) -> bool:
@@ -215,7 +217,7 @@ class Settings(Strict):
                 self._check_known(f"descriptions.{name}: encoder", "encoders", [shown.encoder])
             if shown and shown.by:
                 self._check_known(f"descriptions.{name}: by", "models", [shown.by])
-        for where, section, name in self._references():
+        for where, section, name in self.references():
             self._check_known(where, section, [name])
         for leaderboard, names in self.correlation.models.items() if self.correlation else ():
             self._check_known(f"correlation.models.{leaderboard}:", "models", names)

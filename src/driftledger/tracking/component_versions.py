@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from driftledger.benchmarks.base import ROLES
+from driftledger.benchmarks.base import kind_of
 from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.escaping import for_line, for_markdown
@@ -26,7 +26,7 @@ _MAX_SERVED = 200
 def components_of(score: Score) -> dict[str, ComponentVersion]:
     """Role → who played it in a score, with what its service said it was; roles beside the measurement come last."""
     return {
-        role: version_of(ROLES[role], score.components[role], score.served.get(role, ()))
+        role: version_of(kind_of(role), score.components[role], score.served.get(role, ()))
         for role in sorted(score.components, key=_is_beside)
     }
 
@@ -37,8 +37,8 @@ def measured_in(score: Score) -> tuple[str, ...]:
 
 
 def _is_beside(role: str) -> bool:
-    """Whether who plays it only chose or described in-context examples."""
-    return role.startswith("example_")
+    """Whether who plays it only chose or described in-context examples, or what others are compared with."""
+    return role.startswith(("example_", "witness."))
 
 
 def all_of(scores: Iterable[Score]) -> tuple[ComponentVersion, ...]:

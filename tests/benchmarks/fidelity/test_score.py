@@ -68,7 +68,7 @@ def scored(
         folders={"dataset": folder / "d", "redraw": folder / "r"},
         scoring=SCORING,
         min_coverage=min_coverage,
-        encoder=encoder,
+        encoders={"encoder": encoder},
         beside={"ratings": sheet} if ratings else {},
     )
     found, rows = score(given)

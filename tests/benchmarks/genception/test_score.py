@@ -86,7 +86,7 @@ def scored(
         folders={"dataset": folder / "d", "chain": folder / "c"},
         scoring=scoring,
         min_coverage=min_coverage,
-        encoder=encoder or TableEncoder(),
+        encoders={"encoder": encoder or TableEncoder()},
     )
     return score(given)
 

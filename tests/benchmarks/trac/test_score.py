@@ -82,7 +82,7 @@ def scored(folder: Path, min_coverage: float = 0.5, encoder: Encoder | None = No
         folders={"dataset": folder / "birds", "describe": folder / "said"},
         scoring=SCORING,
         min_coverage=min_coverage,
-        encoder=encoder or TfIdf(),
+        encoders={"text_encoder": encoder or TfIdf()},
     )
     found, rows = score(given)
     return found, {row.unit: row for row in rows}

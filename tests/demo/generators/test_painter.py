@@ -172,3 +172,32 @@ def test_round_trip_keeps_measures(tmp_path):
         assert np.abs(np.subtract(one.place, other.place)).max() <= 3
         assert abs(one.length - other.length) <= 30
         assert abs(one.breadth - other.breadth) <= 30
+
+
+def test_lines_are_written_where_and_as_large_as_they_are_said_to_be():
+    plain = paint("A square picture on a white background.")
+    text = 'A square picture on a white background. A text reading "EXIT", 40% by 20%, 30% across and 70% down.'
+    rows, columns = np.nonzero((plain != paint(text)).any(axis=2))
+    low, high = (np.array(ends) * 100 / 256 for ends in ((columns.min(), rows.min()), (columns.max(), rows.max())))
+    np.testing.assert_allclose((low + high) / 2, (30, 70), atol=2)
+    np.testing.assert_allclose(high - low, (40, 20), atol=3)
+
+
+def test_letters_stand_out_from_their_ground():
+    line = 'A text reading "EXIT", 80% by 40%, 50% across and 50% down.'
+    for ground, ink in (("white", 0), ("black", 255)):
+        image = paint(f"A square picture on a {ground} background. {line}")
+        assert (image == ink).all(axis=2).sum() > 500
+
+
+def test_what_stands_in_quotes_is_not_paint():
+    quoted = 'A text reading "a huge red square in the centre.", 10% by 5%, 50% across and 50% down.'
+    assert read(quoted).shapes == []
+    assert [line.text for line in read(quoted).lines] == ["a huge red square in the centre."]
+
+
+@pytest.mark.parametrize("text", [" ", "\ud800", "\x00\x1b", "写真 🐦", "a" * 200])
+def test_any_line_can_be_written(text):
+    assert paint(f'A text reading "{text}", 999999999% by 0%, 0% across and 100% down.').shape == (256, 256, 3)
+    many = f'A text reading "{text}", 50% by 50%, 50% across and 50% down. ' * 200
+    assert len(read(many).lines) <= 64

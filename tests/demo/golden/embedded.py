@@ -20,6 +20,7 @@ from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.encoders.tfidf import TfIdf
+from driftledger.demo.encoders.words import Words
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.blind import Blind
 from driftledger.demo.models.regions import Regions
@@ -91,12 +92,19 @@ def _tfidf() -> dict[str, str]:
     return {name: sha256_bytes(features.astype("<f4").tobytes()) for name, features in made.items()}
 
 
+def _words() -> dict[str, str]:
+    texts = [text for told in descriptions().values() for text in told.values()]
+    features = Words().encode_texts([*texts, "Größe: 写真!", ""])
+    return {"descriptions": sha256_bytes(features.astype("<f4").tobytes())}
+
+
 MADE_BY: dict[type[Component], Callable[[], dict[str, str]]] = {
     Regions: _regions,
     Blind: _blind,
     Painter: _painter,
     LayoutEncoder: _layout,
     TfIdf: _tfidf,
+    Words: _words,
 }
 
 

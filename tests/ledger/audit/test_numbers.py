@@ -59,7 +59,9 @@ CHAIN = {Input.ENCODER, Input.DRAWN, Input.DESCRIPTIONS, Input.DATA}
         ("fidelity", "ssim_low", {Input.DRAWN, Input.DESCRIPTIONS, Input.DATA}),
         ("fidelity", "human", {Input.RATINGS, Input.DESCRIPTIONS}),
         ("trac", "chance", {Input.DESCRIPTIONS, Input.DATA}),
-        ("trac", "top1", {Input.ENCODER, Input.DESCRIPTIONS, Input.DATA}),
+        ("trac", "top1", {Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA}),
+        ("genception", "text_similarity_mean", CHAIN - {Input.ENCODER} | {Input.TEXT_ENCODER}),
+        ("genception", "cross_check", {Input.TEXT_ENCODER, Input.WITNESSES, Input.DESCRIPTIONS, Input.DATA}),
         ("mm_sap", "answer_rate", {Input.ANSWERS, Input.DATA}),
     ],
 )

@@ -164,6 +164,17 @@ def with_chain(**changes):
     return {"score": varied(genception_score(), **changes)}
 
 
+TOLD = varied(
+    genception_score(metrics=genception_score().metrics | {"text_similarity_at_2": 0.8, "cross_check": 0.4}),
+    **{"text_encoder": component("reader"), "witness.other": component("other")},
+)
+"""With descriptions compared."""
+
+
+def with_texts(**changes):
+    return {"score": varied(TOLD, **changes)}
+
+
 def with_redraws(**changes):
     return {"score": varied(fidelity_score(metrics=SEEN), **changes)}
 
@@ -186,13 +197,15 @@ def without(score, **settings):
 
 
 UNFAIR = [
-    ("genception", "dataset", with_chain(data_digest="e" * 64)),
-    ("genception", "describe_prompt", with_chain(describe_prompt="Tell it.")),
-    ("genception", "max_tokens", with_chain(max_tokens=30)),
-    ("genception", "generate_prompt", with_chain(generate_prompt="{description}")),
-    ("genception", "iterations", with_chain(iterations=3)),
-    ("genception", "iterations_by_group", with_chain(iterations_by_group={"textual": 1})),
-    ("genception", "encoder", with_chain(encoder=component("lens"))),
+    ("genception", "dataset", with_texts(data_digest="e" * 64)),
+    ("genception", "describe_prompt", with_texts(describe_prompt="Tell it.")),
+    ("genception", "max_tokens", with_texts(max_tokens=30)),
+    ("genception", "generate_prompt", with_texts(generate_prompt="{description}")),
+    ("genception", "iterations", with_texts(iterations=3)),
+    ("genception", "iterations_by_group", with_texts(iterations_by_group={"textual": 1})),
+    ("genception", "encoder", with_texts(encoder=component("lens"))),
+    ("genception", "text_encoder", with_texts(text_encoder=component("lens"))),
+    ("genception", "witnesses", with_texts(**{"witness.other": component("lens")})),
     ("trac", "dataset", with_descriptions(data_digest="e" * 64)),
     ("trac", "prompt", with_descriptions(prompt="Tell it.")),
     ("trac", "prefix", with_descriptions(prefix="It has")),
@@ -225,7 +238,7 @@ UNFAIR = [
 SIMILAR = dict.fromkeys(EIGHT, SEEN)
 BY_IMAGE = {f"{number}-{n}": [1.0] for number in range(8) for n in (1, 2)}
 BUILD = {
-    "genception": lambda root, name, changes: chains(root, name, LOW, **changes),
+    "genception": lambda root, name, changes: chains(root, name, LOW, **{"score": TOLD} | changes),
     "trac": lambda root, name, changes: retrieved(root, name, dict.fromkeys(EIGHT, True), **changes),
     "fidelity": lambda root, name, changes: redrawn(root, name, SIMILAR, **{"metrics": SEEN} | changes),
 } | {
@@ -233,6 +246,9 @@ BUILD = {
     for benchmark in ("mm_sap", "mm_vet", "mme")
 }
 ONLY = {
+    ("genception", "encoder"): {"gc_at_2", "similarity_at_2"},
+    ("genception", "text encoder"): {"text_similarity_at_2", "cross_check"},
+    ("genception", "witnesses"): {"cross_check"},
     ("fidelity", "generate prompt"): {"ssim", "image_similarity"},
     ("fidelity", "encoder"): {"image_similarity", "clip_s"},
     ("fidelity", "ssim side"): {"ssim"},

@@ -45,6 +45,7 @@ def with_everything(params: dict[str, Any]) -> None:
     prompt = "What are the main visual features for {category} in this image?"
     shown = {"choose": "random", "shots": [1]}
     params["descriptions"]["shown"] = {"prompt": prompt, "max_tokens": [60, 5], "demonstrations": shown}
+    params["genception"]["cross_check"] = ["regions_fine", MODEL, "regions_coarse"]
     params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 2
     for questions in SETS.values():
         params["question_sets"][questions]["count"] = 26

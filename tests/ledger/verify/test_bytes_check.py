@@ -289,7 +289,7 @@ def test_other_code_is_skipped(kept: Ledger, monkeypatch: pytest.MonkeyPatch) ->
     assert result.findings == []
     [skipped] = result.skipped
     assert skipped.where == "code"
-    assert f"with which {DATASET} and 19 more ran" in skipped.why
+    assert f"with which {DATASET} and 20 more ran" in skipped.why
 
 
 def test_other_code_is_skipped_where_nobody_can_be_asked(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,7 +181,12 @@ def test_a_component_is_the_one_that_was_asked(ledger: Ledger) -> None:
 
 
 PROTOCOLS: dict[str, tuple[str, str, Any, list[str]]] = {
-    "prompt": (GENCEPTION, "describe_prompt", "Tell it.", [f"stage chain@my_images-{MODEL}-painter"]),
+    "prompt": (
+        GENCEPTION,
+        "describe_prompt",
+        "Tell it.",
+        [f"stage chain@my_images-{MODEL}-painter", "stage witness@my_images"],
+    ),
     "iterations": (
         GENCEPTION,
         "iterations",

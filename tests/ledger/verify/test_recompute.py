@@ -40,9 +40,9 @@ def changed(lineage: Lineage, **changes: Any) -> Lineage:
     return lineage.model_copy(update={"score": lineage.score.model_copy(update=changes)})
 
 
-def with_encoder(lineage: Lineage, **changes: Any) -> Lineage:
-    """The same, seen or read through another encoder."""
-    [role] = {"encoder", "text_encoder"} & lineage.score.components.keys()
+def with_encoder(lineage: Lineage, role: str = "", **changes: Any) -> Lineage:
+    """The same, seen or read through another encoder; without a role the one in the score's keys."""
+    [role] = {role} if role else {"encoder", "text_encoder"} & lineage.score.keys.keys()
     card: ComponentCard = lineage.score.components[role].model_copy(update=changes)
     return changed(lineage, components=lineage.score.components | {role: card})
 
@@ -67,6 +67,9 @@ def test_what_dvc_made_holds(kept: Ledger) -> None:
         (GENCEPTION, ("groups", "category", "round", "similarity_at_1"), 1.0),
         (GENCEPTION, ("scored",), 7),
         (GENCEPTION, ("inputs", "records", "chain"), "0" * 64),
+        (GENCEPTION, ("inputs", "records", "witness"), "0" * 64),
+        (GENCEPTION, ("metrics", "cross_check"), 0.99),
+        (GENCEPTION, ("curves", "text_similarity", 0, "value"), 0.5),
         (GENCEPTION, ("inputs", "protocol", "more"), "0" * 64),
         (GENCEPTION, ("metrics", "gc_at_9"), 0.9),
         (FIDELITY, ("metrics", "ssim"), 99.0),
@@ -96,7 +99,7 @@ def test_a_stored_number_that_was_changed_is_found_by_its_name(
 @pytest.mark.parametrize(
     ("folder", "change", "place"),
     [
-        (GENCEPTION, {"values": {"gc": [0.5, 0.5], "similarity": [0.5, 0.5]}}, "{unit}.values.gc.0"),
+        (GENCEPTION, {"values": {"cross_check": [0.5]}}, "{unit}.values.cross_check.0"),
         (FIDELITY, {"outcome": "refused"}, "{unit}.outcome"),
         (TRAC, {"extra": {"nearest": "nothing"}}, "{unit}.extra."),
         (MM_SAP, {"cluster": "another"}, "{unit}.cluster"),
@@ -247,6 +250,37 @@ def test_what_needs_no_encoder_is_compared_without_it(kept: Ledger) -> None:
         f"numbers {FIDELITY}/score.json: metrics.ssim",
         f"numbers {TRAC}/score.json: metrics.words",
     ]
+
+
+def test_each_of_two_encoders_leaves_what_the_other_sees(kept: Ledger) -> None:
+    told = {"gc_at_2": 12.0, "text_similarity_mean": 12.0, "cross_check": 12.0}
+    for role, left in (("encoder", ["cross_check", "text_similarity_mean"]), ("text_encoder", ["gc_at_2"])):
+        unseen = with_encoder(kept.lineage(GENCEPTION), role, version="99")
+        wrong = changed(unseen, metrics=unseen.score.metrics | told)
+        result = recompute(kept.project, [wrong], kept.contents)
+        assert places(result.findings) == [f"numbers {GENCEPTION}/score.json: metrics.{key}" for key in left]
+        assert [each.why.rpartition("; ")[2] for each in result.skipped] == [
+            f"only what needs no {role.replace('_', ' ')} is compared"
+        ]
+
+
+def test_what_other_models_said_is_behind_the_score(ledger: Ledger) -> None:
+    def silent(record: dict[str, Any]) -> None:
+        record["description"] = "Nothing of the kind."
+
+    ledger.change_row("data/witnesses/my_images/records.jsonl", silent)
+    found = places(check(ledger, GENCEPTION).findings)
+    assert f"numbers {GENCEPTION}/score.json: metrics.cross_check" in found
+    assert f"numbers {GENCEPTION}/score.json: inputs.records.witness" in found
+    assert not any("gc_at" in place or "text_similarity" in place for place in found)
+
+
+def test_a_score_from_before_there_were_witnesses_does_without(kept: Ledger) -> None:
+    lineage = kept.lineage(GENCEPTION)
+    chain = {name: file for name, file in lineage.collected.items() if name == "chain"}
+    result = recompute(kept.project, [lineage.model_copy(update={"collected": chain})], kept.contents)
+    assert f"numbers {GENCEPTION}/score.json: metrics.cross_check" in places(result.findings)
+    assert not any("gc_at" in finding.where for finding in result.findings)
 
 
 def rated(lineage: Lineage, sha256: str, **metrics: float) -> Lineage:

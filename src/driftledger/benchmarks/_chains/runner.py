@@ -10,7 +10,7 @@ from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, drawn_images, generation_prompt
 from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Caller, RecordedCall, Runner
+from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Runner
 from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, Draw
 from driftledger.components.base import Generator, Model
@@ -38,7 +38,7 @@ class ChainRunner(Runner):
 
     def collecting(
         self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
-    ) -> CollectChains:
+    ) -> Collecting[Any]:
         """What the stage asks; errors as in :meth:`Runner.collecting` and :meth:`asked`."""
         dataset = keys["dataset"]
         samples, card, asked = (
@@ -52,7 +52,7 @@ class ChainRunner(Runner):
         return self.collects(self.spec.name, stage, keys, protocol, samples)
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
-        [stage] = lineage.collected
+        stage = self.spec.collects[0].name
         path = lineage.collected[stage].path
         chains = _Chains(stage, path, where("dataset"), where(stage))
         yield Caller("model", chains.card.components["model"], path, chains.described)

@@ -58,8 +58,7 @@ class ChainBenchmark(Benchmark):
         return check_chains(records, card, parents)
 
     def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
-        [folder] = lineage.collected.values()
-        return _calls(lineage.score, root / folder.path)
+        return _calls(lineage.score, root / lineage.collected[self.collects[0].name].path)
 
 
 def _calls(score: Score, folder: Path) -> Mapping[str, Sequence[str]]:

@@ -23,7 +23,7 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row], name: str, drawi
     Args:
         name: what is done with each sample; ``drawing`` is what drawing is called.
     """
-    [stage] = lineage.collected.values()
+    stage = lineage.collected[lineage.spec.collects[0].name]
     folder, dataset = root / stage.path, root / lineage.data.path
     files = {entry.id: dataset / entry.file for entry in read_jsonl(dataset / "samples.jsonl", SampleEntry)}
     asked = ChainRequest.model_validate(lineage.score.inputs.protocol)

@@ -15,11 +15,13 @@ from driftledger.benchmarks._chains.records import (
     shown_images,
 )
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
+from driftledger.benchmarks.genception.texts import CROSS_CHECK, TEXT_ENCODER, Compared, Witnesses, compare_texts
 from driftledger.benchmarks.score import Point, Row, Score, base_key
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
+from driftledger.components.card import ComponentCard
 from driftledger.core.types import Float32, Float64, Sample
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.drift import cosine_similarity, gc_at
@@ -74,7 +76,15 @@ def score(given: ToScore) -> Scored:
 
     drawn = drawn_images(data.folder, data.records)
     drift = measure(samples, categories, drawn, data.encoder, iterations, given.features)
-    per_sample = _per_sample(drift.similarities, [ends[category] for category in categories])
+    until = [ends[category] for category in categories]
+    per_sample = _per_sample(drift.similarities, until)
+    witnesses = Witnesses.behind(given.folders, data.card.components["model"])
+    texts, reader = None, given.encoders.get(TEXT_ENCODER)
+    components = dict(witnesses.components)
+    if reader is not None:
+        texts = compare_texts([each.id for each in samples], data.records, witnesses.others, reader, until)
+        per_sample |= texts.per_sample
+        components[TEXT_ENCODER] = ComponentCard.of(scoring.text_encoder or "", reader)
     summary = means_of(per_sample, categories, groups)
     frechet = _frechet_summary(drift.frechet, frechet_name, groups)
     reached = int(np.isfinite(per_sample["similarity_mean"]).sum())
@@ -88,7 +98,7 @@ def score(given: ToScore) -> Scored:
             del metrics[key]
     by_category = {name: row | frechet.by_category[name] for name, row in summary.by_category.items()}
     scored = Score(
-        **data.origin("genception"),
+        **data.origin("genception", components, witnesses.digests),
         metrics=metrics,
         groups={
             "category": by_category,
@@ -100,12 +110,16 @@ def score(given: ToScore) -> Scored:
         counted=reached,
         total=len(samples),
         coverage=reached / len(samples),
-        absent=_absent(by_category, ends, frechet_name),
+        absent=_absent(by_category, ends, frechet_name) | (texts.absent(metrics) if texts else {}),
         served=served_versions(data.records),
-        flags=[*flags(data.records), *few_images(frechet.overall, drift.images or reached)],
+        flags=[
+            *flags(data.records),
+            *few_images(frechet.overall, drift.images or reached),
+            *(texts.flags if texts else ()),
+        ],
         details={"groups": groups},
     )
-    return Scored(scored, list(_rows(samples, categories, last, drift.similarities, per_sample)))
+    return Scored(scored, list(_rows(samples, categories, last, drift.similarities, per_sample, texts)))
 
 
 def _complete(record: ChainRecord | None, iterations: int) -> bool:
@@ -221,7 +235,8 @@ def _intervals(
     per_sample: Mapping[str, Float64], categories: Sequence[str], scoring: GenCeptionScoring
 ) -> dict[str, float]:
     found: dict[str, float] = {}
-    for key in (f"gc_at_{t}" for t in range(1, scoring.iterations + 1)):
+    keys = [*(f"gc_at_{t}" for t in range(1, scoring.iterations + 1)), "text_similarity_mean", CROSS_CHECK]
+    for key in (key for key in keys if np.isfinite(per_sample.get(key, np.nan)).any()):
         there = np.isfinite(per_sample[key])
         members = [category for category, is_there in zip(categories, there, strict=True) if is_there]
         found |= interval(key, per_sample[key][there], members, scoring)
@@ -237,6 +252,8 @@ def _curves(metrics: Mapping[str, float], frechet_name: str, iterations: int) ->
         "gc_high": "gc_at_{t}_high",
         frechet_name: frechet_name + "_at_{t}",
     }
+    if "text_similarity_mean" in metrics:
+        names["text_similarity"] = "text_similarity_at_{t}"
     return {
         curve: [
             Point(step=t, value=metrics[key.format(t=t)])
@@ -268,16 +285,23 @@ def _rows(
     last: Mapping[str, ChainRecord],
     similarities: Float64,
     per_sample: Mapping[str, Float64],
+    texts: Compared | None,
 ) -> Iterator[Row]:
     iterations = similarities.shape[1]
     gc = np.stack([per_sample[f"gc_at_{t}"] for t in range(1, iterations + 1)], axis=1)
     for index, sample in enumerate(samples):
+        values = {"similarity": _finite(similarities[index]), "gc": _finite(gc[index])}
+        if texts is not None:
+            values |= {
+                "text_similarity": _finite(texts.similarity[index]),
+                CROSS_CHECK: _finite(texts.support[[index]]),
+            }
         yield Row(
             unit=sample.id,
             group=categories[index],
             cluster=sample.id,
             outcome=last[sample.id].outcome,
-            values={"similarity": _finite(similarities[index]), "gc": _finite(gc[index])},
+            values=values,
         )
 
 

@@ -5,17 +5,21 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from driftledger.benchmarks._chains.records import Iterations
-from driftledger.benchmarks.settings import DrawingPrompt, Scoring, Section
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, Name, Scoring, Section
 
 
 class GenCeptionSettings(Section):
-    """How a chain goes: T iterations of describe → generate."""
+    """How a chain goes: T iterations of describe → generate; and how descriptions are compared beside images."""
 
     iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
     """Group of the dataset → a smaller T of the chains in its categories."""
     describe_prompt: str = Field(min_length=1)
     generate_prompt: DrawingPrompt
+    text_encoder: Annotated[Name | None, EntryOf("encoders")]
+    """What descriptions are compared by; nothing is said of them where it is null."""
+    cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
+    """The models whose descriptions bear out those of each other model: these, whichever are selected."""
 
     @model_validator(mode="after")
     def _stops_sooner(self) -> Self:
@@ -27,3 +31,6 @@ class GenCeptionSettings(Section):
 
 class GenCeptionScoring(Scoring, Iterations):
     """What the scoring depends on."""
+
+    text_encoder: str | None = None
+    """Its name; None too in scores from before descriptions were compared."""

@@ -6,24 +6,28 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
 from driftledger.benchmarks._chains.traces import traces
-from driftledger.benchmarks.base import Artifacts, Metric, Rule, SideBySide, Stage, Table, score_stage
+from driftledger.benchmarks.base import Artifacts, Input, Metric, Rule, SideBySide, Stage, Table, score_stage
 from driftledger.benchmarks.genception.artifacts import artifacts, chains_by_model
+from driftledger.benchmarks.genception.records import WITNESS, WitnessRecord, check_witnesses
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.genception.tables import tables, tables_across
+from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
+    from driftledger.project.settings import Settings
 
 _OVER_CATEGORIES = "averaged over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
 _metric = partial(Metric, needs=SEEN, digits=3)
+_SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 
 
 class GenCeption(ChainBenchmark):
@@ -40,8 +44,19 @@ class GenCeption(ChainBenchmark):
             ChainRecord,
             ("iterations", "iterations_by_group", "describe_prompt", "generate_prompt"),
         ),
+        Stage(
+            WITNESS,
+            ("dataset",),
+            "data/witnesses/{dataset}",
+            "driftledger.benchmarks.genception.witnesses",
+            WitnessRecord,
+            ("describe_prompt", "cross_check"),
+            apart=True,
+        ),
     )
-    scores: ClassVar[Stage] = score_stage("genception", (*KEYS, "encoder"), "iterations", "iterations_by_group")
+    scores: ClassVar[Stage] = score_stage(
+        "genception", (*KEYS, "encoder"), "iterations", "iterations_by_group", "text_encoder"
+    )
     metrics: ClassVar[tuple[Metric, ...]] = (
         _metric(
             "gc_at_{t}",
@@ -87,6 +102,37 @@ class GenCeption(ChainBenchmark):
             f"frechet.frechet_distance; {_PAPER}, section 2.2",
             higher_is_better=False,
         ),
+        Metric(
+            "text_similarity_at_{t}",
+            "text s({t})",
+            "the cosine between the text encoder's view of the first description and of that of iteration t, t > 1; "
+            f"{_OVER_CATEGORIES}",
+            f"drift.cosine_similarity; {_PAPER}, version 1, section 4 (6), as a wish",
+            _SAID | {Input.DRAWN},
+            digits=3,
+            compared=True,
+            row="text_similarity",
+        ),
+        Metric(
+            "text_similarity_mean",
+            "mean text s(t)",
+            f"the mean of text s(2) … s(T); {_OVER_CATEGORIES}",
+            "drift.cosine_similarity",
+            _SAID | {Input.DRAWN},
+            digits=3,
+        ),
+        Metric(
+            "cross_check",
+            "cross-check",
+            "of the sentences of the first description, the mean support by other models' descriptions of the same "
+            "image: by each the largest cosine with one of its sentences, averaged over these models; "
+            f"{_OVER_CATEGORIES}",
+            "consistency.support; in the manner of Sun et al., CrossCheckGPT",
+            _SAID | {Input.WITNESSES},
+            digits=3,
+            compared=True,
+            row="cross_check",
+        ),
         WORDS,
         IMAGES,
     )
@@ -102,8 +148,27 @@ class GenCeption(ChainBenchmark):
         Rule("generate_prompt", "another prompt draws another image"),
         Rule("iterations", "more iterations drift further"),
         Rule("iterations_by_group", "more iterations drift further"),
-        Rule("encoder", "values seen through different encoders are on different scales"),
+        Rule("encoder", "values seen through different encoders are on different scales", Input.ENCODER),
+        Rule("text_encoder", "values by different text encoders are on different scales", Input.TEXT_ENCODER),
+        Rule("witnesses", "other models bear out other sentences", Input.WITNESSES),
     )
+
+    def check(self, settings: "Settings") -> None:
+        """Refuse to compare descriptions by an encoder that does not read."""
+        name = cast(GenCeptionSettings, settings.section(self.name)).text_encoder
+        if name is not None and not settings.encoder(name).reads:
+            raise ValueError(f"genception.text_encoder: {name!r} has no text tower; name another, or set null")
+
+    def facts(self, score: Score) -> dict[str, Any]:
+        """Who bears descriptions out is the whole list, the model itself with it: any two of one list are ranked."""
+        facts = {name: value for name, value in super().facts(score).items() if name != "text_encoder"}
+        cards = sorted(card.fingerprint for role, card in score.components.items() if role.startswith(f"{WITNESS}."))
+        return facts | ({"witnesses": cards} if cards else {})
+
+    def links(
+        self, stage: str, records: Sequence[Any], card: CollectedCard, parents: Mapping[str, str]
+    ) -> Iterator[Linked]:
+        return check_witnesses(records, card) if stage == WITNESS else super().links(stage, records, card, parents)
 
     def ranked(self, score: Score, key: str) -> float | None:
         """A mean over categories is compared if every category has its part in it."""

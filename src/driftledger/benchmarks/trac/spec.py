@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from driftledger.project.settings import Settings
 
 _KEYS = ("dataset", "model", "description")
-_TEXTS = frozenset({Input.ENCODER, Input.DESCRIPTIONS, Input.DATA})
+_TEXTS = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 _SAID = frozenset({Input.DESCRIPTIONS, Input.DATA})
 _OF_TESTS = "percentage of the test descriptions"
 _NEAREST = f"{_OF_TESTS} whose class is that of the most similar support description"
@@ -133,7 +133,7 @@ class Trac(Benchmark):
         Rule("prefix", "a reply that is begun for a model goes on otherwise"),
         Rule("length", "longer descriptions tell more"),
         Rule("examples", "in-context examples show how to describe"),
-        Rule("text_encoder", "values seen through different encoders are on different scales", Input.ENCODER),
+        Rule("text_encoder", "values seen through different encoders are on different scales", Input.TEXT_ENCODER),
     )
 
     across: ClassVar[tuple[str, ...]] = ("top1", "class_mean", "vote_best")

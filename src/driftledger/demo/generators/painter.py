@@ -1,19 +1,21 @@
 """The embedded generator: reads the describer's English and paints it, from the text alone."""
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from random import Random
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 from pydantic import Field
 
 from driftledger.components.base import Generator, library_versions
+from driftledger.core.errors import ConfigError
 from driftledger.core.images import ENCODING
 from driftledger.core.types import Generated
-from driftledger.demo.generators.reading import Shape, Sketch, read
+from driftledger.demo.generators.reading import Line, Shape, Sketch, read
 from driftledger.demo.vocabulary import RGB, UNIT, cosine, sine
 
 _SUB = 64
@@ -22,10 +24,14 @@ _UNSTEADY = 8
 """How far a seed may displace a shape, in ‰ of the longest side."""
 _IMPURE = 2
 """How far a seed may shift a colour's channels."""
+_LETTERS = 48
+"""The size at which letters are drawn before they are brought to theirs."""
+_LIGHT = 128
+"""The mean luma below which a ground is dark."""
 
 
 class Painter(Generator):
-    """Paints coloured ellipses and rectangles; the seed makes its hand a little unsteady."""
+    """Paints coloured ellipses and rectangles, and writes lines of text; the seed makes its hand a little unsteady."""
 
     provider: ClassVar[str] = "painter"
     version: ClassVar[str] = "1"
@@ -49,7 +55,34 @@ def _paint(sketch: Sketch, size: int, hand: Random) -> Image.Image:
     canvas[:] = _mixed(sketch.background, hand)
     for shape in sorted(sketch.shapes, key=lambda shape: -shape.length * shape.breadth):
         _fill_convex(canvas, _corners(shape, (width, height), hand), _mixed(shape.colour, hand))
-    return Image.fromarray(canvas)
+    image = Image.fromarray(canvas)
+    for line in sketch.lines:
+        _write(image, line)
+    return image
+
+
+def _write(image: Image.Image, line: Line) -> None:
+    """Write a line as large as it is to be, in black on a light ground and in white on a dark one."""
+    font = _font()
+    left, top, right, bottom = font.getbbox(line.text)
+    if right <= left or bottom <= top:  # nothing but blanks
+        return
+    mask = Image.new("L", (int(right - left), int(bottom - top)))
+    ImageDraw.Draw(mask).text((-left, -top), line.text, fill=255, font=font)
+    wide, high = (max(1, side * part // 100) for side, part in zip(image.size, (line.wide, line.high), strict=True))
+    x, y = (side * at // 100 - part // 2 for side, at, part in zip(image.size, line.place, (wide, high), strict=True))
+    ground = image.crop((x, y, x + wide, y + high)).convert("L").resize((1, 1), Image.Resampling.BOX)
+    ink = 0 if ground.getpixel((0, 0)) >= _LIGHT else 255  # type: ignore[operator]  # one channel
+    image.paste((ink, ink, ink), (x, y), mask.resize((wide, high), Image.Resampling.BOX))
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont:
+    """Pillow's own, laid out by Pillow itself and not by a library that is there or not."""
+    font = ImageFont.load_default(_LETTERS)
+    if not isinstance(font, ImageFont.FreeTypeFont):
+        raise ConfigError("painter writes letters with FreeType, which this Pillow lacks; install Pillow's own wheel")
+    return font.font_variant(layout_engine=ImageFont.Layout.BASIC)
 
 
 def _mixed(colour: RGB, hand: Random) -> RGB:

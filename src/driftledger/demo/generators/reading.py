@@ -5,6 +5,7 @@ A prompt may be anything, so only a bounded part of it is read, and every number
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from math import isqrt
 from typing import NamedTuple
 
@@ -19,11 +20,13 @@ from driftledger.demo.vocabulary import (
     SIZES,
     STRETCHES,
     TILT_STEP,
+    WRITTEN,
     Place,
 )
 
 MOST_CHARACTERS = 20_000
 MOST_SHAPES = 64
+MOST_LINES = 64
 EMPTY: RGB = (127, 127, 127)
 
 _NARROWEST, _WIDEST = 10, 1000
@@ -42,6 +45,15 @@ class Shape(NamedTuple):
     """Steps of 15 degrees, clockwise from level."""
 
 
+class Line(NamedTuple):
+    """A line of text to write; all in percent of the canvas's width and height."""
+
+    text: str
+    wide: int
+    high: int
+    place: Place
+
+
 class Sketch(NamedTuple):
     """All that was understood of a text."""
 
@@ -49,6 +61,7 @@ class Sketch(NamedTuple):
     """Width to height, in percent."""
     background: RGB
     shapes: list[Shape]
+    lines: list[Line]
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -72,7 +85,9 @@ _TILT = re.compile(r"tilted (\d{1,9}) degrees")
 def read(text: str) -> Sketch:
     """Understand as much of ``text`` as can be: an empty sketch where that is nothing."""
     ratio, background, shapes = 100, EMPTY, list[Shape]()
-    for sentence in re.split(r"[.!?;:\n]", text[:MOST_CHARACTERS].lower().replace("gray", "grey")):
+    text = text[:MOST_CHARACTERS]
+    lines = [_line(*each.groups()) for each in islice(WRITTEN.finditer(text), MOST_LINES)]
+    for sentence in re.split(r"[.!?;:\n]", WRITTEN.sub("", text).lower().replace("gray", "grey")):
         colour = _colour(sentence)
         if BACKGROUND in sentence or "picture" in sentence:
             ratio = _ratio(sentence) or ratio
@@ -80,7 +95,12 @@ def read(text: str) -> Sketch:
         elif colour and len(shapes) < MOST_SHAPES:
             shape = _shape(sentence, colour, ratio)
             shapes += [shape] if shape else []
-    return Sketch(ratio, background, shapes)
+    return Sketch(ratio, background, shapes, lines)
+
+
+def _line(text: str, wide: str, high: str, across: str, down: str) -> Line:
+    place = Place(*(_clip(int(part), 0, 100) for part in (across, down)))
+    return Line(text, _clip(int(wide), 1, 150), _clip(int(high), 1, 150), place)
 
 
 def _colour(sentence: str) -> RGB | None:

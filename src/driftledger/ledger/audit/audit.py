@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.tree import Tree
 
-from driftledger.benchmarks.base import NEEDED_FOR, Input
+from driftledger.benchmarks.base import NEEDED_FOR, Input, base_role
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.records import RECORDS
 from driftledger.core.canonical import canonical_json
@@ -106,9 +106,9 @@ def _add_inputs(branch: Tree, lineage: Lineage, needed: Set[Input]) -> None:
     """What a score was computed from, as far as it is ``needed``."""
     score = lineage.score
     for role, card in score.components.items():
-        if NEEDED_FOR[role] & needed:
-            add_component(branch, role.replace("_", " "), card)
-    if needed - {Input.DATA, Input.ENCODER, Input.RATINGS}:
+        if NEEDED_FOR[base_role(role)] & needed:
+            add_component(branch, base_role(role).replace("_", " "), card)
+    if needed & {Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS, Input.WITNESSES}:
         add_all(branch, score.inputs.protocol, *score.inputs.protocol)
         for stage, file in lineage.collected.items():
             folder = add_file(branch, stage, file)
@@ -162,7 +162,7 @@ def _number_json(number: Number) -> dict[str, Any]:
         "computed": computed,
         "settings": lineage.score.inputs.settings,
         "values": lineage.rows_file.path,
-        "components": {role: card for role, card in cards.items() if needs & NEEDED_FOR[role]},
+        "components": {role: card for role, card in cards.items() if needs & NEEDED_FOR[base_role(role)]},
         **{key: evidence[key] for key in ("score_file", "data", "collected", "stages")},
     }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 
-from driftledger.benchmarks.base import ROLES
+from driftledger.benchmarks.base import ROLES, base_role
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.core.errors import ConfigError, StoreError
@@ -66,7 +66,7 @@ def summary_of(score: Score) -> ScoreSummary:
         headline=headline,
         value=value,
         versions=[
-            Version.model_validate({"role": ROLES.get(part, part), "part": part} | dict(card))
+            Version.model_validate({"role": ROLES.get(base_role(part), part), "part": part} | dict(card))
             for part, card in score.components.items()
         ],
         served={role: sorted(versions) for role, versions in score.served.items()},

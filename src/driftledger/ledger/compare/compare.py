@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 from rich.table import Table
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base import Benchmark, base_role
 from driftledger.benchmarks.score import Row, Score
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.escaping import for_line
@@ -128,7 +128,7 @@ def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
     for side, evidence in (("A", a), ("B", b)):
         for role, card in evidence.components.items():
             if card.mark is not None:
-                yield f"{side}'s {role.replace('_', ' ')} {card.name}: {card.mark}"
+                yield f"{side}'s {base_role(role).replace('_', ' ')} {card.name}: {card.mark}"
 
 
 def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
@@ -184,11 +184,11 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
 
 
 def compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
-    """The headline metrics that rows can pair and either has, in the order of the table; of a family over t the last
+    """The metrics to rank by that rows can pair and either has, in the order of the table; of a family over t the last
     that both have."""
     found: list[str] = []
     for metric in spec.metrics:
-        if metric.headline and metric.row and metric.higher_is_better is not None:
+        if (metric.headline or metric.compared) and metric.row and metric.higher_is_better is not None:
             ours, theirs = spec.members(metric, a), spec.members(metric, b)
             both = [key for key in ours if key in theirs]
             found += both[-1:] if both else [*ours[-1:], *theirs[-1:]]

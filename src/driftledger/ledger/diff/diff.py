@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.benchmarks.base import ROLES, SECTIONS, Stage
+from driftledger.benchmarks.base import SECTIONS, Stage, kind_of
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.components.card import ComponentCard
@@ -170,7 +170,7 @@ def _cards(state: Snapshot) -> dict[tuple[str, str], dict[str, ComponentCard]]:
     found: dict[tuple[str, str], dict[str, ComponentCard]] = {}
     for score in state.scores.read.values():
         for role, card in score.components.items():
-            found.setdefault((SECTIONS[ROLES[role]], card.name), {})[card.fingerprint] = card
+            found.setdefault((SECTIONS[kind_of(role)], card.name), {})[card.fingerprint] = card
     return found
 
 

@@ -4,11 +4,11 @@ No other version will do: what another one gives proves nothing. Nothing is load
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
-from driftledger.benchmarks.base import ROLES, SECTIONS
+from driftledger.benchmarks.base import SECTIONS, Kind, kind_of
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.checkpoints.component import CheckpointComponent
@@ -22,8 +22,6 @@ from driftledger.ledger.changes import changes
 from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
-
-Kind = Literal["model", "generator", "encoder", "judge"]
 
 _DANGEROUS = ("allow_pickle", "trust_remote_code")
 """What a record alone must not switch on: an entry of params.yaml has to allow it."""
@@ -52,9 +50,9 @@ class Components:
 
     def get(self, card: ComponentCard, role: str) -> Component | Unavailable:
         """The component that played a role."""
-        key = ROLES[role], sha256_of(card.to_dict())
+        key = kind_of(role), sha256_of(card.to_dict())
         if key not in self._found:
-            self._found[key] = at_hand(card, self._settings, ROLES[role])
+            self._found[key] = at_hand(card, self._settings, key[0])
         return self._found[key]
 
 

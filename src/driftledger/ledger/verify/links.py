@@ -6,7 +6,7 @@ hold for files that were handed on without DVC.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from driftledger.benchmarks.base import ROLES, SECTIONS, Stage
+from driftledger.benchmarks.base import ROLES, SECTIONS, Stage, base_role
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import METRICS
 from driftledger.benchmarks.writing import dvc_metrics
@@ -146,9 +146,11 @@ def _parameters(lineage: Lineage) -> Iterator[Finding]:
                 if plain(found := recorded.get(setting, unsaid)) != plain(value):
                     yield _ran_with(name, key, value, found)
         for key, value in entry.params.get(RESOLVED, {}).items():
-            for card in _played(lineage, key):
-                if value != card.fingerprint:
-                    yield _ran_with(name, key, value, card.fingerprint)
+            noted = value.items() if key.startswith("named.") and isinstance(value, dict) else [(key, value)]
+            for component, fingerprint in noted:
+                for card in _played(lineage, component):
+                    if fingerprint != card.fingerprint:
+                        yield _ran_with(name, component, fingerprint, card.fingerprint)
 
 
 def _ran_with(stage: str, key: str, value: object, recorded: object) -> Finding:
@@ -162,5 +164,6 @@ def _played(lineage: Lineage, key: str) -> list[ComponentCard]:
     return [
         card
         for role, card in lineage.score.components.items()
-        if key == role or (role != "judge" and SECTIONS.get(ROLES.get(role, "")) == section and card.name == name)
+        if key == role
+        or (role != "judge" and SECTIONS.get(ROLES.get(base_role(role), "")) == section and card.name == name)
     ]

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from PIL import Image
 
-from driftledger.benchmarks.base import NEEDED_FOR, Benchmark, Input, Metric, Stage
+from driftledger.benchmarks.base import NEEDED_FOR, Benchmark, Input, Metric, Stage, base_role
 from driftledger.benchmarks.code import code_behind
 from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.benchmarks.registry import runner
@@ -53,7 +53,7 @@ def recompute(
 class _Beside(NamedTuple):
     """What goes into a score beside the records."""
 
-    encoder: Encoder | None
+    encoders: dict[str, Encoder]
     files: dict[str, Path]
     missing: frozenset[Input]
 
@@ -104,22 +104,29 @@ class _Check:
         self._add(path, compared, stage)
 
     def _recompute(self) -> None:
-        score, spec = self._lineage.score, self._spec
-        encoder, files, missing = self._beside()
+        score, spec, collected = self._lineage.score, self._spec, self._lineage.collected
+        encoders, files, missing = self._beside()
         made = runner(spec.name).score(
             ToScore(
                 keys=score.keys,
-                folders={stage.name: self._where(stage.name) for stage in (spec.data, *spec.collects)},
+                folders={
+                    stage.name: self._where(stage.name)
+                    for stage in spec.stages
+                    if stage == spec.data or stage.name in collected
+                },
                 scoring=spec.scoring.model_validate(score.inputs.settings),
                 min_coverage=0.0,  # which may refuse, and changes no number
-                encoder=encoder,
+                encoders=encoders,
                 beside=files,
             )
         )
-        exact, depends = not isinstance(encoder, CheckpointComponent), depends_on(spec, missing)
+        exact = not any(isinstance(encoder, CheckpointComponent) for encoder in encoders.values())
+        depends = depends_on(spec, missing)
 
         def leave_out(place: Place) -> bool:
-            return depends(place) or place == ("components", self._role, "code")  # of which _beside tells
+            return depends(place) or place in [
+                ("components", role, "code") for role in encoders
+            ]  # of which _beside tells
 
         self._add(self._path, compare(score, made.score, exact=exact, leave_out=leave_out), spec.scores)
         self._found.checked["scores"] += 1
@@ -132,25 +139,23 @@ class _Check:
         rows = compare_rows(stored, made.rows, lambda row: row.unit, exact=exact, leave_out=leave_out)
         self._add(rows_file.path, rows, spec.scores)
 
-    @property
-    def _role(self) -> str | None:
-        """Of the component that scores are computed with."""
-        return next((role for role in ("encoder", "text_encoder") if role in self._spec.scores.keys), None)
-
     def _beside(self) -> _Beside:
-        """The encoder and the user's files of the record, or what takes their place where they are not at hand."""
-        encoder: Encoder | None = None
+        """The encoders and the user's files of the record, or what takes their place where they are not at hand."""
+        encoders: dict[str, Encoder] = {}
         missing = set[Input]()
-        if self._role is not None:
-            card = self._lineage.score.components[self._role]
-            found = self._components.get(card, self._role)
+        for role in ("encoder", "text_encoder"):
+            card = self._lineage.score.components.get(role)
+            if card is None and role not in self._spec.scores.keys:
+                continue
+            card = self._lineage.score.components[role]
+            found = self._components.get(card, role)
             if isinstance(found, Unavailable):
-                self._skip(self._path, f"{found.why}; only what needs no encoder is compared")
-                missing.add(Input.ENCODER)
-                found = ReadingStandIn() if self._role == "text_encoder" else StandIn()
+                self._skip(self._path, f"{found.why}; only what needs no {role.replace('_', ' ')} is compared")
+                missing |= NEEDED_FOR[role]
+                found = ReadingStandIn() if role == "text_encoder" else StandIn()
             elif why := other_code(found, card):
                 self._skip(self._path, why)
-            encoder = found  # type: ignore[assignment]  # of the section of encoders
+            encoders[role] = found  # type: ignore[assignment]  # of the section of encoders
         files = {}
         for setting, recorded_digest in self._lineage.beside.items():
             file = self._file(setting, recorded_digest)
@@ -158,7 +163,7 @@ class _Check:
                 missing.add(Input.RATINGS)
             else:
                 files[setting] = file
-        return _Beside(encoder, files, frozenset(missing))
+        return _Beside(encoders, files, frozenset(missing))
 
     def _file(self, setting: str, sha256: str) -> Path | None:
         """The user's file of a setting, if it still is the recorded one."""
@@ -228,7 +233,7 @@ def depends_on(spec: Benchmark, missing: frozenset[Input]) -> Callable[[Place], 
             case ("values", key, *_):
                 return needed([metric for metric in spec.metrics if metric.row == key])
             case ("components", role, *_):
-                return NEEDED_FOR.get(role, missing) <= missing
+                return NEEDED_FOR.get(base_role(role), missing) <= missing
             case ("details" | "flags" | "absent" | "extra", *_):
                 return True
         return False

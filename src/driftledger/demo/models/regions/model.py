@@ -80,7 +80,11 @@ class Regions(WordCounter):
             return NO_IMAGE
         question = asked(conversation)
         answered = self._answer(shown.open(), question) if question else None
-        return answered or _description(shown.path, sha256_file(shown.path), self.detail)
+        return answered or self.describe(shown)
+
+    def describe(self, shown: ImageFile) -> str:
+        """What it says of an image that it is asked nothing about."""
+        return _description(shown.path, sha256_file(shown.path), self.detail)
 
     def _answer(self, image: Image.Image, question: ParsedQuestion) -> str | None:
         sight = Sight(look(image), self.knowledge, _DIALS[self.detail].things)
