@@ -90,6 +90,13 @@ def test_what_is_not_there_is_left_out() -> None:
     assert found.support[0] == 1.0, "a refusal bears nothing out and takes nothing away"
 
 
+def test_the_mean_goes_as_far_as_each_chain_does() -> None:
+    chains = [*chain("long", "ab", "ab", "cd"), *chain("short", "ab", "ab"), *chain("one", "ab")]
+    found = compare_texts(["long", "short", "one"], chains, [], LetterEncoder(), [3, 2, 1])
+    assert found.per_sample["text_similarity_mean"].tolist()[:2] == [0.5, 1.0]
+    assert math.isnan(found.per_sample["text_similarity_mean"][2])
+
+
 def test_what_is_past_an_encoders_limit_is_counted() -> None:
     found = compare_texts(["s"], chain("s", "a b c", "a b"), [witness("s", "a b c d")], LetterEncoder(), [2])
     assert (found.cut, found.texts) == (2, 3)
