@@ -43,7 +43,9 @@ def witness(name: str, text: str | None, model: str = "other") -> WitnessRecord:
 def compared(told: dict[str, list[str]], encoder: Encoder) -> Compared:
     """A chain from what is said first to what is said second, which also is what another model says at once."""
     chains = [record for name, texts in told.items() for record in chain(name, *texts)]
-    return compare_texts(list(told), chains, [witness(name, texts[1]) for name, texts in told.items()], encoder, [2] * len(told))
+    return compare_texts(
+        list(told), chains, [witness(name, texts[1]) for name, texts in told.items()], encoder, [2] * len(told)
+    )
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,21 @@ def test_examples_are_shown_with_their_descriptions_the_most_similar_one_last(tm
     assert conversation.turns[2].parts[1:] == (prompt,)
 
 
+DRAWN = [
+    ["support-5", "support-2"],
+    ["support-5", "support-3"],
+    ["support-0", "support-3"],
+    ["support-1", "support-4"],
+    ["support-5", "support-1"],
+    ["support-3", "support-4"],
+    ["support-4", "support-0"],
+    ["support-2", "support-1"],
+    ["support-1", "support-2"],
+    ["support-4", "support-5"],
+]
+"""The examples of each test image, by the seed of these tests."""
+
+
 def test_random_examples_depend_on_the_seed_and_the_sample_alone(tmp_path: Path) -> None:
     card = write_labelled(tmp_path / "birds", ITEMS)
     drawn = Examples("random", (2,))
@@ -174,6 +189,7 @@ def test_random_examples_depend_on_the_seed_and_the_sample_alone(tmp_path: Path)
     chosen = [record.demonstrations for record in first]
     assert chosen == [record.demonstrations for record in other_model]
     assert chosen != [record.demonstrations for record in other_seed]
+    assert [names for names in chosen if names] == DRAWN, "a seed draws other examples than it did"
 
 
 def test_examples_may_be_described_by_another_model(tmp_path: Path) -> None:

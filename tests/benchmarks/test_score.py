@@ -1,0 +1,31 @@
+"""The record of a score: what stands beside a metric, and what DVC is shown of it."""
+
+import pytest
+from pydantic import ValidationError
+
+from driftledger.benchmarks.mm_sap.settings import MMSAPSettings
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Interval, interval_of
+from tests.support.ledgers import genception_score
+
+
+def test_an_interval_has_both_ends() -> None:
+    both = {"gc_low": 0.1, "gc_high": 0.3}
+    assert interval_of(both, "gc") == Interval(0.1, 0.3)
+    for end in both:
+        assert interval_of({end: both[end]}, "gc") is None
+
+
+def test_of_a_family_over_t_dvc_shows_the_last() -> None:
+    score = genception_score()
+    found = {**score.metrics, "gc_at_1": 0.25, "gc_at_2": 0.5, "gc_at_10": 0.125}
+    several = score.model_copy(update={"metrics": found})
+    assert benchmark("genception").shown_by_dvc(several) == {"gc_at_10": 0.125}
+
+
+def test_options_are_shown_in_one_order_at_least() -> None:
+    section = {"prompt": "{question} {options}", "permutations": 1, "unread": "wrong", "count_free_refusals": True}
+    section |= {"min_coverage": 0.5, "bootstrap": {"resamples": 100, "confidence": 0.95}}
+    assert MMSAPSettings.model_validate(section | {"permutations": 1}).permutations == 1
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        MMSAPSettings.model_validate(section | {"permutations": 0})
