@@ -13,6 +13,7 @@ from driftledger import cli
 from driftledger.benchmarks.genception.human import human_sheet
 from driftledger.commands import stages
 from driftledger.commands.collect import plan
+from driftledger.commands.resolve import resolve
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.registry import PROVIDERS, provider_class
@@ -155,6 +156,7 @@ def test_a_preset_can_be_planned(
     build(project)
     if name == "human_table5":
         human_sheet(Project(project), "mme_five", "human_five")
+    resolve(Project(project))
     found = {component: calls["to_make"] for component, calls in planned(project, monkeypatch, capsys).items()}
     assert sum(found.values()) > 0
     for component, calls in CALLS.get(name, {}).items():
