@@ -84,6 +84,11 @@ def test_an_unsure_reading_is_left_out(tmp_path: Path) -> None:
     assert lines(told(RegionsReading(detail="fine", least_score=1.0), image)) == []
 
 
+def test_a_ring_is_no_letter(tmp_path: Path) -> None:
+    image = picture(tmp_path, "O", size=60)
+    assert lines(told(RegionsReading(detail="fine", least_score=0.0), image)) == []
+
+
 def test_what_is_read_is_drawn_and_read_again(tmp_path: Path) -> None:
     text = told(RegionsReading(detail="fine"), picture(tmp_path, "Platform 42", "EXIT"))
     [drawn] = Painter(longest_side=400).generate([text], [1])

@@ -22,6 +22,8 @@ from driftledger.demo.vocabulary import written
 
 _EXTRA = "ocr"
 _FIND, _READ = (f"rapidocr/models/PP-OCRv6_{part}_small.onnx" for part in ("det", "rec"))
+_LEAST_CHARACTERS = 2
+"""A single one is mostly a shape that looks like it."""
 
 
 class RegionsReading(Regions):
@@ -63,7 +65,11 @@ def _lines(path: Path, sha256: str, least_score: float) -> tuple[str, ...]:
     if found.txts is None:
         return ()
     lines = zip(found.txts, found.scores, np.rint(found.boxes).astype(int), strict=True)
-    return tuple(written(text, box.tolist(), image.size) for text, score, box in lines if score >= least_score)
+    return tuple(
+        written(text, box.tolist(), image.size)
+        for text, score, box in lines
+        if score >= least_score and len(text.strip()) >= _LEAST_CHARACTERS
+    )
 
 
 @lru_cache(maxsize=1)
