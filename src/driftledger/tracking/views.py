@@ -105,7 +105,7 @@ def _curves(part: ScorePart) -> Iterator[Chart]:
 
 
 def _cost_title(key: str) -> str:
-    """``seconds per describe · genception/photos``."""
+    """``seconds per describe · <benchmark>/<data>``."""
     prefix, _, name = key.partition("/cost/")
     return f"{name.replace('_', ' ')} · {prefix}"
 
