@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from driftledger.benchmarks.traces import Picture, Step, Trace
+from driftledger.benchmarks.traces import Shot, Step, Trace
 from driftledger.core.types import Outcome
 from driftledger.tracking.content import ComponentVersion, DatasetInput, LoggedMetric, LoggedTrace, RunContent
 
 EXPERIMENT = "drift of meaning"
-PICTURE = Picture(Path(__file__))
+PICTURE = Shot(Path(__file__))
 """Whose bytes are all that counts."""
 TRACES = [
     LoggedTrace(

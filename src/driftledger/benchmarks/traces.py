@@ -14,13 +14,13 @@ PARTS = 3
 
 
 @dataclass(frozen=True)
-class Picture:
+class Shot:
     """An image among what was asked, or among what came."""
 
     file: Path
 
 
-Shown: TypeAlias = "str | int | float | bool | Picture | Sequence[Shown] | Mapping[str, Shown] | None"
+Shown: TypeAlias = "str | int | float | bool | Shot | Sequence[Shown] | Mapping[str, Shown] | None"
 
 
 class Step(NamedTuple):

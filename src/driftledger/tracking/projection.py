@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Literal
 
-from driftledger.benchmarks.base import ROLES, Artifacts
+from driftledger.benchmarks.base import Artifacts, base_role, kind_of
 from driftledger.components.card import ComponentCard
 from driftledger.core.escaping import for_line, for_markdown
 from driftledger.core.paths import Paths
@@ -220,7 +220,7 @@ def _note(evidence: Evidence, parts: Iterable[ScorePart]) -> str:
     """The run's description in the UI, in Markdown; every name in it is a catalogue name."""
     table = ["| | version | what identifies it |", "|---|---|---|"]
     for role, card in sorted(_roles(evidence), key=lambda each: not each[0].startswith("generator")):
-        table.append(f"| {role.partition('.')[0].replace('_', ' ')} | {_version(role, card)} | {_identity(card)} |")
+        table.append(f"| {base_role(role).replace('_', ' ')} | {_version(role, card)} | {_identity(card)} |")
     table += [f"| data | {each.name} | `{each.digest}` |" for each in _datasets(evidence)]
     commit = "outside Git" if evidence.code.commit is None else f"`{evidence.code.commit[:12]}`"
     table.append(f"| code | {commit} | {'with uncommitted changes' if evidence.code.dirty else 'as committed'} |")
@@ -231,8 +231,7 @@ def _note(evidence: Evidence, parts: Iterable[ScorePart]) -> str:
 
 def _version(role: str, card: ComponentCard) -> str:
     """Name and version as ``audit`` takes them, with a link to what MLflow has of the name."""
-    kind = ROLES[role.partition(".")[0]]
-    return f"[{card.name}@{card.fingerprint[:12]}](#/models/{kind}.{card.name})"
+    return f"[{card.name}@{card.fingerprint[:12]}](#/models/{kind_of(role)}.{card.name})"
 
 
 def _identity(card: ComponentCard) -> str:

@@ -15,7 +15,7 @@ from uuid import UUID
 from mlflow.entities import AssessmentSource, Feedback, Span, TraceInfo, TraceLocation, TraceState
 from mlflow.tracing.client import TracingClient
 
-from driftledger.benchmarks.traces import Picture, Shown, Step
+from driftledger.benchmarks.traces import Shot, Shown, Step
 from driftledger.core.canonical import canonical_json, sha256_bytes
 from driftledger.core.escaping import for_line
 from driftledger.core.types import Outcome
@@ -152,7 +152,7 @@ class _Writing:
 
     def _plain(self, shown: Shown) -> Any:
         """As JSON has it, pictures as references to what is uploaded."""
-        if isinstance(shown, Picture):
+        if isinstance(shown, Shot):
             return self._reference(shown.file)
         if isinstance(shown, Mapping):
             return {key: self._plain(value) for key, value in shown.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Row
-from driftledger.benchmarks.traces import Picture, Shown, Step, Trace, values_of
+from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.core.files import read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
@@ -35,7 +35,7 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row], name: str, drawi
         yield Trace(
             unit=row.unit,
             name=name,
-            asked={"sample": row.unit, "category": row.group, "image": Picture(files[row.unit])},
+            asked={"sample": row.unit, "category": row.group, "image": Shot(files[row.unit])},
             gave={"description": chain[-1].description, **_drawn(folder, chain[-1])},
             outcome=row.outcome,
             steps=[
@@ -61,7 +61,7 @@ def _steps(
     yield Step(
         f"describe {record.t}",
         "model",
-        {"prompt": asked.describe_prompt, "image": Picture(seen)},
+        {"prompt": asked.describe_prompt, "image": Shot(seen)},
         {"description": record.description},
         Outcome.OK if described else record.outcome,
         None if described else record.error,
@@ -79,4 +79,4 @@ def _steps(
 
 
 def _drawn(folder: Path, record: ChainRecord) -> dict[str, Shown]:
-    return {} if record.image is None else {"image": Picture(folder / record.image)}
+    return {} if record.image is None else {"image": Shot(folder / record.image)}

@@ -8,7 +8,7 @@ from driftledger.benchmarks._questions.answers import LETTERS
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Row
-from driftledger.benchmarks.traces import Picture, Shown, Step, Trace, question_ids, values_of
+from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, question_ids, values_of
 from driftledger.core.files import read_jsonl
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 
@@ -41,7 +41,7 @@ def traces(
         yield Trace(
             unit=row.unit,
             name="question" if len(about) == 1 else "questions",
-            asked={**_asked(about), "image": Picture(folder / about[0].image)},
+            asked={**_asked(about), "image": Shot(folder / about[0].image)},
             gave={"read as": sorted(set(given)), "right": [right(entry) for entry in about]},
             outcome=row.outcome,
             steps=[

@@ -105,7 +105,7 @@ def _features(
 
 
 def _twins(candidates: Sequence[Sample]) -> dict[str, int]:
-    """Picture → how many other candidates show it."""
+    """Shot → how many other candidates show it."""
     counts: dict[str, int] = {}
     for sample in candidates:
         counts[sample.image.sha256] = counts.get(sample.image.sha256, -1) + 1

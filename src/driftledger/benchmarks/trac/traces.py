@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
-from driftledger.benchmarks.traces import Picture, Shown, Step, Trace, values_of
+from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import SampleEntry
 
@@ -27,7 +27,7 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trac
     prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
     for row in rows:
         record = records[row.unit]
-        image: dict[str, Shown] = {"sample": row.unit, "image": Picture(files[row.unit])}
+        image: dict[str, Shown] = {"sample": row.unit, "image": Shot(files[row.unit])}
         taken = {name: row.extra.get(key) for name, key in _TAKEN.items()}
         yield Trace(
             unit=row.unit,
