@@ -42,7 +42,7 @@ SYMBOL_FONTS: tuple[str, ...] = (
 
 _STRIPE = 24
 _EDGE: RGB = (90, 90, 90)
-_FLAG = 132, 88
+_FLAG, _POLE = (132, 88), (6, 144)
 _SIGN = 140
 _RIMS = {"disc": 16, "octagon": 5, "triangle": 24, "inverted triangle": 24, "diamond": 20, "square": 5}
 _PLATE_MARGIN, _LETTER_MARGIN = 7, 12
@@ -102,9 +102,10 @@ def _part(canvas: Canvas, centre: tuple[int, int], size: tuple[int, int]) -> Can
 
 def _paint_flag(canvas: Canvas, flag: Flag, centre: tuple[int, int]) -> None:
     width, height = _FLAG
-    _part(canvas, (centre[0] - width // 2 - 3, centre[1] + 26), (6, height + 52))[:] = _EDGE
-    _part(canvas, centre, (width + 3, height + 3))[:] = _EDGE
-    _part(canvas, centre, _FLAG)[:] = flag_cloth(flag, (DOTS * width, DOTS * height))
+    cloth = centre[0] + _POLE[0] // 2, centre[1] - (_POLE[1] - height) // 2 + 6
+    _part(canvas, (cloth[0] - (width + _POLE[0]) // 2, centre[1]), _POLE)[:] = _EDGE
+    _part(canvas, cloth, (width + 3, height + 3))[:] = _EDGE
+    _part(canvas, cloth, _FLAG)[:] = flag_cloth(flag, (DOTS * width, DOTS * height))
 
 
 def _paint_sign(canvas: Canvas, sign: Sign, centre: tuple[int, int], font: Path) -> None:
@@ -127,7 +128,7 @@ def _paint_sign(canvas: Canvas, sign: Sign, centre: tuple[int, int], font: Path)
 def _paint_symbol(canvas: Canvas, character: str, centre: tuple[int, int], font: Path) -> None:
     _part(canvas, centre, (144, 144))[:] = _EDGE
     _part(canvas, centre, (141, 141))[:] = COLOURS["white"]
-    _write(_part(canvas, centre, (104, 104)), [character], font, COLOURS["black"], most=120)
+    _write(_part(canvas, centre, (104, 104)), [character], font, COLOURS["black"], most=180)
 
 
 def _paint_board(canvas: Canvas, scene: Scene, board: Board, font: Path) -> None:

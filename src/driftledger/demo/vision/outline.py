@@ -23,9 +23,9 @@ _LEAST = 24
 def shape_of(mask: Mask) -> str | None:
     """What a region is called, or None where it looks like nothing that has a name.
 
-    A ring has a hole in its middle. Of the others a cross and a star fill little of their hull, and a heart a bit less
-    than all of it. A triangle and a heart lie off the middle of their height; a circle's border is everywhere as far
-    away, and a square and a diamond stand on a side or on a corner.
+    A ring has a hole in its middle. Of the others a cross and a star fill little of their hull. A heart has most of
+    itself above the middle of its height and a triangle below; a circle's border is everywhere as far away, and a
+    square and a diamond stand on a side or on a corner. Upside down, a heart and a triangle are each other.
     """
     area = int(np.count_nonzero(mask))
     if area < _LEAST:
@@ -44,18 +44,18 @@ def shape_of(mask: Mask) -> str | None:
     solid = 1000 * 8 * whole // twice  # a pixel is four of its half ones
     round_ = max(reach) * 2 // twice  # 318 for a circle, 500 for a square
     height, width = full.shape
-    low = abs(y - 1000 * height) // (2 * height)  # how far off the middle of the height, in ‰ of it
-    if solid < 640:
+    low = (y - 1000 * height) // (2 * height)  # how far below the middle of the height, in ‰ of it
+    if solid < 730:
         return "star"
-    if solid < 815:
+    if solid < 820:
         return "cross"
-    if low > 95:
-        return "triangle"
-    if low > 28 and solid < 960:
+    if low < -38:
         return "heart"
-    if round_ < 395:
+    if low > 50 and round_ > 560:
+        return "triangle"
+    if round_ < 385:
         return "circle"
-    return "square" if 100 * whole > 62 * height * width else "diamond"
+    return "square" if 100 * whole > 66 * height * width else "diamond"
 
 
 def hull_of(mask: Mask) -> list[Point]:

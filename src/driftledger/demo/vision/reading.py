@@ -1,7 +1,7 @@
 """Pixels → text: marks of an ink on a plate, cut into lines and characters, each compared with a font's.
 
-The font is the one in Pillow, for letters, and STIX for symbols: what is lettered otherwise is often misread, as it is
-by everybody who learnt to read from one book.
+The fonts are the one in Pillow and, from matplotlib's wheel, STIX: one without serifs and one with them, which has the
+symbols too. What is lettered otherwise is often misread.
 """
 
 # mypy: untyped-calls-exclude=skimage
@@ -17,19 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from driftledger.demo.vision.world import SYMBOLS
+
 Mask = NDArray[np.bool_]
 Pixels = NDArray[np.uint8]
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 DIGITS = "0123456789"
 SIGNS = "$+=?:!"
-SYMBOL_FONT = "STIXGeneral.ttf"
+BOOK_FONT = "STIXGeneral.ttf"
 
 _WIDE, _HIGH = 12, 16
 """Points at which a character is looked at."""
 _SIZE = 64
 """Font size of what it is compared with."""
-_UNLIKE = 30
+_UNLIKE = 45
 """Percent of the ink's darkness by which a character may differ from the one that it is taken for."""
 _SPECK = 8
 """Of a line's height: one part in so many, both ways, is a speck."""
@@ -68,11 +70,12 @@ def ink_of(pixels: Pixels) -> Mask:
     return np.asarray(far * 4 > strongest)
 
 
-def lines_of(ink: Mask, known: str = LETTERS + DIGITS + SIGNS) -> tuple[str, ...]:
-    """The lines of writing in ``ink``, in capitals, digits and a few signs; what is illegible is a full stop."""
+def lines_of(ink: Mask, kinds: Sequence[str] = (LETTERS, DIGITS + SIGNS)) -> tuple[str, ...]:
+    """The lines of writing in ``ink``; what is illegible is a full stop. A word is of characters of one of ``kinds``:
+    of capitals, or of digits and a few signs."""
     lines = []
     for marks in _lines(ink):
-        text = _read(ink, marks, known)
+        text = _read(ink, marks, kinds)
         if any(character != "." for character in text):
             lines.append(text)
     return tuple(lines)
@@ -86,7 +89,8 @@ def symbol_in(ink: Mask) -> str | None:
     whole = Mark(*(pick(mark[at] for mark in marks) for at, pick in enumerate((min, min, max, max))))
     if 4 * (whole.bottom - whole.top) < ink.shape[0] and 4 * (whole.right - whole.left) < ink.shape[1]:
         return None
-    return _nearest(ink, whole, whole, _symbols())
+    character, _ = _nearest(_shape("", ink, whole, whole), _symbols())
+    return None if character == "." else character
 
 
 def _lines(ink: Mask) -> list[list[Mark]]:
@@ -149,23 +153,31 @@ def _merged(marks: Sequence[Mark]) -> list[Mark]:
     return merged
 
 
-def _read(ink: Mask, marks: Sequence[Mark], known: str) -> str:
+def _read(ink: Mask, marks: Sequence[Mark], kinds: Sequence[str]) -> str:
     line = Mark(*(pick(mark[at] for mark in marks) for at, pick in enumerate((min, min, max, max))))
-    height = line.bottom - line.top
-    said = [_nearest(ink, mark, line, _letters(known)) or "." for mark in marks]
-    gaps = [10 * (after.left - before.right) > 4 * height for before, after in pairwise(marks)]
-    return "".join((" " if gap else "") + character for gap, character in zip([False, *gaps], said, strict=True))
+    words = [[marks[0]]]
+    for before, after in pairwise(marks):
+        if 10 * (after.left - before.right) > 4 * (line.bottom - line.top):
+            words.append([])
+        words[-1].append(after)
+    return " ".join(_word([_shape("", ink, mark, line) for mark in word], kinds) for word in words)
 
 
-def _nearest(ink: Mask, mark: Mark, line: Mark, shapes: Sequence[Shape]) -> str | None:
-    seen = _shape("", ink, mark, line)
-    best, least = None, _UNLIKE * _WIDE * _HIGH
+def _word(seen: Sequence[Shape], kinds: Sequence[str]) -> str:
+    readings = ([_nearest(one, _letters(known)) for one in seen] for known in kinds)
+    best = min(readings, key=lambda reading: sum(misfit for _, misfit in reading))
+    return "".join(character for character, _ in best)
+
+
+def _nearest(seen: Shape, shapes: Sequence[Shape]) -> tuple[str, int]:
+    """What looks most like ``seen``, and by how much it does not; a full stop where that is too much."""
+    best, least = ".", _UNLIKE * _WIDE * _HIGH
     for shape in shapes:
         places = abs(shape.breadth - seen.breadth) + abs(shape.top - seen.top) + abs(shape.bottom - seen.bottom)
         misfit = int(np.abs(shape.points - seen.points).sum()) + places * _WIDE * _HIGH // 8
         if misfit < least:
             best, least = shape.character, misfit
-    return best
+    return best, least
 
 
 def _shape(character: str, ink: Mask, mark: Mark, line: Mark) -> Shape:
@@ -180,22 +192,27 @@ def _shape(character: str, ink: Mask, mark: Mark, line: Mark) -> Shape:
 
 @cache
 def _letters(known: str) -> tuple[Shape, ...]:
-    font = ImageFont.load_default(_SIZE)
-    if not isinstance(font, ImageFont.FreeTypeFont):
-        return ()
-    line = Mark(0, int(font.getbbox("H")[1]), 1, int(font.getbbox("H")[3]))
-    return tuple(_rendered(character, font, line) for character in known)
+    shapes: list[Shape] = []
+    for font in (ImageFont.load_default(_SIZE), _book_font()):
+        if isinstance(font, ImageFont.FreeTypeFont):
+            line = Mark(0, int(font.getbbox("H")[1]), 1, int(font.getbbox("H")[3]))
+            shapes += [_rendered(character, font, line) for character in known]
+    return tuple(shapes)
 
 
 @cache
 def _symbols() -> tuple[Shape, ...]:
+    font = _book_font()
+    return tuple(_rendered(symbol.character, font, None) for symbol in SYMBOLS) if font else ()
+
+
+@cache
+def _book_font() -> ImageFont.FreeTypeFont | None:
     found = find_spec("matplotlib")  # its fonts alone: nothing of it is imported
     if found is None or found.origin is None:
-        return ()
-    font = ImageFont.truetype(Path(found.origin).parent / "mpl-data" / "fonts" / "ttf" / SYMBOL_FONT, _SIZE)
-    from driftledger.demo.vision.world import SYMBOLS
-
-    return tuple(_rendered(symbol.character, font, None) for symbol in SYMBOLS)
+        return None
+    file = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf" / BOOK_FONT
+    return ImageFont.truetype(file, _SIZE, layout_engine=ImageFont.Layout.BASIC)
 
 
 def _rendered(character: str, font: ImageFont.FreeTypeFont, line: Mark | None) -> Shape:

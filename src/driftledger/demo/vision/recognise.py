@@ -1,5 +1,6 @@
 """What a flag, a road sign, a mathematical symbol or a board is taken for: by its outline, its colours, its writing."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ class Seen(NamedTuple):
     plate: Pixels
 
 
+@lru_cache(maxsize=64)  # of one object: the same picture is looked at once
 def recognise(inset: Inset) -> Seen:
     """What ``inset`` is, as far as it is understood."""
     plate = straightened(inset)
@@ -40,7 +42,7 @@ def recognise(inset: Inset) -> Seen:
     mask = inset.mask[top:bottom, left:right]
     sign = _sign(mask, inset.pixels[top:bottom, left:right], plate)
     if sign is not None:
-        speed = "".join(character for character in "".join(lines_of(_face_ink(plate), DIGITS)) if character in DIGITS)
+        speed = "".join(character for character in "".join(lines_of(_face_ink(plate), [DIGITS])) if character in DIGITS)
         writing = {"stop": ("STOP",), "parking": ("P",), "hospital": ("H",), "speed limit": (speed,)}
         return Seen(sign, writing.get(sign.name, ()), speed, plate)
     height, width = plate.shape[:2]
@@ -143,7 +145,7 @@ def _sign(mask: Mask, pixels: Pixels, plate: Pixels) -> Sign | None:
     if outline == "square" and blue > 45:
         if red > 4:
             return SIGNS["dead end"]
-        letter = "".join(lines_of(ink_of(plate), "PH"))
+        letter = "".join(lines_of(ink_of(plate), ["PH"]))
         return SIGNS["parking"] if letter == "P" else SIGNS["hospital"] if letter == "H" else None
     if outline != "circle":
         return None

@@ -8,6 +8,7 @@ colours. Whole numbers only, so that the same picture gives the same answer on e
 # mypy: untyped-calls-exclude=skimage
 
 from collections import Counter
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger.demo.cielab import SCALE, lab
-from driftledger.demo.vision.outline import Quad, quad_around, shape_of
+from driftledger.demo.vision.outline import Point, Quad, quad_around, shape_of
 from driftledger.demo.vision.world import GROUND_COLOURS, PLACES, THING_COLOURS, nearest_colour
 
 Pixels = NDArray[np.uint8]
@@ -64,7 +65,8 @@ class ColourRegion(NamedTuple):
         return PLACES[3 * self.row + self.column]
 
 
-class Inset(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Inset:
     """What is more than a shape: a flag, a sign, a board. ``quad`` are its corners in ``pixels``, the whole picture."""
 
     quad: Quad
@@ -238,7 +240,7 @@ def _things(
     from skimage.measure import label, regionprops
 
     height, width = labels.shape
-    things: list[ColourRegion] = []
+    things: list[tuple[Point, ColourRegion]] = []
     insets: list[tuple[int, Inset]] = []
     found = regionprops(label(~is_ground[labels], connectivity=1))
     for region in sorted(found, key=lambda region: -region.area)[:_MOST]:
@@ -264,6 +266,13 @@ def _things(
         size = next((name for name, most in _SIZES.items() if extent <= most), "large")
         colour = nearest_colour(means[main], THING_COLOURS)
         column, row = 3 * (left + right) // (2 * width), 3 * (top + bottom) // (2 * height)
-        things.append(ColourRegion(shape_of(mask), colour, size, column, row, int(region.area)))
-    things.sort(key=lambda thing: (thing.row, thing.column))
-    return things, max(insets, key=lambda one: one[0])[1] if insets else None
+        thing = ColourRegion(shape_of(mask), colour, size, column, row, int(region.area))
+        things.append(((left + right, top + bottom), thing))
+    inset = max(insets, key=lambda one: one[0])[1] if insets else None
+    free = [thing for box, thing in things if inset is None or not _within(box, inset)]
+    return sorted(free, key=lambda thing: (thing.row, thing.column)), inset
+
+
+def _within(box: Point, inset: Inset) -> bool:
+    """Whether a point, in half pixels, is in the upright rectangle around an inset's corners."""
+    return all(min(each) < at < max(each) for at, each in zip(box, zip(*inset.quad, strict=True), strict=True))
