@@ -4,6 +4,7 @@ import re
 
 from driftledger.demo.vision import long_answer as written
 from driftledger.demo.vision import short_answer as short
+from driftledger.demo.vision.paraphrase import plain, without_manners
 from driftledger.demo.vision.parse_question import CANNOT, LETTERS, ParsedQuestion
 from driftledger.demo.vision.scene_query import Sight, closest
 from driftledger.demo.vision.world import KINDS, Sign, Symbol
@@ -19,27 +20,21 @@ _MEANING = re.compile(
     r"What (?:does|is the name of) (?:this|the) (?:road sign|mathematical symbol).*\?"
     r"|What is this mathematical symbol called\?"
 )
-_BEFORE = re.compile(r"(?:.*[.!] |[^:?\"]+: )(?=[A-Z][^.!]*\?)")
-"""What somebody says before the question itself."""
-_PICTURE = re.compile(r"\b(?:picture|photo|photograph)\b")
-_APART = re.compile(r"(?:Apart from|Not counting|Besides|Except for) the [a-z ]+, ", re.IGNORECASE)
 
 
 def answer(asked: ParsedQuestion, sight: Sight, *, refuses: bool) -> str | None:
     """The answer's text. None where an open question finds no answer and ``refuses`` does not say to decline it.
 
     Where the picture does not tell, a model that refuses says so, by the option that does where there is one. Any other
-    takes the first option that is no refusal, and says no to whatever it does not see.
+    takes the first option that is no refusal. Asked for a yes or a no, each says no to whatever it does not see.
     """
-    question = _APART.sub("", _BEFORE.sub("", _PICTURE.sub("image", asked.question), count=1))
-    question = question[:1].upper() + question[1:]
+    question = without_manners(asked.question)
+    if sight.fluent:
+        question = plain(question)
     if asked.kind == "choice":
         return _choose(question, asked, sight, refuses=refuses)
     if asked.kind == "yes_no":
-        holds = yes_or_no(sight, question)
-        if holds is None and refuses:
-            return CANNOT
-        return "Yes" if holds else "No"
+        return "Yes" if yes_or_no(sight, question) else "No"
     found = short.first_answer(_RULES, sight, question)
     return found or (CANNOT if refuses else None)
 

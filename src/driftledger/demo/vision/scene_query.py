@@ -40,6 +40,8 @@ class Sight:
     look: Look
     knows: bool
     most: int
+    fluent: bool
+    """Whether it understands a question in other words than the plainest."""
 
     @cached_property
     def things(self) -> Sequence[ColourRegion]:

@@ -41,18 +41,20 @@ class _Dials(NamedTuple):
     """At how many pixels a side it looks when it is asked about a picture."""
     things: int
     """How many things it then notices."""
+    fluent: bool
+    """Whether it understands a question in other words than the plainest."""
     wording: Wording
 
 
 _DIALS: dict[Detail, _Dials] = {
     "coarse": _Dials(
-        6, 90, 2, Wording(BASIC_COLOURS, COARSE_SIZES, COARSE_STRETCHES, tuple(COARSE_PLACES), measures=False)
+        6, 90, 2, False, Wording(BASIC_COLOURS, COARSE_SIZES, COARSE_STRETCHES, tuple(COARSE_PLACES), measures=False)
     ),
     "medium": _Dials(
-        18, 160, 4, Wording(COMMON_COLOURS, tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=False)
+        18, 160, 4, False, Wording(COMMON_COLOURS, tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=False)
     ),
     "fine": _Dials(
-        40, 320, 40, Wording(tuple(COLOURS), tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=True)
+        40, 320, 40, True, Wording(tuple(COLOURS), tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=True)
     ),
 }
 
@@ -86,7 +88,7 @@ class Regions(WordCounter):
 
     def _answer(self, image: Image.Image, question: ParsedQuestion) -> str | None:
         dials = _DIALS[self.detail]
-        sight = Sight(look(image, dials.longest), self.knowledge, dials.things)
+        sight = Sight(look(image, dials.longest), self.knowledge, dials.things, dials.fluent)
         return answer(question, sight, refuses=self.refuses)
 
 
