@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageFilter
 
 Mask = NDArray[np.bool_]
 Point = tuple[int, int]
@@ -118,9 +119,9 @@ def _without_thin(mask: Mask) -> Mask:
     from skimage.filters import rank
 
     side = max(3, max(mask.shape) // 24) | 1
-    box = np.ones((side, side), np.uint8)
-    eroded = rank.minimum(np.pad(mask.astype(np.uint8), side), box)
-    return np.asarray(rank.maximum(eroded, box)[side:-side, side:-side] & mask.astype(np.uint8)).astype(np.bool_)
+    wide = Image.fromarray(np.pad(mask.astype(np.uint8), side))
+    opened = wide.filter(ImageFilter.MinFilter(side)).filter(ImageFilter.MaxFilter(side))
+    return np.asarray(np.asarray(opened)[side:-side, side:-side] & mask).astype(np.bool_)
 
 
 def _direction(hull: Sequence[Point]) -> Point:

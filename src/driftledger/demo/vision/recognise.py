@@ -18,7 +18,7 @@ _GRID = 24, 16
 _FITS = 72
 """Percent of these points that have the flag's colour."""
 _CLOTH = THING_COLOURS | {"light blue": (110, 170, 230)}
-_PLATE = 480
+_PLATE = 360
 """Pixels that the longer side of a straightened board has."""
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from driftledger.demo.cielab import SCALE, lab
 from driftledger.demo.vision.outline import Point, Quad, quad_around, shape_of
@@ -116,16 +116,13 @@ def _look(data: bytes, width: int, height: int) -> Look:
 def _regions(pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
     """Labels 0…n−1 of regions within which colour changes little, and their mean colours."""
     # Here, since every stage checks the selected settings, and only answering needs scikit-image.
-    from skimage.filters import rank
     from skimage.measure import label
     from skimage.segmentation import watershed
 
-    size = 5 if max(pixels.shape) > 200 else 3
-    near, cross = np.ones((size, size), np.uint8), np.ones((3, 3), np.uint8)
-    gradient = np.zeros(pixels.shape[:2], dtype=np.uint8)
-    calm = np.stack([rank.median(np.ascontiguousarray(pixels[..., at]), near) for at in range(3)], axis=-1)
-    for at in range(3):
-        gradient = np.maximum(gradient, rank.gradient(np.ascontiguousarray(calm[..., at]), cross))
+    calm_image = Image.fromarray(pixels).filter(ImageFilter.MedianFilter(5 if max(pixels.shape) > 200 else 3))
+    calm = np.asarray(calm_image)
+    most, least = (np.asarray(calm_image.filter(pick(3))) for pick in (ImageFilter.MaxFilter, ImageFilter.MinFilter))
+    gradient = (most - least).max(axis=-1)
     usual = int(np.sort(gradient, axis=None)[gradient.size // 2])
     seeds = label(gradient < max(_CALM, 3 * usual), connectivity=1)
     sizes = np.bincount(seeds.ravel())
@@ -133,16 +130,16 @@ def _regions(pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
     if seeds.max() == 0:
         seeds[:] = 1
     basins = watershed(gradient, seeds)
-    _, labels = np.unique(basins, return_inverse=True)
-    return _joined(labels.reshape(basins.shape).astype(np.int64), calm)
+    numbers = np.cumsum(np.bincount(basins.ravel()) > 0) - 1
+    return _joined(numbers[basins].astype(np.int64), calm)
 
 
 def _joined(labels: Labels, pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
     """Neighbours of like colour made one, the most alike first; means move along."""
     count = int(labels.max()) + 1
     areas = np.bincount(labels.ravel(), minlength=count)
-    sums = np.zeros((count, 3), dtype=np.int64)
-    np.add.at(sums, labels.ravel(), pixels.reshape(-1, 3))
+    channels = (pixels[..., at].ravel() for at in range(3))  # sums are whole, and so exact, in doubles
+    sums = np.stack([np.bincount(labels.ravel(), each, count) for each in channels], axis=-1).astype(np.int64)
     parents = list(range(count))
 
     def root(index: int) -> int:
