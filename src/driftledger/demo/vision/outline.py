@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageFilter
 
 Mask = NDArray[np.bool_]
 Point = tuple[int, int]
@@ -116,12 +115,12 @@ def quad_around(mask: Mask) -> Quad | None:
 
 def _without_thin(mask: Mask) -> Mask:
     """Opened by a square of a twentieth of the picture: what is thinner is gone."""
-    from skimage.filters import rank
+
+    from scipy.ndimage import maximum_filter, minimum_filter
 
     side = max(3, max(mask.shape) // 24) | 1
-    wide = Image.fromarray(np.pad(mask.astype(np.uint8), side))
-    opened = wide.filter(ImageFilter.MinFilter(side)).filter(ImageFilter.MaxFilter(side))
-    return np.asarray(np.asarray(opened)[side:-side, side:-side] & mask).astype(np.bool_)
+    opened = maximum_filter(minimum_filter(mask.astype(np.uint8), side, mode="constant"), side, mode="constant")
+    return np.asarray(opened.astype(np.bool_) & mask)
 
 
 def _direction(hull: Sequence[Point]) -> Point:

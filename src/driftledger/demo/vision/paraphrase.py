@@ -1,4 +1,4 @@
-"""Questions in other words → the forms that the rules know. A model that is to understand much reads questions by this."""
+"""Questions in other words → the forms that the rules know, for a model that understands more than the plainest."""
 
 import re
 

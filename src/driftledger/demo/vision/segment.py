@@ -116,13 +116,12 @@ def _look(data: bytes, width: int, height: int) -> Look:
 def _regions(pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
     """Labels 0…n−1 of regions within which colour changes little, and their mean colours."""
     # Here, since every stage checks the selected settings, and only answering needs scikit-image.
+    from scipy.ndimage import maximum_filter, minimum_filter
     from skimage.measure import label
     from skimage.segmentation import watershed
 
-    calm_image = Image.fromarray(pixels).filter(ImageFilter.MedianFilter(5 if max(pixels.shape) > 200 else 3))
-    calm = np.asarray(calm_image)
-    most, least = (np.asarray(calm_image.filter(pick(3))) for pick in (ImageFilter.MaxFilter, ImageFilter.MinFilter))
-    gradient = (most - least).max(axis=-1)
+    calm = np.asarray(Image.fromarray(pixels).filter(ImageFilter.MedianFilter(5 if max(pixels.shape) > 200 else 3)))
+    gradient = (maximum_filter(calm, (3, 3, 1)) - minimum_filter(calm, (3, 3, 1))).max(axis=-1)
     usual = int(np.sort(gradient, axis=None)[gradient.size // 2])
     seeds = label(gradient < max(_CALM, 3 * usual), connectivity=1)
     sizes = np.bincount(seeds.ravel())
