@@ -34,7 +34,7 @@ from driftledger.demo.models.rubric import grade
 from driftledger.demo.scene_photos.provider import ScenePhotos
 from driftledger.demo.scenes.provider import Protocol, Scenes
 from driftledger.metrics import yes_no
-from lab.entry import new_app, run
+from lab.entry import here, new_app, run
 
 PROMPT = "{question}\n{options}\nAnswer with the option's letter from the given choices directly."
 RESAMPLES = 500
@@ -107,8 +107,10 @@ def answered(model: Model, asked: Sequence[SourceQuestion], images: Mapping[str,
 def _worth(question: SourceQuestion, shown: Sequence[str], said: str) -> float:
     if shown and question.refusal is not None:
         option = parse_choice(said, shown, shown.index(question.refusal)).option
-        right = {"basic": {question.answer}, "know": {question.answer, question.refusal}, "beyond": {question.refusal}}
-        return float(option is not None and shown[option] in right[question.subset or ""])
+        accepted = {"basic": (question.answer,), "beyond": (question.refusal,)}.get(
+            question.subset or "", (question.answer, question.refusal)
+        )
+        return float(option is not None and shown[option] in accepted)
     if question.capabilities:
         return grade(question.answer or "", said) / 10
     return float(parse_yes_no(said).answer == (question.answer == "yes"))
@@ -130,12 +132,12 @@ def _score(protocol: Protocol, images: Sequence[list[tuple[SourceQuestion, float
         return 100 * sum(worth) / len(worth)
     by_category: dict[str, list[tuple[float, str, bool]]] = {}
     for number, image in enumerate(images):
-        for question, worth in image:
-            yes = question.answer == "yes"
-            by_category.setdefault(question.category or "", []).append((worth, str(number), yes))
-    scores = []
+        for question, right in image:
+            row = right, str(number), question.answer == "yes"
+            by_category.setdefault(question.category or "", []).append(row)
+    scores: list[float] = []
     for rows in by_category.values():
-        said = [yes if worth else not yes for worth, _, yes in rows]
+        said = [yes if right else not yes for right, _, yes in rows]
         scores.append(yes_no.score(said, [yes for _, _, yes in rows], [number for _, number, _ in rows]).score or 0.0)
     return sum(scores) / len(scores) / 2
 
@@ -171,11 +173,8 @@ def tables(models: Mapping[str, Model], difficulty: float) -> Iterator[str]:
 
 
 def default_models() -> dict[str, Model]:
-    from driftledger.project.project import Project
-
-    project = Project(Path.cwd())
-    found = {name: project.components.get("models", name) for name in project.settings.run.names("mm_sap", "model")}
-    return {name: model for name, model in found.items() if isinstance(model, Model)}
+    settings = here().settings
+    return {name: settings.model(name) for name in settings.run.models}
 
 
 @app.command()
