@@ -3,7 +3,6 @@
 On fewer scenes than the table of ``python -m lab.scenes``, so that it takes seconds; the bounds are wider for it.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +23,7 @@ PROTOCOLS: tuple[Protocol, ...] = ("mm_sap", "mm_vet", "mme")
 
 
 @pytest.fixture(scope="module")
-def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[partial[Measured]]:
+def reached(tmp_path_factory: pytest.TempPathFactory) -> partial[Measured]:
     known: dict[tuple[object, ...], Measured] = {}
 
     def score(protocol: Protocol, model: Model, difficulty: float = 0.5, change: Change = as_it_is) -> Measured:
@@ -35,7 +34,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[partial[Measur
             known[key] = measured(protocol, answered(model, asked, images))
         return known[key]
 
-    yield partial(score)
+    return partial(score)
 
 
 SETTINGS = load_settings(REPOSITORY / "params.yaml")
