@@ -9,6 +9,7 @@ percentile intervals over images, as in the scores.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, NamedTuple, get_args
@@ -41,8 +42,6 @@ RESAMPLES = 500
 BEGIN, END = "<!-- python -m lab.scenes: begin -->", "<!-- python -m lab.scenes: end -->"
 
 Change = Callable[[bytes], bytes]
-Points = dict[str, list[tuple[SourceQuestion, float]]]
-"""Image → its questions, with what each answer to them is worth, 0 … 1."""
 
 app = new_app(__doc__ or "")
 
@@ -91,17 +90,16 @@ def questions(provider: QuestionProvider) -> list[SourceQuestion]:
     return list(provider.questions(question_rules(provider)))
 
 
-def answered(model: Model, asked: Sequence[SourceQuestion], images: Mapping[str, ImageFile]) -> Points:
-    """What ``model`` gets for each question, with its options in one order."""
-    points: Points = {}
-    for question in asked:
-        shown = [question.options[at] for at in permutation(1, question.id, 0, len(question.options))]
+def answered(model: Model, asked: Sequence[SourceQuestion], images: Mapping[str, ImageFile]) -> list[float]:
+    """What ``model`` gets for each question, with its options in one order; about one image after the other."""
+    worth = [0.0] * len(asked)
+    for at, question in sorted(enumerate(asked), key=lambda each: each[1].image_id):
+        shown = [question.options[option] for option in permutation(1, question.id, 0, len(question.options))]
         text = rendered(PROMPT, question.question, shown) if shown else question.question
         call = Ask(model, "answer", Conversation.ask(text, images[question.image_id]), Context("", question.id, 1))
         [finished] = make_batch([call])
-        worth = _worth(question, shown, finished.result.text or "")
-        points.setdefault(question.image_id, []).append((question, worth))
-    return points
+        worth[at] = _worth(question, shown, finished.result.text or "")
+    return worth
 
 
 def _worth(question: SourceQuestion, shown: Sequence[str], said: str) -> float:
@@ -116,8 +114,11 @@ def _worth(question: SourceQuestion, shown: Sequence[str], said: str) -> float:
     return float(parse_yes_no(said).answer == (question.answer == "yes"))
 
 
-def measured(protocol: Protocol, points: Points) -> Measured:
+def measured(protocol: Protocol, asked: Sequence[SourceQuestion], worth: Sequence[float]) -> Measured:
     """MM-SAP's score, MM-Vet's total, or MME's mean over categories."""
+    points: dict[str, list[tuple[SourceQuestion, float]]] = {}
+    for question, one in zip(asked, worth, strict=True):
+        points.setdefault(question.image_id, []).append((question, one))
     images = sorted(points)
     random = np.random.default_rng(0)
     draws = [random.integers(0, len(images), len(images)) for _ in range(RESAMPLES)]
@@ -157,19 +158,25 @@ def variants(difficulty: float) -> Iterator[tuple[str, Callable[[Protocol], Ques
 
 def tables(models: Mapping[str, Model], difficulty: float) -> Iterator[str]:
     """A Markdown table per protocol, a row per model."""
-    chosen = list(variants(difficulty))
-    for protocol in get_args(Protocol):
-        cells: dict[str, list[str]] = {name: [] for name in models}
-        for _, provider, change in chosen:
-            asked = questions(provider(protocol))
-            with TemporaryDirectory() as folder:
-                images = pictures(asked, Path(folder), change)
-                for name, model in models.items():
-                    cells[name].append(str(measured(protocol, answered(model, asked, images))))
+    protocols: tuple[Protocol, ...] = get_args(Protocol)
+    cells: dict[tuple[Protocol, str], list[str]] = {}
+    titles = []
+    for title, provider, change in variants(difficulty):
+        titles.append(title)
+        by_protocol = {protocol: questions(provider(protocol)) for protocol in protocols}
+        asked = [question for each in by_protocol.values() for question in each]
+        with TemporaryDirectory() as folder:
+            images = pictures(sorted(asked, key=lambda question: question.image_id), Path(folder), change)
+            for name, model in models.items():
+                worth = iter(answered(model, asked, images))
+                for protocol, each in by_protocol.items():
+                    score = measured(protocol, each, list(islice(worth, len(each))))
+                    cells.setdefault((protocol, name), []).append(str(score))
+    for protocol in protocols:
         yield f"\n**{protocol}**\n"
-        yield "| model | " + " | ".join(title for title, _, _ in chosen) + " |"
-        yield "|---" * (len(chosen) + 1) + "|"
-        yield from (f"| {name} | {' | '.join(row)} |" for name, row in cells.items())
+        yield f"| model | {' | '.join(titles)} |"
+        yield "|---" * (len(titles) + 1) + "|"
+        yield from (f"| {name} | {' | '.join(cells[protocol, name])} |" for name in models)
 
 
 def default_models() -> dict[str, Model]:

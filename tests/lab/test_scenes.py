@@ -31,7 +31,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> partial[Measured]:
         if key not in known:
             asked = questions(ScenePhotos(protocol=protocol, difficulty=difficulty, count=SCENES))
             images = pictures(asked, tmp_path_factory.mktemp("photos"), change)
-            known[key] = measured(protocol, answered(model, asked, images))
+            known[key] = measured(protocol, asked, answered(model, asked, images))
         return known[key]
 
     return partial(score)
@@ -44,7 +44,10 @@ COARSE, MEDIUM, FINE = (SETTINGS.model(f"regions_{detail}") for detail in ("coar
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_nobody_is_near_the_best_and_who_sees_more_scores_more(reached: partial[Measured], protocol: Protocol) -> None:
     coarse, medium, fine = (reached(protocol, model) for model in (COARSE, MEDIUM, FINE))
-    assert coarse.score < medium.score < fine.score < 95
+    assert max(medium.score, fine.score) < 95
+    assert coarse.score < min(medium.score, fine.score)
+    if protocol != "mm_vet":  # where a description in place of a refusal is worth something, too
+        assert medium.score < fine.score
     if protocol == "mm_sap":
         assert medium.high < fine.low
 
