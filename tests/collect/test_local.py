@@ -1,4 +1,4 @@
-"""What happens when memory runs out."""
+"""What happens when memory runs out, and when a component raises."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,13 +9,14 @@ from PIL import Image
 
 from driftledger.collect.call_result import Context, Result
 from driftledger.collect.call_store import CallStore
+from driftledger.collect.local import LocalCalls
 from driftledger.collect.scheduler import run_protocols
 from driftledger.collect.steps import Ask, Draw, Steps
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
-from driftledger.core.errors import OutOfMemoryError
+from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.progress import Progress
-from driftledger.core.types import Conversation, Generated, ImageFile, Reply
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply
 from tests.conftest import draw
 
 MEMORY = {"most": 100}
@@ -141,3 +142,59 @@ def test_what_does_not_fit_at_all_is_one_sentence_and_loses_nothing(tmp_path: Pa
     MEMORY["most"] = 200
     run(HeavyModel(batch_size=4), HeavyGenerator(batch_size=4, weight=55), tmp_path, "store")
     assert [name for name, _ in BATCHES] == ["heavy_generator"] * 2 + ["heavy_model"] * 2 + ["heavy_generator"] * 2
+
+
+class Brittle(HeavyModel):
+    """Raises where an image is among those that :data:`HURTS` names."""
+
+    provider: ClassVar[str] = "brittle"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        replies = super().respond(conversations)
+        for reply in replies:
+            if reply.text in HURTS:
+                raise HURTS[reply.text]
+        return replies
+
+
+HURTS: dict[str, BaseException] = {}
+
+
+@pytest.fixture
+def hurt(tmp_path: Path) -> Iterator[list[Ask]]:
+    """Calls to a component that raises about the second of four images."""
+    images = []
+    for number in range(4):
+        path = tmp_path / f"{number}.png"
+        Image.new("RGB", (4, 4), (number, 0, 0)).save(path)
+        images.append(ImageFile(path, sha256_file(path)))
+    HURTS[images[1].sha256[:8]] = IndexError("index 7 is out of bounds\n for axis 0")
+    model = Brittle(batch_size=4)
+    yield [
+        Ask(model, "describe", Conversation.ask("What?", image), Context("d", str(n), 1))
+        for n, image in enumerate(images)
+    ]
+    HURTS.clear()
+
+
+def test_what_raises_fails_alone(hurt: list[Ask], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def single(call: Ask) -> Steps[Result]:
+        return (yield call)
+
+    with CallStore(tmp_path / "store") as store:
+        found = run_protocols([single(call) for call in hurt], store, Progress("chain", 4), 1)
+        stored = store.get([call.key.digest for call in hurt])
+    assert [result.outcome for result in found] == [Outcome.OK, Outcome.FAILED, Outcome.OK, Outcome.OK]
+    assert found[1].error == "IndexError: index 7 is out of bounds for axis 0"
+    assert {result.note for result in found} == {"made alone instead of in a batch of 4: another call of it raised"}
+    assert hurt[1].key.digest not in stored
+    assert len(stored) == 3
+    assert capsys.readouterr().err.count("Traceback") == 1  # a bug is to be seen, but not a thousand times
+
+
+@pytest.mark.parametrize("error", [ConfigError("no"), MemoryError(), KeyboardInterrupt()])
+def test_what_spares_no_other_call_ends_the_stage(hurt: list[Ask], error: BaseException) -> None:
+    for name in HURTS:
+        HURTS[name] = error
+    with pytest.raises(type(error)):
+        LocalCalls().make(hurt)

@@ -12,6 +12,7 @@ import yaml
 
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.commands import stages
+from driftledger.components.base import Component
 from driftledger.components.models.predictions.formats import FormatName
 from driftledger.components.models.predictions.model import Predictions
 from driftledger.core.errors import ConfigError, CoverageError
@@ -160,4 +161,4 @@ def test_the_page_about_it_can_be_copied_and_names_every_format_and_setting() ->
     assert isinstance(settings.model("llava_theirs"), Predictions)
     assert [spec.name for spec in settings.benchmarks] == ["mm_vet"]
     named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    assert named == {*get_args(FormatName), *Predictions.model_fields} - {"batch_size"}
+    assert named == {*get_args(FormatName), *Predictions.model_fields} - {*Component.model_fields}

@@ -25,7 +25,7 @@ def now() -> dict[str, dict[str, dict[str, str]]]:
     return hashes()
 
 
-@pytest.mark.parametrize("provider", ["regions", "blind", "painter", "layout", "tfidf", "words"])
+@pytest.mark.parametrize("provider", ["regions", "scene_photos", "blind", "painter", "layout", "tfidf", "words"])
 def test_output_changes_only_with_the_version(now, provider):
     written = json.loads(GOLDEN.with_suffix(".json").read_text())
     [(version, found)] = now[provider].items()

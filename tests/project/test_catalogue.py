@@ -157,7 +157,14 @@ def test_entries_are_checked_without_their_libraries_and_without_a_network() -> 
 def test_the_embedded_components_stay_selected() -> None:
     chosen = [build(section, name) for section in PROVIDERS for name in getattr(SETTINGS.run, section)]
     controls = {"blind", "always_refuse", "random_choice"}
-    assert {one.provider for one in chosen} == {"photos", "digits", "regions", "painter", "layout", "scenes"} | controls
+    assert {one.provider for one in chosen} == {
+        "photos",
+        "digits",
+        "regions",
+        "painter",
+        "layout",
+        "scene_photos",
+    } | controls
     assert {build("encoders", name).provider for name in SETTINGS.run.text_encoders} == {"tfidf", "words"}
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from driftledger.collect.call_result import Cost
 from driftledger.collect.call_store import CallStore, Finished, Spent
-from driftledger.collect.steps import Ask, Call, Draw, result_of
+from driftledger.collect.steps import Ask, Call, Draw, failed, result_of
 from driftledger.components.base import Component
 from driftledger.components.remote.client import Answered, ServiceClient
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
-from driftledger.core.types import Generated, Outcome, Reply
+from driftledger.core.types import Generated, Reply
 
 
 def is_remote(call: Call) -> bool:
@@ -57,7 +57,7 @@ class Services:
         """Make one call; what cannot be had is a result whose outcome is ``failed``."""
         line, once = self._open[call.component.fingerprint]
         answered = await _answer(line, once, call)
-        answer = answered.answer or _failed(call, answered.error)
+        answer = answered.answer or failed(call, answered.error)
         # Encoding an image takes longer than handing it to a thread.
         result, png = result_of(answer) if isinstance(answer, Reply) else await asyncio.to_thread(result_of, answer)
         usage = answered.answer.usage if answered.answer else None
@@ -74,9 +74,3 @@ async def _answer(line: ServiceClient, once: Any, call: Call) -> Answered[Reply]
     if isinstance(call, Draw) and isinstance(component, RemoteGenerator):
         return await line.call(partial(once, call.prompt, call.seed), component.expected(call.prompt))
     raise TypeError(f"{component.provider} is not behind a service")
-
-
-def _failed(call: Call, error: str | None) -> Reply | Generated:
-    if isinstance(call, Ask):
-        return Reply("", Outcome.FAILED, error=error)
-    return Generated(None, Outcome.FAILED, error=error)

@@ -10,7 +10,7 @@ from driftledger.collect.call_result import Context, Result
 from driftledger.collect.call_store import CallStore
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.images import png_bytes
-from driftledger.core.types import Conversation, Generated, Reply
+from driftledger.core.types import Conversation, Generated, Outcome, Reply
 
 R = TypeVar("R")
 
@@ -92,6 +92,13 @@ def stored_in(store: CallStore) -> Callable[[Call], Result | None]:
         return store.get([digest]).get(digest)
 
     return answer
+
+
+def failed(call: Call, error: str | None) -> Reply | Generated:
+    """What stands for the answer to a call that could not be made."""
+    if isinstance(call, Ask):
+        return Reply("", Outcome.FAILED, error=error)
+    return Generated(None, Outcome.FAILED, error=error)
 
 
 def result_of(made: Reply | Generated) -> tuple[Result, bytes | None]:

@@ -43,6 +43,9 @@ class Component(Strict, ABC):
     """How many calls are handed over at once; part of the identity, since in reduced precision the
     company in a batch changes what comes out."""
 
+    knows: Operational[str | None] = Field(default=None, min_length=1, max_length=300)
+    """What it knows of the program that made the data which it is measured on, in one phrase; its :attr:`mark`."""
+
     def identity(self) -> dict[str, Any]:
         """What the settings resolve to beyond themselves: weights, services, libraries that shape the output."""
         return {}
@@ -55,7 +58,7 @@ class Component(Strict, ABC):
     @property
     def mark(self) -> str | None:
         """What a reader of every score with it must know, in one phrase; it stands in the card and in the flags."""
-        return None
+        return self.knows
 
     def release(self) -> None:
         """Let go of loaded weights and the memory they take; the next call loads them again."""

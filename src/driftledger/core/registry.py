@@ -50,6 +50,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
     },
     "question_sets": {
         "scenes": "driftledger.demo.scenes.provider:Scenes",
+        "scene_photos": "driftledger.demo.scene_photos.provider:ScenePhotos",
         "table": "driftledger.data.question_sets.table:QuestionTable",
         "huggingface": "driftledger.data.question_sets.huggingface:HuggingFaceQuestions",
     },

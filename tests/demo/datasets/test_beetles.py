@@ -21,12 +21,12 @@ from driftledger.core.strict import explain
 from driftledger.data.datasets.build import build
 from driftledger.data.records import SampleEntry
 from driftledger.demo.choices import between, roll
+from driftledger.demo.cielab import lab
 from driftledger.demo.datasets.beetles.anatomy import Part, sprite
 from driftledger.demo.datasets.beetles.drawing import draw
 from driftledger.demo.datasets.beetles.provider import Beetles
 from driftledger.demo.datasets.beetles.species import COLOURS, SPECIES, Species
 from driftledger.demo.datasets.digits import Digits
-from driftledger.demo.models.regions.lab import lab
 from driftledger.demo.vocabulary import COLOURS as VOCABULARY
 from tests.support.machines import DISPATCHED, blas, environment, without
 

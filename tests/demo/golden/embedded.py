@@ -8,13 +8,16 @@ import json
 import sys
 from collections.abc import Callable
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import get_args
 
 import numpy as np
 import skimage
 from PIL import Image, ImageDraw
 
+from driftledger.benchmarks.registry import question_rules
 from driftledger.components.base import Component
 from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
 from driftledger.core.types import Conversation, ImageFile
@@ -24,11 +27,25 @@ from driftledger.demo.encoders.words import Words
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.blind import Blind
 from driftledger.demo.models.regions import Regions
+from driftledger.demo.models.regions.model import Detail
+from driftledger.demo.scene_photos.camera import photograph
+from driftledger.demo.scene_photos.provider import ScenePhotos
+from driftledger.demo.scenes.provider import Protocol
 
 GOLDEN = Path(__file__).with_suffix(".json")
 PHOTOS = ("astronaut", "chelsea", "coffee", "coins", "gravel", "microaneurysms")  # PNGs in scikit-image's wheel
 PROMPT = "Generate an image that fully and precisely reflects this description: "
-DETAILS = ("coarse", "medium", "fine")
+DETAILS: tuple[Detail, ...] = ("coarse", "medium", "fine")
+PHOTOGRAPHED = 13
+"""Scenes: one turn of all themes."""
+ASKED = (
+    "Which objects are there in the image? Name each with its colour.",
+    "What is written on the board?",
+    "Which country does this flag belong to?",
+    "What does the road sign tell drivers?",
+    "What is this mathematical symbol called?",
+    "What does the background of the image look like?",
+)
 
 Hashes = dict[str, dict[str, dict[str, str]]]
 
@@ -60,7 +77,36 @@ def descriptions() -> dict[str, dict[str, str]]:
 
 
 def _regions() -> dict[str, str]:
-    return {detail: sha256_of(descriptions()[detail]) for detail in DETAILS}
+    told = {detail: sha256_of(descriptions()[detail]) for detail in DETAILS}
+    return told | {f"{detail}, asked": sha256_of(answers(detail)) for detail in DETAILS}
+
+
+def answers(detail: Detail) -> list[str]:
+    """What a model that knows and refuses says about some photographs of scenes."""
+    model, said = Regions(detail=detail, knowledge=True, refuses=True), []
+    photos = ScenePhotos(protocol="mm_vet", difficulty=0.5, count=PHOTOGRAPHED)
+    with TemporaryDirectory() as folder:
+        for question in photos.questions(question_rules(photos)):
+            path = Path(folder) / question.image_id
+            path.write_bytes(question.read())
+            for text in (question.question, *ASKED):
+                [reply] = model.respond([Conversation.ask(text, ImageFile(path, ""))])
+                said.append(reply.text)
+    return said
+
+
+def _scene_photos() -> dict[str, str]:
+    found = {}
+    for difficulty in (0.0, 0.5, 1.0):
+        files = [photograph(1, number, difficulty) for number in range(PHOTOGRAPHED)]
+        found[f"difficulty {difficulty}"] = sha256_of([sha256_bytes(data) for data in files])
+        pixels = [Image.open(BytesIO(data)).tobytes() for data in files]
+        found[f"difficulty {difficulty}, decoded"] = sha256_of([sha256_bytes(data) for data in pixels])
+    for protocol in get_args(Protocol):
+        photos = ScenePhotos(protocol=protocol, difficulty=0.5)
+        texts = [question.question for question in photos.questions(question_rules(photos))]
+        found[protocol] = sha256_of(texts)
+    return found
 
 
 def _blind() -> dict[str, str]:
@@ -98,8 +144,9 @@ def _words() -> dict[str, str]:
     return {"descriptions": sha256_bytes(features.astype("<f4").tobytes())}
 
 
-MADE_BY: dict[type[Component], Callable[[], dict[str, str]]] = {
+MADE_BY: dict[type[Component] | type[ScenePhotos], Callable[[], dict[str, str]]] = {
     Regions: _regions,
+    ScenePhotos: _scene_photos,
     Blind: _blind,
     Painter: _painter,
     LayoutEncoder: _layout,

@@ -1,4 +1,6 @@
-"""Embedded models answer from pixels: they know what they see, and decline or guess what they do not."""
+"""Embedded models answer from pixels: they know what they see, and decline or guess what they do not.
+
+Asked about plain drawings, on which they are best; ``tests/lab/test_scenes.py`` asks them about photographs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -104,7 +106,7 @@ def said_yes(show, model: Model) -> yes_no.YesNoScores:
 
 def test_mme_is_for_those_who_look(show):
     seeing, control = said_yes(show, fine()), said_yes(show, Blind())
-    assert seeing.accuracy > 0.95
+    assert 0.8 < seeing.accuracy < 1
     assert (control.accuracy, control.accuracy_plus) == (0.5, 0.0)
 
 
@@ -115,8 +117,8 @@ def test_mm_vet_is_for_those_who_look(show):
         return sum(graded) / len(graded) / 10
 
     seeing, unlearned, control = map(mean, (fine(), fine(knowledge=False, refuses=False), Blind()))
-    assert seeing > 0.8
-    assert control < 0.1 < unlearned < 0.6
+    assert 0.5 < seeing < 0.9
+    assert control < 0.1 < unlearned < 0.5
 
 
 @pytest.fixture
@@ -204,7 +206,7 @@ def test_any_picture_may_be_asked_about(tmp_path, make, question):
 def test_a_look_is_the_same_for_equal_pixels():
     image = Image.new("RGB", (90, 60), (240, 228, 196))
     ImageDraw.Draw(image).rectangle((10, 5, 29, 24), fill=(20, 20, 20))
-    seen = look(image)
-    assert seen == look(image.copy())
+    seen = look(image, 300)
+    assert seen == look(image.copy(), 300)
     assert (seen.pattern, seen.grounds) == ("one plain colour", ("beige",))
     assert [(thing.colour, thing.shape, thing.place) for thing in seen.things] == [("black", "square", "top left")]

@@ -39,6 +39,12 @@ class Painter(Generator):
     longest_side: int = Field(default=256, ge=16, le=1024)
     """The canvas's longest side in pixels."""
 
+    @property
+    def mark(self) -> str:
+        return (
+            self.knows or "knows the words in which the embedded describers speak: both take them from one vocabulary"
+        )
+
     def identity(self) -> dict[str, Any]:
         return {"encoding": ENCODING} | library_versions("pillow")
 

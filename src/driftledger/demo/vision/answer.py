@@ -4,30 +4,37 @@ import re
 
 from driftledger.demo.vision import long_answer as written
 from driftledger.demo.vision import short_answer as short
+from driftledger.demo.vision.paraphrase import plain, without_manners
 from driftledger.demo.vision.parse_question import CANNOT, LETTERS, ParsedQuestion
-from driftledger.demo.vision.scene_query import Sight
+from driftledger.demo.vision.scene_query import Sight, closest
+from driftledger.demo.vision.world import KINDS, Sign, Symbol
 from driftledger.demo.vision.yes_no import yes_or_no
 
 _RULES = (*short.RULES, *written.RULES)
 _EXISTENCE = re.compile(r"Which of these objects is (not )?in the image\?", re.IGNORECASE)
-_EXTREME = re.compile(r"Which is the (largest|smallest) object in the image\?", re.IGNORECASE)
-_APART = re.compile(r"Apart from the [a-z ]+, ", re.IGNORECASE)
+_EXTREME = re.compile(
+    r"Which (?:object in the image )?is the (largest|smallest)(?: object in the image)?\?", re.IGNORECASE
+)
+_KIND = re.compile(r"What kind of road sign is this\?|Which sort of sign is it\?")
+_MEANING = re.compile(
+    r"What (?:does|is the name of) (?:this|the) (?:road sign|mathematical symbol).*\?"
+    r"|What is this mathematical symbol called\?"
+)
 
 
 def answer(asked: ParsedQuestion, sight: Sight, *, refuses: bool) -> str | None:
     """The answer's text. None where an open question finds no answer and ``refuses`` does not say to decline it.
 
     Where the picture does not tell, a model that refuses says so, by the option that does where there is one. Any other
-    takes the first option that is no refusal, and says no to whatever it does not see.
+    takes the first option that is no refusal. Asked for a yes or a no, each says no to whatever it does not see.
     """
-    question = _APART.sub("", asked.question)
+    question = without_manners(asked.question)
+    if sight.fluent:
+        question = plain(question)
     if asked.kind == "choice":
         return _choose(question, asked, sight, refuses=refuses)
     if asked.kind == "yes_no":
-        holds = yes_or_no(sight, question)
-        if holds is None and refuses:
-            return CANNOT
-        return "Yes" if holds else "No"
+        return "Yes" if yes_or_no(sight, question) else "No"
     found = short.first_answer(_RULES, sight, question)
     return found or (CANNOT if refuses else None)
 
@@ -52,9 +59,21 @@ def _found(question: str, options: tuple[str, ...], sight: Sight) -> int | None:
     extreme = _EXTREME.fullmatch(question)
     if extreme:
         return _extreme(extreme[1].lower(), options, sight)
+    if _KIND.fullmatch(question):
+        return _told(options, KINDS.get(sight.emblem.kind, ()) if isinstance(sight.emblem, Sign) else ())
+    if _MEANING.fullmatch(question) and isinstance(sight.emblem, Sign | Symbol):
+        return _told(options, (sight.emblem.name, *sight.emblem.words))
     words = short.first_answer(_RULES, sight, question)
     same = [at for at, option in enumerate(options) if words and _bare(option) == _bare(words)]
-    return same[0] if len(same) == 1 else None
+    if same or words is None:
+        return same[0] if len(same) == 1 else None
+    return closest(_bare(words), map(_bare, options)) if sight.lines else None
+
+
+def _told(options: tuple[str, ...], words: tuple[str, ...]) -> int | None:
+    """The one option that says it in one of these words."""
+    found = [at for at, option in enumerate(options) if any(word in option for word in words)]
+    return found[0] if len(found) == 1 else None
 
 
 def _extreme(which: str, options: tuple[str, ...], sight: Sight) -> int | None:

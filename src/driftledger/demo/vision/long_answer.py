@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from driftledger.demo.vision.scene_query import Sight, kind
+from driftledger.demo.vision.scene_query import Sight, closest, kind
 from driftledger.demo.vision.short_answer import Rule
+from driftledger.demo.vision.world import FLAGS
 
 
 def _written(sight: Sight) -> str | None:
@@ -21,33 +22,31 @@ def _digits(sight: Sight) -> str | None:
 
 
 def _price(sight: Sight, item: str) -> str | None:
-    price = sight.prices.get(item.lower())
+    price = sight.price(item)
     return f"${price}" if price is not None else None
 
 
 def _together(sight: Sight, one: str, other: str) -> str | None:
-    prices = sight.prices
-    return str(prices[one.lower()] + prices[other.lower()]) if {one.lower(), other.lower()} <= prices.keys() else None
+    prices = sight.price(one), sight.price(other)
+    return None if None in prices else str(sum(price for price in prices if price))
 
 
 def _change(sight: Sight, item: str) -> str | None:
-    price = sight.prices.get(item.lower())
+    price = sight.price(item)
     return str(20 - 2 * price) if price is not None else None
 
 
 def _first(sight: Sight) -> str | None:
-    return sight.lines[0].split(" $")[0].lower() if sight.lines else None
+    return sight.lines[0].rpartition(" ")[0].lower() if sight.lines else None
 
 
 def _outer(sight: Sight) -> str | None:
-    if not sight.prices:
-        return None
-    ends = [line.rpartition("$")[2] for line in (sight.lines[0], sight.lines[-1])]
-    return str(sum(map(int, ends))) if all(end.isdigit() for end in ends) else None
+    prices = list(sight.prices.values())
+    return str(prices[0] + prices[-1]) if len(prices) == len(sight.lines) > 1 else None
 
 
 def _guests(sight: Sight, shape: str, item: str) -> str | None:
-    price, found = sight.prices.get(item.lower()), sight.find(shape)
+    price, found = sight.price(item), sight.find(shape)
     return str(price * len(found)) if price is not None and found is not None else None
 
 
@@ -74,8 +73,14 @@ def _arrival(sight: Sight, minutes: str) -> str | None:
     return f"{later}:{rest:02d}"
 
 
+def _country(sight: Sight) -> str | None:
+    """Of the capital that is most like what is read."""
+    found = closest(sight.departure[0], (flag.capital for flag in FLAGS)) if sight.departure else None
+    return None if found is None else FLAGS[found].country
+
+
 RULES: tuple[Rule[str], ...] = (
-    (r"What is written on the board\?", _written),
+    (r"What (?:is written on|does) the board(?: say)?\?", _written),
     (r"What is written on the lowest line of the board\?", lambda sight: sight.lines[-1] if sight.lines else None),
     (r"Describe the image in one sentence: what is written on the board, .+\?", _described),
     (r"What do the two digits on the board add up to\?", _digits),
@@ -83,7 +88,7 @@ RULES: tuple[Rule[str], ...] = (
         r"Which of these costs \$(\d{1,9}) on the board\?",
         lambda sight, price: next((item for item, cost in sight.prices.items() if cost == int(price)), None),
     ),
-    (r"How much is the (\w+) on the board\?", _price),
+    (r"(?:How much is|What does) the (\w+)(?: cost, going by| on) the board\?", _price),
     (r"How many dollars do one (\w+) and one (\w+) cost together\?", _together),
     (r"Somebody buys two portions of (\w+) and pays with \$20\. How many dollars are given back\?", _change),
     (
@@ -111,9 +116,10 @@ RULES: tuple[Rule[str], ...] = (
         r"Which number is to the right of the plus sign on the board\?",
         lambda sight: str(sight.addends[1]) if sight.addends else None,
     ),
-    (r"When does the train leave, according to the board\?|At what time does the train leave\?", _of_departure("{1}")),
-    (r"Which track does the train leave from\?", _of_departure("track {2}")),
-    (r"Where does the train go to\?", _of_departure("{0}")),
+    (r"(?:When|At what time) (?:does|will) the train leave(?:, according to the board)?\?", _of_departure("{1}")),
+    (r"(?:Which|From which) track does the train leave(?: from)?\?", _of_departure("track {2}")),
+    (r"(?:Where|To which city) does the train go(?: to)?\?", _of_departure("{0}")),
+    (r"In which country is the city that the train goes to\?", _country),
     (r"The journey takes (\d{1,4}) minutes\. At what time does the train arrive\?", _arrival),
     (r"Write the announcement for this train: .+\.", _of_departure("The train to {} leaves at {} from track {}.")),
 )

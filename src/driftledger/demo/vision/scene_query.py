@@ -1,25 +1,36 @@
 """Words for what is seen: which things a phrase of a question means, and what a model can make of the rest."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 
-from driftledger.demo.scenes.knowledge import COLOURS, PLACES, SHAPES, SIZES
-from driftledger.demo.vision.recognise import Emblem, read, recognise
+from driftledger.demo.vision.recognise import Emblem, Seen, recognise
 from driftledger.demo.vision.segment import ColourRegion, Look
+from driftledger.demo.vision.world import PLACES, SHAPES, SIZES, THING_COLOURS
 
 _PLAIN_SHAPES = ("circle", "square")
 """What needs no knowledge: the describer's own nouns."""
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _REFERENCE = re.compile(
-    rf"(?:(?:the|a|an) )?(?:({'|'.join(SIZES)}) )?(?:({'|'.join(COLOURS)}) )?({'|'.join(SHAPES)}|object)(?:e?s)?"
+    rf"(?:(?:the|a|an) )?(?:({'|'.join(SIZES)}) )?(?:({'|'.join(THING_COLOURS)}) )?({'|'.join(SHAPES)}|object)(?:e?s)?"
     rf"(?: (?:at|in) the ({'|'.join(PLACES)}))?(?: (?:of|in) the image)?",
     re.IGNORECASE,
 )
-_PRICE = re.compile(r"([A-Z]+) \$(\d+)")
-_SUM = re.compile(r"(\d+)\+(\d+)=\?")
-_DEPARTURE = re.compile(r"TO ([A-Z ]+)\n(\d+:\d+)\nTRACK (\d+)")
+_LIKE_DIGITS = str.maketrans("ODQIJLZSGTB?", "000111256778")
+"""Letters and signs that a digit is easily taken for."""
+_SUM_DIGITS = str.maketrans("ODQIJLZSGB", "0001112568")
+_ALIKE = 60
+"""Percent of two texts that must agree for one to be the other, misread."""
+
+
+def closest(text: str, others: Iterable[str]) -> int | None:
+    """Which of ``others`` is most like ``text`` in its letters; None where none or more than one is."""
+    said = text.casefold()
+    ratios = [int(100 * SequenceMatcher(None, said, other.casefold(), autojunk=False).ratio()) for other in others]
+    best = max(ratios, default=0)
+    return ratios.index(best) if best >= _ALIKE and ratios.count(best) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,8 @@ class Sight:
     look: Look
     knows: bool
     most: int
+    fluent: bool
+    """Whether it understands a question in other words than the plainest."""
 
     @cached_property
     def things(self) -> Sequence[ColourRegion]:
@@ -40,39 +53,64 @@ class Sight:
         return thing if self.knows or thing.shape in _PLAIN_SHAPES else thing._replace(shape=None)
 
     @cached_property
+    def _seen(self) -> Seen | None:
+        """Whatever is more than a shape; a model without knowledge has not learnt to read, nor any flag."""
+        return recognise(self.look.inset) if self.knows and self.look.inset else None
+
+    @property
     def emblem(self) -> Emblem | None:
         """The flag, sign or symbol that it knows the name of."""
-        return recognise(self.look.inset.pixels) if self.knows and self.look.inset else None
+        return self._seen.emblem if self._seen else None
 
-    @cached_property
+    @property
+    def speed(self) -> int | None:
+        """What the number on a road sign is."""
+        return number(self._seen.speed) if self._seen else None
+
+    @property
     def lines(self) -> tuple[str, ...]:
-        """Writing; a model without knowledge has not learnt to read."""
-        return read(self.look.inset.pixels) if self.knows and self.look.inset else ()
+        """Writing, as far as it is read."""
+        return self._seen.writing if self._seen else ()
+
+    def price(self, item: str) -> int | None:
+        """What stands behind the item whose name is most like this."""
+        found = closest(item, self.prices)
+        return None if found is None else list(self.prices.values())[found]
 
     @property
     def prices(self) -> dict[str, int]:
-        """Item → dollars, for the lines that can be read whole."""
-        found = (_PRICE.fullmatch(line) for line in self.lines)
-        return {match[1].lower(): int(match[2]) for match in found if match}
+        """Item → dollars, for the lines that end in a figure."""
+        found = {}
+        for line in self.lines:
+            item, _, price = line.lower().rpartition(" ")
+            figure = number(price[-1:].upper().translate(_LIKE_DIGITS))
+            if item and len(price) <= 2 and figure is not None:
+                found[item] = figure
+        return found
 
     @property
     def addends(self) -> tuple[int, int] | None:
-        match = _SUM.fullmatch("".join(self.lines))
+        match = re.match(r"(\d{1,2})[^\d](\d{1,2})", "".join(self.lines).replace(" ", "").translate(_SUM_DIGITS))
         return (int(match[1]), int(match[2])) if match else None
 
     @property
     def departure(self) -> tuple[str, str, str] | None:
         """City, time and track."""
-        match = _DEPARTURE.fullmatch("\n".join(self.lines))
-        return (match[1].title(), match[2], match[3]) if match else None
+        if len(self.lines) != 3:
+            return None
+        city, time, track = (line.split() for line in self.lines)
+        match = re.fullmatch(r"(\d{1,2})\D?(\d\d)", "".join(time).translate(_LIKE_DIGITS))
+        if len(city) < 2 or match is None or not track:
+            return None
+        return city[-1].title(), f"{match[1]}:{match[2]}", track[-1][-1].translate(_LIKE_DIGITS)
 
     @property
     def corner(self) -> str | None:
         """Where the flag, sign or sheet is."""
         if self.look.inset is None:
             return None
-        box = self.look.inset.box
-        row, column = box.top + box.bottom > self.look.height, box.left + box.right > self.look.width
+        across, down = self.look.inset.centre
+        row, column = 2 * down > self.look.height, 2 * across > self.look.width
         return f"{('top', 'bottom')[row]} {('left', 'right')[column]}"
 
     def find(self, phrase: str) -> list[ColourRegion] | None:

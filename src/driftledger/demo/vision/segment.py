@@ -1,54 +1,51 @@
-"""Image → things: regions of exactly one colour, what they look like, and where they are.
+"""Image → things: what stands out from the ground, what it looks like and where it is.
 
-Photographs have no such regions, and questions about them find no answer here. Whole numbers only, so that the same
-picture gives the same answer on every processor.
+Nothing here knows how a picture was made. Regions are where colour changes little from point to point, so that uneven
+light does not part them; a ground is what touches the border; whatever else is left is a thing, or holds several
+colours. Whole numbers only, so that the same picture gives the same answer on every processor.
 """
 
 # mypy: untyped-calls-exclude=skimage
 
-from functools import cache, lru_cache
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageFilter
 
-from driftledger.demo.raster_shapes import figure
-from driftledger.demo.scenes.knowledge import COLOURS, GROUNDS, PLACES, SHAPES, SIZES
-from driftledger.demo.vocabulary import RGB
+from driftledger.demo.cielab import SCALE, lab
+from driftledger.demo.vision.outline import Point, Quad, quad_around, shape_of
+from driftledger.demo.vision.world import GROUND_COLOURS, PLACES, THING_COLOURS, nearest_colour
 
 Pixels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
+Labels = NDArray[np.int64]
 
-_LONGEST = 480
-"""Of larger pictures every second, third, … pixel is looked at."""
-_LEAST_AREA = 40
-"""Pixels; less is a speck."""
-_MOST = 200
-"""Regions; a picture with more is no drawing."""
-_SIDE = 240
-"""Width of the picture that the sizes in :data:`~.knowledge.SIZES` are for."""
-_GRID = 24
-_MISFIT = 12
-"""Percent of the grid's points at which a shape may differ from what it is taken for."""
-
-
-class Box(NamedTuple):
-    """Pixels; ``right`` and ``bottom`` are the first ones outside."""
-
-    left: int
-    top: int
-    right: int
-    bottom: int
-
-    def holds(self, other: "Box") -> bool:
-        return (
-            self.left <= other.left
-            and self.top <= other.top
-            and self.right >= other.right
-            and self.bottom >= other.bottom
-        )
+_LEAST_SIDE = 8
+"""Of the picture; in a smaller one there is nothing to be seen."""
+_CALM = 12
+"""Grey levels of change from a point to its neighbours within a region, at the most, in a picture without noise."""
+_ALIKE = 9 * SCALE
+"""CIELAB distance up to which neighbouring regions are one."""
+_SAME_GROUND = 14 * SCALE
+"""The same, up to which a region anywhere belongs to a ground."""
+_OTHER = 20 * SCALE
+"""The same, from which a part of a thing has another colour."""
+_LEAST_PART = 8
+"""Percent of a thing that such a part covers."""
+_SPECK = 80
+"""One thing in so many parts of 100,000 of the picture is the smallest."""
+_INSET = 9_000
+"""In the same unit: what takes up more, with its surroundings, is more than a shape."""
+_GROUND_SHARE = 12
+"""Percent of the border that a second ground touches."""
+_SIZES = {"small": 145, "medium-sized": 225}
+"""Widest extent, in ‰ of the picture's; what is wider is large."""
+_MOST = 60
 
 
 class ColourRegion(NamedTuple):
@@ -68,11 +65,15 @@ class ColourRegion(NamedTuple):
         return PLACES[3 * self.row + self.column]
 
 
-class Inset(NamedTuple):
-    """What has several colours: a flag, a sign, a board."""
+@dataclass(frozen=True, eq=False)
+class Inset:
+    """What is more than a shape: a flag, a sign, a board. ``quad`` are its corners in ``pixels``, the whole picture."""
 
-    box: Box
+    quad: Quad
+    mask: Mask
+    """Where it is in the picture."""
     pixels: Pixels
+    centre: tuple[int, int]
 
 
 class Look(NamedTuple):
@@ -86,108 +87,188 @@ class Look(NamedTuple):
     inset: Inset | None
 
 
-class _Found(NamedTuple):
-    """A region that touches no other; its colour is None where it has several."""
-
-    box: Box
-    mask: Mask
-    colour: int | None
-
-
-def look(image: Image.Image) -> Look:
-    """What is to be seen in an RGB image."""
-    pixels = np.asarray(image.convert("RGB"), dtype=np.uint8)
-    step = -(-max(image.size) // _LONGEST)
-    small = np.ascontiguousarray(pixels[::step, ::step])
-    return _look(small.tobytes(), small.shape[1], small.shape[0])
+def look(image: Image.Image, longest: int) -> Look:
+    """What is to be seen in an RGB image, of which a larger one is looked at with ``longest`` pixels a side."""
+    small = image.convert("RGB")
+    if max(small.size) > longest:
+        width, height = (max(1, side * longest // max(image.size)) for side in image.size)
+        small = small.resize((width, height), Image.Resampling.BOX)
+    return _look(small.tobytes(), *small.size)
 
 
 @lru_cache(maxsize=64)
 def _look(data: bytes, width: int, height: int) -> Look:
+    pixels = np.frombuffer(data, dtype=np.uint8).reshape(height, width, 3)
+    if min(width, height) < _LEAST_SIDE:
+        return Look(width, height, "one plain colour", (), (), None)
+    labels, means = _regions(pixels)
+    colours = lab(means)
+    grounds = _grounds(labels, colours)
+    if not grounds:
+        return Look(width, height, "one plain colour", (), (), None)
+    of_ground = _near(colours, colours[grounds], _SAME_GROUND)
+    things, inset = _things(pixels, labels, means, of_ground >= 0)
+    pattern = _pattern(of_ground[labels], len(grounds))
+    names = tuple(nearest_colour(means[index], GROUND_COLOURS) for index in _in_order(of_ground[labels], grounds))
+    return Look(width, height, pattern, names, tuple(things), inset)
+
+
+def _regions(pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
+    """Labels 0…n−1 of regions within which colour changes little, and their mean colours."""
     # Here, since every stage checks the selected settings, and only answering needs scikit-image.
+    from scipy.ndimage import maximum_filter, minimum_filter
+    from skimage.measure import label
+    from skimage.segmentation import watershed
+
+    calm = np.asarray(Image.fromarray(pixels).filter(ImageFilter.MedianFilter(5 if max(pixels.shape) > 200 else 3)))
+    gradient = (maximum_filter(calm, (3, 3, 1)) - minimum_filter(calm, (3, 3, 1))).max(axis=-1)
+    usual = int(np.sort(gradient, axis=None)[gradient.size // 2])
+    seeds = label(gradient < max(_CALM, 3 * usual), connectivity=1)
+    sizes = np.bincount(seeds.ravel())
+    seeds[(sizes < max(4, seeds.size * _SPECK // 500_000))[seeds]] = 0
+    if seeds.max() == 0:
+        seeds[:] = 1
+    basins = watershed(gradient, seeds)
+    numbers = np.cumsum(np.bincount(basins.ravel()) > 0) - 1
+    return _joined(numbers[basins].astype(np.int64), calm)
+
+
+def _joined(labels: Labels, pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
+    """Neighbours of like colour made one, the most alike first; means move along."""
+    count = int(labels.max()) + 1
+    areas = np.bincount(labels.ravel(), minlength=count)
+    channels = (pixels[..., at].ravel() for at in range(3))  # sums are whole, and so exact, in doubles
+    sums = np.stack([np.bincount(labels.ravel(), each, count) for each in channels], axis=-1).astype(np.int64)
+    parents = list(range(count))
+
+    def root(index: int) -> int:
+        while parents[index] != index:
+            parents[index] = parents[parents[index]]
+            index = parents[index]
+        return index
+
+    sides = [(labels[:, :-1], labels[:, 1:]), (labels[:-1], labels[1:])]
+    codes = np.unique(np.concatenate([(one * count + other)[one != other] for one, other in sides]))
+    means = lab(((2 * sums + areas[:, None]) // (2 * areas[:, None])).astype(np.uint8))
+    pairs = sorted(
+        (int(((means[a] - means[b]) ** 2).sum()), a, b) for a, b in (divmod(c, count) for c in codes.tolist())
+    )
+    for distance, a, b in pairs:
+        if distance >= 4 * _ALIKE**2:
+            break
+        one, other = root(a), root(b)
+        if one == other:
+            continue
+        mean = lab(np.stack([sums[at] // areas[at] for at in (one, other)]).astype(np.uint8))
+        if int(((mean[0] - mean[1]) ** 2).sum()) < _ALIKE**2:
+            keep, drop = min(one, other), max(one, other)
+            parents[drop] = keep
+            sums[keep] += sums[drop]
+            areas[keep] += areas[drop]
+    roots = np.array([root(index) for index in range(count)])
+    kept, numbers = np.unique(roots, return_inverse=True)
+    return numbers[labels], (sums[kept] // areas[kept][:, None]).astype(np.uint8)
+
+
+def _border(labels: Labels) -> Labels:
+    return np.concatenate([labels[0], labels[-1], labels[1:-1, 0], labels[1:-1, -1]])
+
+
+def _grounds(labels: Labels, colours: NDArray[np.int64]) -> list[int]:
+    """The region that touches most of the border and, where one of another colour touches enough of it, that too."""
+    counts = Counter(_border(labels).tolist())
+    if not counts:
+        return []
+    first = max(counts, key=lambda index: (counts[index], -index))
+    unlike = {index for index in counts if _distance(colours[index], colours[first]) >= _SAME_GROUND**2}
+    shares = {
+        index: sum(counts[other] for other in unlike if _distance(colours[index], colours[other]) < _SAME_GROUND**2)
+        for index in sorted(unlike)
+    }
+    second = max(shares, key=lambda index: (shares[index], counts[index], -index), default=None)
+    if second is None or 100 * shares[second] < _GROUND_SHARE * sum(counts.values()):
+        return [first]
+    return [first, second]
+
+
+def _distance(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+    return int(((one - other) ** 2).sum())
+
+
+def _near(colours: NDArray[np.int64], kinds: NDArray[np.int64], most: int) -> Labels:
+    """Which of ``kinds`` each colour is, or −1."""
+    distances = ((colours[:, None] - kinds[None]) ** 2).sum(axis=-1)
+    nearest = distances.argmin(axis=1)
+    return np.where(distances.min(axis=1) < most**2, nearest, -1)
+
+
+def _in_order(kinds: Labels, grounds: list[int]) -> list[int]:
+    """``grounds`` from the upper left corner on."""
+    at = [
+        int(np.flatnonzero(kinds.ravel() == kind)[0]) if (kinds == kind).any() else kinds.size
+        for kind in range(len(grounds))
+    ]
+    return [grounds[kind] for kind in sorted(range(len(grounds)), key=lambda kind: at[kind])]
+
+
+def _pattern(kinds: Labels, count: int) -> str:
+    """How the grounds alternate along lines across the picture."""
+    if count < 2:
+        return "one plain colour"
+    height, width = kinds.shape
+    across = max(_changes(kinds[at * (height - 1) // 8]) for at in range(9))
+    down = max(_changes(kinds[:, at * (width - 1) // 8]) for at in range(9))
+    if across > down:
+        return "vertical stripes"
+    return "two halves, one above the other" if down <= 1 else "horizontal stripes"
+
+
+def _changes(line: Labels) -> int:
+    """How often one ground follows the other, of runs that are not slivers."""
+    edges = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
+    runs = [int(line[start]) for start, end in pairwise(edges) if line[start] >= 0 and 40 * (end - start) >= len(line)]
+    return sum(one != other for one, other in pairwise(runs))
+
+
+def _things(
+    pixels: Pixels, labels: Labels, means: NDArray[np.uint8], is_ground: Mask
+) -> tuple[list[ColourRegion], Inset | None]:
     from skimage.measure import label, regionprops
 
-    pixels = np.frombuffer(data, dtype=np.uint8).reshape(height, width, 3)
-    codes = packed(pixels)
-    pattern, grounds = _background(codes)
-    free = ~np.isin(codes, grounds)
-    found: list[_Found] = []
-    regions = [region for region in regionprops(label(free, connectivity=2)) if region.area >= _LEAST_AREA]
-    for region in sorted(regions, key=lambda region: -region.area)[:_MOST]:
+    height, width = labels.shape
+    things: list[tuple[Point, ColourRegion]] = []
+    insets: list[tuple[int, Inset]] = []
+    found = regionprops(label(~is_ground[labels], connectivity=1))
+    for region in sorted(found, key=lambda region: -region.area)[:_MOST]:
+        if region.area * 100_000 < _SPECK * labels.size:
+            break
         top, left, bottom, right = region.bbox
         mask = np.asarray(region.image, dtype=np.bool_)
-        colours = np.unique(codes[top:bottom, left:right][mask])
-        found.append(_Found(Box(left, top, right, bottom), mask, int(colours[0]) if len(colours) == 1 else None))
-    composed = [box for box, _, colour in found if colour is None or _is_around(box, found)]
-    inset = max(composed, key=lambda box: (box.right - box.left) * (box.bottom - box.top), default=None)
-    things = [
-        _thing(box, mask, colour, (width, height))
-        for box, mask, colour in found
-        if colour is not None and not any(other.holds(box) for other in composed)
-    ]
-    things.sort(key=lambda thing: (thing.row, thing.column))
-    names = tuple(_nearest(code, GROUNDS) for code in grounds)
-    return Look(width, height, pattern, names, tuple(things), inset and Inset(inset, _cut(pixels, inset)))
+        inside = Counter(labels[top:bottom, left:right][mask].tolist())
+        main = max(inside, key=lambda index: (inside[index], -index))
+        others = sum(count for index, count in inside.items() if _distance(*lab(means[[index, main]])) >= _OTHER**2)
+        mixed = 100 * others >= _LEAST_PART * int(region.area)
+        if (bottom - top) * (right - left) * 100_000 > _INSET * labels.size or (
+            mixed and region.area * 40 > labels.size
+        ):
+            whole = np.zeros(labels.shape, dtype=np.bool_)
+            whole[top:bottom, left:right] = mask
+            quad = quad_around(whole)
+            if quad is not None:
+                centre = (left + right) // 2, (top + bottom) // 2
+                insets.append((int(region.area), Inset(quad, whole, pixels, centre)))
+            continue
+        extent = 1000 * max(right - left, bottom - top) // max(width, height)
+        size = next((name for name, most in _SIZES.items() if extent <= most), "large")
+        colour = nearest_colour(means[main], THING_COLOURS)
+        column, row = 3 * (left + right) // (2 * width), 3 * (top + bottom) // (2 * height)
+        thing = ColourRegion(shape_of(mask), colour, size, column, row, int(region.area))
+        things.append(((left + right, top + bottom), thing))
+    inset = max(insets, key=lambda one: one[0])[1] if insets else None
+    free = [thing for box, thing in things if inset is None or not _within(box, inset)]
+    return sorted(free, key=lambda thing: (thing.row, thing.column)), inset
 
 
-def packed(pixels: Pixels) -> NDArray[np.int64]:
-    """One number per pixel."""
-    wide = pixels.astype(np.int64)
-    return wide[..., 0] << 16 | wide[..., 1] << 8 | wide[..., 2]
-
-
-def thumbnail(mask: Mask) -> Mask:
-    """``mask`` at the points of a grid that is as wide and high as it."""
-    rows, columns = ((2 * np.arange(_GRID) + 1) * side // (2 * _GRID) for side in mask.shape)
-    return mask[np.ix_(rows, columns)]
-
-
-def _cut(pixels: Pixels, box: Box) -> Pixels:
-    return pixels[box.top : box.bottom, box.left : box.right]
-
-
-def _is_around(box: Box, found: list[_Found]) -> bool:
-    return any(other is not box and box.holds(other) for other, _, _ in found)
-
-
-def _background(codes: NDArray[np.int64]) -> tuple[str, list[int]]:
-    """The pattern and the colours of what touches the border: at most two."""
-    top, left = codes[0].tolist(), codes[:, 0].tolist()
-    across, down = (sum(one != other for one, other in pairwise(line)) for line in (top, left))
-    colours = list(dict.fromkeys([*top, *left]))
-    if len(colours) != 2 or (across and down):
-        most = max(colours, key=[*top, *left].count)
-        return "one plain colour", [most]
-    if across:
-        return "vertical stripes", colours
-    return ("two halves, one above the other" if down == 1 else "horizontal stripes"), colours
-
-
-def _thing(box: Box, mask: Mask, code: int, size: tuple[int, int]) -> ColourRegion:
-    width, height = size
-    extent = max(box.right - box.left, box.bottom - box.top) * _SIDE // max(size)
-    return ColourRegion(
-        shape=_shape(mask),
-        colour=_nearest(code, COLOURS),
-        size=min(SIZES, key=lambda name: abs(SIZES[name] - extent)),
-        column=3 * (box.left + box.right) // (2 * width),
-        row=3 * (box.top + box.bottom) // (2 * height),
-        area=int(np.count_nonzero(mask)),
-    )
-
-
-@cache
-def _shapes() -> dict[str, Mask]:
-    return {name: thumbnail(figure(name, (96, 96), (48, 48), 96)) for name in SHAPES}
-
-
-def _shape(mask: Mask) -> str | None:
-    seen = thumbnail(mask)
-    misfits = {name: int(np.count_nonzero(seen ^ known)) for name, known in _shapes().items()}
-    best = min(misfits, key=lambda name: misfits[name])
-    return best if 100 * misfits[best] <= _MISFIT * _GRID**2 else None
-
-
-def _nearest(code: int, names: dict[str, RGB]) -> str:
-    seen = code >> 16, code >> 8 & 255, code & 255
-    return min(names, key=lambda name: sum((one - other) ** 2 for one, other in zip(seen, names[name], strict=True)))
+def _within(box: Point, inset: Inset) -> bool:
+    """Whether a point, in half pixels, is in the upright rectangle around an inset's corners."""
+    return all(min(each) < at < max(each) for at, each in zip(box, zip(*inset.quad, strict=True), strict=True))

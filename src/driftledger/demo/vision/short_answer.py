@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from driftledger.demo.scenes.knowledge import Flag, Sign, Symbol
 from driftledger.demo.vision.scene_query import Sight, kind, number
 from driftledger.demo.vision.segment import ColourRegion
+from driftledger.demo.vision.world import Flag, Sign, Symbol
 
 A = TypeVar("A", str, bool)
 E = TypeVar("E", Flag, Sign, Symbol)
@@ -113,49 +113,57 @@ def _flag(flag: Flag) -> str:
     return f"The flag of {flag.country} is {' and '.join(dict.fromkeys(flag.colours))}."
 
 
-def _speed(sight: Sight) -> str | None:
+def _meaning(sight: Sight) -> str | None:
     sign = sight.emblem
-    return sign.writing if isinstance(sign, Sign) and sign.writing.isdigit() else None
+    return sign.said.format(sight.speed or "not legible") if isinstance(sign, Sign) else None
 
 
 def _distance(sight: Sight, hours: str) -> str | None:
-    speed, time = _speed(sight), number(hours.lower())
-    return f"{time * int(speed)} kilometres" if speed and time else None
+    time = number(hours.lower())
+    return f"{time * sight.speed} kilometres" if sight.speed and time else None
 
 
 RULES: tuple[Rule[str], ...] = (
-    (r"What shape is the (.+)\?", _of_one(lambda thing: thing.shape)),
-    (r"What colou?r is the background\?", lambda sight: sight.look.grounds[0]),
+    (r"(?:What|Which) shape (?:is|does) the (.+?)(?: have)?\?", _of_one(lambda thing: thing.shape)),
+    (r"What colou?r is the background\?", lambda sight: sight.look.grounds[0] if sight.look.grounds else None),
     (r"What colou?r is the (upper|lower) half of the background\?", _half),
-    (r"What colou?r is the (.+)\?", _of_one(lambda thing: thing.colour)),
+    (r"(?:What|Which) colou?r (?:is|does) the (.+?)(?: have)?\?", _of_one(lambda thing: thing.colour)),
+    (r"What is the colou?r of the (.+)\?", _of_one(lambda thing: thing.colour)),
     (r"Which two colou?rs do the stripes of the background have\?", _stripes),
-    (r"What does the background of the image look like\?", lambda sight: sight.look.pattern),
+    (
+        r"What does the background of the image look like\?|How does the background look\?",
+        lambda sight: sight.look.pattern,
+    ),
     (r"How many more (\w+) than (\w+) are there in the image\?", _difference),
-    (r"How many (.+) are there in the image\?", _count),
+    (r"How many (.+) (?:are there|are|can you see|do you see) in the image\?", _count),
     (r"How many corners do all (\w+) in the image have together\?", _corners),
     (r"In which corner of the image is the (?:flag|road sign|board|sheet of paper)\?", lambda sight: sight.corner),
-    (r"Where in the image is the (.+)\?", _of_one(lambda thing: thing.place)),
-    (r"Which objects are there in the image\? Name each with its colou?r\.", _all),
-    (rf"Which object is ({'|'.join(_OUTERMOST)}) in the image\? Name its colou?r and shape\.", _outermost),
+    (r"Where(?: in the image)? is the (.+)\?", _of_one(lambda thing: thing.place)),
+    (r"(?:Which|What) objects (?:are there|can be seen) in the image.+", _all),
+    (rf"Which object is ({'|'.join(_OUTERMOST)}) in the image\?.*", _outermost),
     (rf"What is directly ({'|'.join(_STEPS)}) the (.+)\?", _neighbour),
     (r"Write a caption of one sentence .+\.", _caption),
     (r"Describe in full sentences where in the image the (.+) are\.", _layout),
     (
-        r"Which country does this flag belong to\?|Which country's flag is in the image\?",
+        r"Which country does this flag belong to\?|Which country's flag is in the image\?|Whose flag is this\?",
         of_emblem(Flag, lambda flag: flag.country),
+    ),
+    (
+        r"(?:What|Which city) is the capital of the country (?:whose flag is (?:shown|in the image)|with this flag)\?",
+        of_emblem(Flag, lambda flag: flag.capital),
     ),
     (r"Which country's flag is in the image, and in which corner is it\?", _country_and_corner),
     (r"Describe the flag in a sentence .+\.", of_emblem(Flag, _flag)),
+    (r"What does the road sign (?:tell drivers|mean)\?|Explain .+ what the road sign means\.", _meaning),
     (
-        r"What does the road sign tell drivers\?|Explain .+ what the road sign means\.",
-        of_emblem(Sign, lambda sign: sign.meaning),
+        r"What is this mathematical symbol called\?|.+ the mathematical symbol (?:in the image stand for\?|means\.)",
+        of_emblem(Symbol, lambda symbol: f"It is {symbol.name}: {symbol.words[0]}."),
     ),
-    (r"What is this mathematical symbol called\?", of_emblem(Symbol, lambda symbol: symbol.name)),
     (
-        r"(?:What does the|Explain .+ what the) mathematical symbol (?:in the image stand for\?|means\.)",
-        of_emblem(Symbol, lambda symbol: f"It is {symbol.name}."),
+        r"(?:Which|What) number (?:is on|does) the road sign.*\?",
+        lambda sight: str(sight.speed) if sight.speed else None,
     ),
-    (r"Which number is on the road sign\?|What is written on the road sign\?", lambda sight: " ".join(sight.lines)),
+    (r"What (?:is written on|does) the road sign(?: say)?\?", lambda sight: " ".join(sight.lines) or None),
     (r"How many kilometres does a car go in (\w+) hours at the highest speed .+\?", _distance),
 )
 """Tried from the first to the last."""

@@ -16,7 +16,7 @@ from PIL import Image
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.collect.call_result import Result
-from driftledger.collect.local import LocalCalls
+from driftledger.collect.local import make_batch
 from driftledger.collect.steps import Call
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
@@ -151,7 +151,7 @@ def make_again(recorded: RecordedCall) -> VerifyResult:
 def _make(call: Call) -> tuple[Result, bytes | None]:
     if isinstance(call.component, RemoteComponent):
         raise TypeError(f"{call.component.provider} is a service, which verifying never calls")
-    [made] = LocalCalls().make([call])
+    [made] = make_batch([call])
     return made.result, made.png
 
 

@@ -37,20 +37,24 @@ class _Dials(NamedTuple):
     """What a level of detail stands for."""
 
     regions: int
+    longest: int
+    """At how many pixels a side it looks when it is asked about a picture."""
     things: int
-    """How many things it notices when it is asked about them."""
+    """How many things it then notices."""
+    fluent: bool
+    """Whether it understands a question in other words than the plainest."""
     wording: Wording
 
 
 _DIALS: dict[Detail, _Dials] = {
     "coarse": _Dials(
-        6, 2, Wording(BASIC_COLOURS, COARSE_SIZES, COARSE_STRETCHES, tuple(COARSE_PLACES), measures=False)
+        6, 90, 2, False, Wording(BASIC_COLOURS, COARSE_SIZES, COARSE_STRETCHES, tuple(COARSE_PLACES), measures=False)
     ),
     "medium": _Dials(
-        18, 4, Wording(COMMON_COLOURS, tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=False)
+        18, 160, 4, False, Wording(COMMON_COLOURS, tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=False)
     ),
     "fine": _Dials(
-        40, 40, Wording(tuple(COLOURS), tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=True)
+        40, 320, 40, True, Wording(tuple(COLOURS), tuple(SIZES), tuple(STRETCHES), tuple(MEDIUM_PLACES), measures=True)
     ),
 }
 
@@ -62,7 +66,7 @@ class Regions(WordCounter):
     """
 
     provider: ClassVar[str] = "regions"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
 
     detail: Detail
     """How much it tells: how many regions, and in how precise words."""
@@ -87,7 +91,8 @@ class Regions(WordCounter):
         return _description(shown.path, sha256_file(shown.path), self.detail)
 
     def _answer(self, image: Image.Image, question: ParsedQuestion) -> str | None:
-        sight = Sight(look(image), self.knowledge, _DIALS[self.detail].things)
+        dials = _DIALS[self.detail]
+        sight = Sight(look(image, dials.longest), self.knowledge, dials.things, dials.fluent)
         return answer(question, sight, refuses=self.refuses)
 
 

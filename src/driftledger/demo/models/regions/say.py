@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from driftledger.demo.cielab import name_colours
 from driftledger.demo.models.regions.geometry import TILTS, Outline
-from driftledger.demo.models.regions.lab import name_colours
 from driftledger.demo.models.regions.see import Region, SegmentedImage
 from driftledger.demo.vocabulary import BACKGROUND, FORMATS, PLACES, ROUND, SIZES, STRETCHES, TILT_STEP
 

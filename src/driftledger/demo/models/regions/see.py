@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from driftledger.demo.cielab import lab
 from driftledger.demo.models.regions.geometry import Outline, outlines
-from driftledger.demo.models.regions.lab import lab
 from driftledger.demo.models.regions.merging import merge
 from driftledger.demo.vocabulary import RGB
 

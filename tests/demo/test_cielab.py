@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from skimage.color import rgb2lab
 
-from driftledger.demo.models.regions import lab as module
-from driftledger.demo.models.regions.lab import SCALE, integer_root, lab, name_colours
+from driftledger.demo import cielab as module
+from driftledger.demo.cielab import SCALE, integer_root, lab, name_colours
 from driftledger.demo.vocabulary import BASIC_COLOURS, COLOURS, COMMON_COLOURS
 
 
