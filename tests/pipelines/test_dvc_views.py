@@ -125,6 +125,8 @@ def test_an_experiment_is_told_by_what_it_changed(viewed: Checkout, tmp_path: Pa
     [path] = checkout.root.glob("reports/scores/genception/*/regions_fine/*/*/metrics.json")
     write_json(path, {"gc_at_3": 0.5, "coverage": 1.0})
     assert any(line.split()[1:4] == ["gc_at_3", "-", "0.5"] for line in shown(checkout, "metrics", "diff"))
-    table = "\n".join(shown(checkout, "exp", "show", "--no-pager", "--only-changed", "--drop", "^(data/|reports/|named)"))
+    table = "\n".join(
+        shown(checkout, "exp", "show", "--no-pager", "--only-changed", "--drop", "^(data/|reports/|named)")
+    )
     for said in ("genception.iterations", "settings.models.regions_fine.detail", "fine", "medium"):
         assert said in table
