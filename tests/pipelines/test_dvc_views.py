@@ -77,7 +77,7 @@ def shown(checkout: Checkout, *arguments: str) -> list[str]:
 def test_metrics_have_a_row_per_score(viewed: Checkout) -> None:
     head, *rows = shown(viewed, "metrics", "show")
     selected = Project(viewed.root).selected.scores
-    assert len(rows) == len(selected) == 36
+    assert len(rows) == len(selected) == 42
     assert head.split() == [
         *("Path", "answer_accuracy", "answer_rate", "coverage", "gc_at_5", "score", "ssim", "top1", "total")
     ]
@@ -98,7 +98,7 @@ def test_plots_are_of_models_side_by_side(viewed: Checkout) -> None:
     assert "errors" not in plots
     drawn = {name: plot["content"] for name, [plot] in plots["data"].items()}
     folder, models = "reports/plots", 6
-    steps = {"genception/similarity": 2, "genception/gc": 2, "trac/by_length_top1": 2, "trac/vote": 2}
+    steps = {"genception/similarity": 2, "genception/gc": 2, "trac/by_length_top1": 4, "trac/vote": 4}
     expected = {f"{folder}/{name}.json": models * count for name, count in steps.items()}
     points = {name: plot["data"]["values"] for name, plot in drawn.items()}
     assert {name: len(rows) for name, rows in points.items()} == expected | {f"{folder}/mm_sap/scores.json": models}
@@ -125,6 +125,8 @@ def test_an_experiment_is_told_by_what_it_changed(viewed: Checkout, tmp_path: Pa
     [path] = checkout.root.glob("reports/scores/genception/*/regions_fine/*/*/metrics.json")
     write_json(path, {"gc_at_3": 0.5, "coverage": 1.0})
     assert any(line.split()[1:4] == ["gc_at_3", "-", "0.5"] for line in shown(checkout, "metrics", "diff"))
-    table = "\n".join(shown(checkout, "exp", "show", "--no-pager", "--only-changed", "--drop", "^(data|reports)/"))
+    table = "\n".join(
+        shown(checkout, "exp", "show", "--no-pager", "--only-changed", "--drop", "^(data/|reports/|named)")
+    )
     for said in ("genception.iterations", "settings.models.regions_fine.detail", "fine", "medium"):
         assert said in table
