@@ -24,6 +24,8 @@ SPECIFICATIONS = (
         "benchmarks.tables",
         "benchmarks.*.tables",
         "benchmarks.*.artifacts",
+        "benchmarks.traces",
+        "benchmarks.*.traces",
     ),
     "benchmarks._chains.contact_sheet",
 )

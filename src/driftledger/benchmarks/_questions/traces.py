@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
-from driftledger.benchmarks._questions.answers import LETTERS
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Row
@@ -72,7 +72,9 @@ def right(entry: QuestionEntry) -> str:
 def _steps(
     number: int, entry: QuestionEntry, answer: AnswerRecord, grades: Sequence[GradeRecord], judged: bool
 ) -> Iterator[Step]:
-    shown = [f"{letter}. {entry.options[option]}" for letter, option in zip(LETTERS, answer.order, strict=False)]
+    shown = [
+        f"{letter}. {entry.options[option]}" for letter, option in zip(ascii_uppercase, answer.order, strict=False)
+    ]
     yield Step(
         f"answer {number}",
         "model",
