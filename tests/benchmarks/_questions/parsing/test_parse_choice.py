@@ -182,3 +182,17 @@ def test_there_are_2_to_26_options(count):
 def test_the_refusal_is_one_of_the_options(refusal):
     with pytest.raises(ValueError, match=f"one of the 5 options, but is {refusal}"):
         parse_choice("A", TRUCK, refusal)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "option", "how"),
+    [
+        ("A B,", ("2", "3", "4", "5", "It is not shown"), None, "several"),
+        ("B?", ("Red", "Blue", "Green", "Grey", "I cannot tell"), 1, "letter"),
+        ("3 3", ("2", "3", "4", "5", "It is not shown"), 1, "option_text"),
+    ],
+)
+def test_what_is_said_in_passing(text: str, options: tuple[str, ...], option: int | None, how: str) -> None:
+    """Two letters in a row, a letter with a question mark behind it, a text that is said twice."""
+    read = parse_choice(text, options, refusal=4)
+    assert (read.option, read.how) == (option, how)
