@@ -40,8 +40,9 @@ class Scored(NamedTuple):
 
     @property
     def metrics(self) -> list[str]:
-        """Keys of its table's metrics, sorted."""
-        return sorted(key for key in self.score.metrics if base_key(key) == key and self.spec.metric(key) is not None)
+        """Keys of its table's metrics that rank, sorted."""
+        found = {key: self.spec.metric(key) for key in self.score.metrics if base_key(key) == key}
+        return sorted(key for key, metric in found.items() if metric and metric.higher_is_better is not None)
 
     def reading(self, key: str) -> Reading | None:
         """None if the score does not have the metric. An interval that the file leaves out is drawn here."""

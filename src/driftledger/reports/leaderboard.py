@@ -201,8 +201,12 @@ def _overview_table(told: Told) -> list[Table]:
 def overview(told: Told) -> list[str]:
     """Markdown lines: every model at a glance, and which are marked."""
     lines = [line for table in _overview_table(told) for line in ["## At a glance", *list(markdown(table))[1:]]]
-    marked = dict.fromkeys((s.model, mark) for _, scores in told for s in scores for mark in marks_of(s.components))
-    return lines + [line for model, mark in marked for line in (f"- {model}: {for_markdown(mark)}", "")]
+    models = dict.fromkeys(score.model for _, scores in told for score in scores)
+    marked = dict.fromkeys((mark, s.model) for _, scores in told for s in scores for mark in marks_of(s.components))
+    for mark, some in grouped(marked, lambda each: each[0]).items():
+        whose = "all models" if len(some) == len(models) > 1 else ", ".join(model for _, model in some)
+        lines += [f"- {whose}: {for_markdown(mark)}", ""]
+    return lines
 
 
 def _absent(spec: Benchmark, scores: Sequence[Score]) -> Iterator[str]:
