@@ -4,7 +4,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import LedgerError
@@ -76,14 +75,15 @@ def _traces(client: "MlflowClient", run: "Run") -> Any:
 
 def _trace(client: "MlflowClient", trace: Any) -> dict[str, Any]:
     """Less ids and times; pictures by their bytes."""
+    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
     def shown(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: shown(each) for key, each in value.items()}
         if not str(value).startswith("mlflow-attachment://"):
             return value
-        place = Path(url2pathname(urlsplit(trace.info.tags["mlflow.artifactLocation"]).path))
-        return sha256_file(place / "attachments" / str(urlsplit(value).hostname))
+        store = get_artifact_repository(trace.info.tags["mlflow.artifactLocation"], tracking_uri=client.tracking_uri)
+        return sha256_file(Path(store.download_artifacts(f"attachments/{urlsplit(value).hostname}")))
 
     return {
         "name": trace.info.tags["mlflow.traceName"],

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from mlflow.entities import AssessmentSource, Feedback, Span, TraceInfo, TraceLocation, TraceState
+from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from mlflow.tracing.client import TracingClient
 
 from driftledger.benchmarks.traces import Shot, Shown, Step
@@ -71,7 +72,8 @@ class Traces:
             self._client.delete_traces(self._experiment_id, trace_ids=[each.info.trace_id for each in found])
 
     def _upload(self, info: TraceInfo, pictures: Mapping[str, Path]) -> None:
-        store: Any = self._client._get_artifact_repo_for_trace(info)  # untyped
+        place = info.tags["mlflow.artifactLocation"]
+        store: Any = get_artifact_repository(place, tracking_uri=self._client.tracking_uri)  # untyped
         for name, file in pictures.items():
             store.upload_attachment(name, file.read_bytes())
 
