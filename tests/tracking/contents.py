@@ -62,7 +62,7 @@ def run(fingerprint: str, **changes: Any) -> RunContent:
         ),
         "datasets": (PHOTOS,),
         "components": (generator(),),
-        "traces": lambda: TRACES,
+        "traces": lambda: TRACES if fingerprint == "f1" else (),  # one is enough where each write is killed once
         "artifacts": {"evidence.json": lambda: b"{}\n", "tables/samples.csv": lambda: b"id,gc\ncoffee,0.9\n"},
     }
     content |= changes
