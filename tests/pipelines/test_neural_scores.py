@@ -92,9 +92,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def test_the_scores_in_git_are_those_that_come_out_here(project: Project) -> None:
     made = sorted((project.root / "reports" / "scores").rglob("score.json"))
-    assert len(made) == 2 * (
-        2 * 2 + 2 * 2 + 2 + 3
-    )  # chains, redrawings, descriptions by reader, questions
+    assert len(made) == 2 * (2 * 2 + 2 * 2 + 2 + 3)  # chains, redrawings, descriptions by reader, questions
     wrong = []
     for path in made:
         place = path.relative_to(project.root)
