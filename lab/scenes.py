@@ -12,7 +12,7 @@ from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, NamedTuple, get_args
+from typing import Annotated, NamedTuple, cast, get_args
 
 import numpy as np
 import typer
@@ -22,6 +22,7 @@ from driftledger.benchmarks._questions.answers import rendered
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
 from driftledger.benchmarks._questions.records import permutation
+from driftledger.benchmarks.mm_sap.settings import MMSAPSettings
 from driftledger.benchmarks.registry import question_rules
 from driftledger.collect.call_result import Context
 from driftledger.collect.local import make_batch
@@ -37,7 +38,6 @@ from driftledger.demo.scenes.provider import Protocol, Scenes
 from driftledger.metrics import yes_no
 from lab.entry import here, new_app, run
 
-PROMPT = "{question}\n{options}\nAnswer with the option's letter from the given choices directly."
 RESAMPLES = 500
 BEGIN, END = "<!-- python -m lab.scenes: begin -->", "<!-- python -m lab.scenes: end -->"
 
@@ -90,12 +90,18 @@ def questions(provider: QuestionProvider) -> list[SourceQuestion]:
     return list(provider.questions(question_rules(provider)))
 
 
-def answered(model: Model, asked: Sequence[SourceQuestion], images: Mapping[str, ImageFile]) -> list[float]:
-    """What ``model`` gets for each question, with its options in one order; about one image after the other."""
+def answered(
+    model: Model, asked: Sequence[SourceQuestion], images: Mapping[str, ImageFile], prompt: str
+) -> list[float]:
+    """What ``model`` gets for each question, with its options in one order; about one image after the other.
+
+    Args:
+        prompt: of questions with options, with ``{question}`` and ``{options}``.
+    """
     worth = [0.0] * len(asked)
     for at, question in sorted(enumerate(asked), key=lambda each: each[1].image_id):
         shown = [question.options[option] for option in permutation(1, question.id, 0, len(question.options))]
-        text = rendered(PROMPT, question.question, shown) if shown else question.question
+        text = rendered(prompt, question.question, shown) if shown else question.question
         call = Ask(model, "answer", Conversation.ask(text, images[question.image_id]), Context("", question.id, 1))
         [finished] = make_batch([call])
         worth[at] = _worth(question, shown, finished.result.text or "")
@@ -156,7 +162,7 @@ def variants(difficulty: float) -> Iterator[tuple[str, Callable[[Protocol], Ques
     yield "drawings", lambda protocol: Scenes(protocol=protocol), as_it_is
 
 
-def tables(models: Mapping[str, Model], difficulty: float) -> Iterator[str]:
+def tables(models: Mapping[str, Model], difficulty: float, prompt: str) -> Iterator[str]:
     """A Markdown table per protocol, a row per model."""
     protocols: tuple[Protocol, ...] = get_args(Protocol)
     cells: dict[tuple[Protocol, str], list[str]] = {}
@@ -168,7 +174,7 @@ def tables(models: Mapping[str, Model], difficulty: float) -> Iterator[str]:
         with TemporaryDirectory() as folder:
             images = pictures(sorted(asked, key=lambda question: question.image_id), Path(folder), change)
             for name, model in models.items():
-                worth = iter(answered(model, asked, images))
+                worth = iter(answered(model, asked, images, prompt))
                 for protocol, each in by_protocol.items():
                     score = measured(protocol, each, list(islice(worth, len(each))))
                     cells.setdefault((protocol, name), []).append(str(score))
@@ -179,15 +185,12 @@ def tables(models: Mapping[str, Model], difficulty: float) -> Iterator[str]:
         yield from (f"| {name} | {' | '.join(cells[protocol, name])} |" for name in models)
 
 
-def default_models() -> dict[str, Model]:
-    settings = here().settings
-    return {name: settings.model(name) for name in settings.run.models}
-
-
 @app.command()
 def table(out: Annotated[Path | None, typer.Option(help="A page with a place for the tables.")] = None) -> None:
     """Print the tables, and put them between their marks in a page."""
-    text = "\n".join(tables(default_models(), 0.5))
+    settings = here().settings
+    models = {name: settings.model(name) for name in settings.run.models}
+    text = "\n".join(tables(models, 0.5, cast(MMSAPSettings, settings.section("mm_sap")).prompt))
     print(text)
     if out:
         page = out.read_text(encoding="utf-8")

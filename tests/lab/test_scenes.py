@@ -19,6 +19,7 @@ from lab.scenes import BEGIN, END, Change, Measured, answered, as_it_is, measure
 from tests.conftest import REPOSITORY
 
 SCENES = 39
+PROMPT = "{question}\n{options}\nAnswer with the option's letter from the given choices directly."
 PROTOCOLS: tuple[Protocol, ...] = ("mm_sap", "mm_vet", "mme")
 
 
@@ -31,7 +32,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> partial[Measured]:
         if key not in known:
             asked = questions(ScenePhotos(protocol=protocol, difficulty=difficulty, count=SCENES))
             images = pictures(asked, tmp_path_factory.mktemp("photos"), change)
-            known[key] = measured(protocol, asked, answered(model, asked, images))
+            known[key] = measured(protocol, asked, answered(model, asked, images, PROMPT))
         return known[key]
 
     return partial(score)

@@ -9,7 +9,7 @@ from driftledger.project.settings import Tracking
 from driftledger.tracking import views
 from driftledger.tracking.projection import show
 from driftledger.tracking.score_part import ScorePart
-from driftledger.tracking.views import VIEW, Chart, View, tags_of
+from driftledger.tracking.views import VIEW, Chart, SavedView, tags_of
 from tests.support.ledgers import COMBINATION, SELECTED, write_ledger
 
 from .stores import Store
@@ -17,7 +17,7 @@ from .stores import Store
 METRICS = ["genception/shapes/gc", "genception/shapes/cost/seconds_per_describe", "genception/shapes/category/a/gc"]
 
 
-def of_ledger(root: Path) -> dict[str, View]:
+def of_ledger(root: Path) -> dict[str, SavedView]:
     write_ledger(root)
     lineages = read_evidence(root, SELECTED, COMBINATION).lineages
     parts = [ScorePart(each, f"{each.score.benchmark}/{each.on}", root) for each in lineages]
@@ -44,7 +44,7 @@ def test_there_is_a_leaderboard_a_view_per_benchmark_and_the_cost(tmp_path: Path
 
 
 def test_a_view_sorts_by_its_first_column_and_shows_its_own_charts_first() -> None:
-    view = View("v", ["a/b", "a/c"], {"scores": [Chart("a/b", "B", False), Chart("a/c", "C", True)]}, ["a"])
+    view = SavedView("v", ["a/b", "a/c"], {"scores": [Chart("a/b", "B", False), Chart("a/c", "C", True)]}, ["a"])
     [(key, tag)] = tags_of([view], {}, 7).items()
     assert key.startswith(VIEW)
     assert {name: value for name, value in json.loads(tag).items() if name != "state"} == {
@@ -64,7 +64,7 @@ def test_a_view_sorts_by_its_first_column_and_shows_its_own_charts_first() -> No
 
 
 def test_what_is_there_already_is_not_written_again() -> None:
-    view = View("v", ["a/b"], {"scores": [Chart("a/b", "B", False)]}, [])
+    view = SavedView("v", ["a/b"], {"scores": [Chart("a/b", "B", False)]}, [])
     first = tags_of([view], {}, 7)
     assert tags_of([view], first, 8) == {}
     assert tags_of([view._replace(columns=["a/c"])], first, 8).keys() == first.keys()
@@ -73,7 +73,7 @@ def test_what_is_there_already_is_not_written_again() -> None:
 
 def test_of_hundreds_of_charts_as_many_are_kept_as_a_tag_holds() -> None:
     charts = [Chart(f"benchmark/{number * 7919}/metric_{number}", f"m {number}", True) for number in range(400)]
-    [tag] = tags_of([View("v", ["a/b"], {"scores": charts}, [])], {}, 7).values()
+    [tag] = tags_of([SavedView("v", ["a/b"], {"scores": charts}, [])], {}, 7).values()
     assert len(tag) <= 5000
     assert 10 < len(held(tag)["compareRunCharts"]) < 400
 

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.core.types import Outcome
+from driftledger.metrics.exact import exact_mean
 
 PARTS = 3
 """Of the traces that are shown, a third each are of the worst units, of the best, and spread over what lies between."""
@@ -58,7 +59,7 @@ def values_of(spec: Benchmark, score: Score, row: Row) -> dict[str, float]:
         metric = spec.metric(key)
         there = [] if metric is None else [value for value in metric.values_in(row, key) if value is not None]
         if metric is not None and there:
-            values[metric.named(key)] = sum(there) / len(there)
+            values[metric.named(key)] = exact_mean(there)
     return values
 
 

@@ -20,6 +20,9 @@ FINGERPRINT = "driftledger.fingerprint"
 CURRENT = "driftledger.current"
 """Tag of runs: ``true`` on those that show what ``dvc.lock`` says now."""
 
+NOTE = "mlflow.note.content"
+"""Tag of runs, experiments and logged models: their description, in Markdown."""
+
 ComponentKind = Literal["model", "generator", "encoder", "judge"]
 
 _KEY = re.compile(r"[A-Za-z0-9_./: -]{1,250}")

@@ -8,7 +8,7 @@ from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.paths import Paths
 from driftledger.project.settings import Tracking
 from driftledger.reports.correlation import MATRIX, PAIRS, PICTURE, TABLES
-from driftledger.tracking.content import RunContent
+from driftledger.tracking.content import NOTE, RunContent
 from driftledger.tracking.projection import publish
 
 NAME = "correlation"
@@ -35,7 +35,7 @@ def show(root: Path, tracking: Tracking) -> Iterator[str]:
         name=NAME,
         fingerprint=sha256_of(digests),
         params={},
-        tags={"mlflow.note.content": files[TABLES].read_text(encoding="utf-8")},
+        tags={NOTE: files[TABLES].read_text(encoding="utf-8")},
         metrics=(),
         datasets=(),
         components=(),

@@ -17,15 +17,12 @@ from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log import chain
 from driftledger.project.settings import Tracking
 from driftledger.tracking.component_versions import all_of, spec_params
-from driftledger.tracking.content import DatasetInput, RunContent, as_text, clip
+from driftledger.tracking.content import NOTE, DatasetInput, RunContent, as_text, clip
 from driftledger.tracking.score_part import ScorePart
 from driftledger.tracking.store import Pushed, push
 from driftledger.tracking.views import readable, tags_of, views
 
 EVIDENCE = "evidence.json"
-
-NOTE = "mlflow.note.content"
-"""Tag of runs and experiments: their description, in Markdown."""
 
 COLOUR = "mlflow.runColor"
 """Tag of runs: their colour in charts, which MLflow draws by chance otherwise."""

@@ -31,6 +31,11 @@ class ScorePart(NamedTuple):
     costed: bool = True
     """Whether what its calls took is told here, and not with another score of the same records."""
 
+    @property
+    def on(self) -> str:
+        """The data, and whatever else tells this score from others of its benchmark in the run."""
+        return self.prefix.partition("/")[2]
+
     def metrics(self) -> Iterator[LoggedMetric]:
         """Headlines first, then the other metrics, curves with their steps, and groups that the benchmark tracks.
 
@@ -80,11 +85,8 @@ class ScorePart(NamedTuple):
 
     def traces(self, at_most: int | Literal["all"]) -> Iterator[LoggedTrace]:
         """Units to look at step by step."""
-        rows, (score, spec) = (
-            read_jsonl(self.root / self.lineage.rows_file.path, Row),
-            (self.lineage.score, self.lineage.spec),
-        )
-        shown = worth_showing(spec, score, rows, None if at_most == "all" else at_most)
+        spec, rows = self.lineage.spec, read_jsonl(self.root / self.lineage.rows_file.path, Row)
+        shown = worth_showing(spec, self.lineage.score, rows, None if at_most == "all" else at_most)
         for trace in spec.traces(self.lineage, self.root, shown):
             yield LoggedTrace(self.prefix, trace)
 
@@ -100,7 +102,7 @@ class ScorePart(NamedTuple):
         """Lines of the run's description, in Markdown: the headlines, how much was scored, what a reader must know."""
         score, spec = self.lineage.score, self.lineage.spec
         said = ", ".join(self._told(key, value) for key, value in spec.headlines(score).items())
-        line = f"- **{self.prefix.partition('/')[2]}**: {spec.title} {said}, {how_many(score)} scored"
+        line = f"- **{self.on}**: {spec.title} {said}, {how_many(score)} scored"
         return [line, *(f"  - {for_markdown(flag)}" for flag in score.flags)]
 
     def _told(self, key: str, value: float) -> str:

@@ -6,9 +6,8 @@ Ids, times and the names of pictures follow from the run and the unit, so that w
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -17,7 +16,7 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 from mlflow.tracing.client import TracingClient
 
 from driftledger.benchmarks.traces import Shot, Shown, Step
-from driftledger.core.canonical import canonical_json, sha256_bytes
+from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.escaping import for_line
 from driftledger.core.types import Outcome
 from driftledger.tracking.content import LoggedTrace, clip
@@ -35,15 +34,6 @@ _KINDS = {"model": "CHAT_MODEL", "generator": "TOOL", "judge": "EVALUATOR", "": 
 """Role → the kind of span, which MLflow shows by an icon."""
 
 
-@dataclass
-class _Written:
-    """A trace as MLflow has it, and its pictures by their ids."""
-
-    info: TraceInfo
-    spans: list[Span]
-    pictures: dict[str, Path]
-
-
 class Traces:
     """The traces of one experiment."""
 
@@ -57,13 +47,15 @@ class Traces:
         Args:
             start: of the run, in milliseconds since 1970.
         """
-        made = [_Writing(run_id, self._experiment_id, start + place, each).made() for place, each in enumerate(traces)]
-        for first in range(0, len(made), _PER_CALL):
-            some = made[first : first + _PER_CALL]
-            for each in some:
-                info = self._client.start_trace(each.info)
-                self._upload(info, each.pictures)
-            self._client.log_spans(self._experiment_id, [span for each in some for span in each.spans])
+        waiting: list[Span] = []
+        for place, each in enumerate(traces, 1):
+            written = _Written(run_id, self._experiment_id, start + place - 1, each)
+            waiting += written.spans()
+            self._upload(self._client.start_trace(written.info()), written.pictures.values())
+            if place % _PER_CALL == 0:
+                self._client.log_spans(self._experiment_id, waiting)
+                waiting = []
+        self._client.log_spans(self._experiment_id, waiting)
 
     def delete(self, run_id: str) -> None:
         """Let go of the traces of a run."""
@@ -71,36 +63,48 @@ class Traces:
         while found := self._client.search_traces([self._experiment_id], of_run, _PER_CALL, include_spans=False):
             self._client.delete_traces(self._experiment_id, trace_ids=[each.info.trace_id for each in found])
 
-    def _upload(self, info: TraceInfo, pictures: Mapping[str, Path]) -> None:
+    def _upload(self, info: TraceInfo, pictures: Iterable["_Picture"]) -> None:
         place = info.tags["mlflow.artifactLocation"]
         store: Any = get_artifact_repository(place, tracking_uri=self._client.tracking_uri)  # untyped
-        for name, file in pictures.items():
-            store.upload_attachment(name, file.read_bytes())
+        for name, content in dict(pictures).items():
+            store.upload_attachment(name, content)
+
+
+class _Picture(NamedTuple):
+    """The id of an attachment, and its bytes."""
+
+    name: str
+    content: bytes
 
 
 @dataclass
-class _Writing:
-    """One trace while it is put together."""
+class _Written:
+    """One trace as MLflow has it."""
 
     run_id: str
     experiment_id: str
     start: int
     logged: LoggedTrace
-    pictures: dict[str, Path] = field(default_factory=dict)
+    pictures: dict[Path, _Picture] = field(default_factory=dict)
+    """What the spans refer to."""
 
     @property
     def id(self) -> str:
-        key = canonical_json([self.run_id, self.logged.place, self.logged.trace.unit])
-        return f"tr-{sha256(key.encode()).hexdigest()[:32]}"
+        return f"tr-{sha256_of([self.run_id, self.logged.place, self.logged.trace.unit])[:32]}"
 
-    def made(self) -> _Written:
+    def spans(self) -> list[Span]:
+        """The whole, and each step."""
         trace = self.logged.trace
-        steps = trace.steps
-        whole = Step(trace.name, "", trace.asked, trace.gave, trace.outcome, _first_error(steps))
-        spans = [self._span(0, whole, "CHAIN")]
-        spans += [self._span(place, step, _KINDS[step.role]) for place, step in enumerate(steps, 1)]
+        error = next((step.error for step in trace.steps if step.error), None)
+        whole = Step(trace.name, "", trace.asked, trace.gave, trace.outcome, error)
+        steps = (self._span(place, step, _KINDS[step.role]) for place, step in enumerate(trace.steps, 1))
+        return [self._span(0, whole, "CHAIN"), *steps]
+
+    def info(self) -> TraceInfo:
+        """What the list of traces shows, and the scores."""
+        trace = self.logged.trace
         benchmark, _, on = self.logged.place.partition("/")
-        info = TraceInfo(
+        return TraceInfo(
             trace_id=self.id,
             trace_location=TraceLocation.from_experiment_id(self.experiment_id),
             request_time=self.start,
@@ -119,7 +123,6 @@ class _Writing:
             },
             assessments=list(self._scores()),
         )
-        return _Written(info, spans, self.pictures)
 
     def _span(self, place: int, step: Step, kind: str) -> Span:
         """The root is at place 0."""
@@ -150,7 +153,11 @@ class _Writing:
         )
 
     def _span_id(self, place: int) -> str:
-        return sha256(f"{self.id}/{place}".encode()).hexdigest()[:16]
+        return self._digest(str(place))[:16]
+
+    def _digest(self, what: str) -> str:
+        """Of a part of the trace: hexadecimal digits."""
+        return sha256_bytes(f"{self.id}/{what}".encode())
 
     def _plain(self, shown: Shown) -> Any:
         """As JSON has it, pictures as references to what is uploaded."""
@@ -164,9 +171,10 @@ class _Writing:
 
     def _reference(self, file: Path) -> str:
         """As an ``Attachment`` of MLflow is referred to, whose id is drawn by chance."""
-        content = file.read_bytes()
-        name = str(UUID(sha256(f"{self.id}/{sha256_bytes(content)}".encode()).hexdigest()[:32]))
-        self.pictures[name] = file
+        if file not in self.pictures:
+            content = file.read_bytes()
+            self.pictures[file] = _Picture(str(UUID(self._digest(sha256_bytes(content))[:32])), content)
+        name, content = self.pictures[file]
         said = {"content_type": "image/png", "trace_id": self.id, "size": str(len(content))}
         return f"mlflow-attachment://{name}?{urlencode(said)}"
 
@@ -181,12 +189,8 @@ class _Writing:
                 create_time_ms=self.start,
                 last_update_time_ms=self.start,
             )
-            feedback.assessment_id = f"a-{sha256(f'{self.id}/score/{place}'.encode()).hexdigest()[:32]}"
+            feedback.assessment_id = f"a-{self._digest(f'score/{place}')[:32]}"
             yield feedback
-
-
-def _first_error(steps: Iterable[Step]) -> str | None:
-    return next((step.error for step in steps if step.error), None)
 
 
 def _is_sound(outcome: Outcome) -> bool:

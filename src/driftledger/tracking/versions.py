@@ -17,7 +17,7 @@ from mlflow.exceptions import MlflowException
 
 from driftledger.core.canonical import canonical_json
 from driftledger.tracking import connection
-from driftledger.tracking.content import FINGERPRINT, MAX_PARAM, ComponentVersion, clipped
+from driftledger.tracking.content import FINGERPRINT, MAX_PARAM, NOTE, ComponentVersion, clipped
 
 ALIAS = "current"
 SERVED = "served"
@@ -28,9 +28,6 @@ MAX_SERVED = 50
 
 _AND_MORE = "…"
 _MAX_TAG = 5000
-_NOTE = "mlflow.note.content"
-"""Tag by which MLflow's page of a logged model shows a description."""
-
 _IS_EXTERNAL = {"mlflow.model.isExternal": "true"}
 """What MLflow's own ``create_external_model`` sets: the weights are not in this store."""
 
@@ -77,7 +74,7 @@ class Versions:
     def _complete(self, model: LoggedModel, version: ModelVersion, component: ComponentVersion) -> None:
         registered = canonical_json([{"name": component.registered_name, "version": int(version.version)}])
         wanted = _tags(component)
-        on_model = wanted | {_NOTE: component.description, _VERSIONS_OF_MODEL: registered}
+        on_model = wanted | {NOTE: component.description, _VERSIONS_OF_MODEL: registered}
         if lacking := _lacking(model.tags, on_model, component.served):
             self._client.set_logged_model_tags(model.model_id, lacking)
             model.tags.update(lacking)
@@ -97,7 +94,7 @@ class Versions:
             model = self._client.create_logged_model(
                 self._experiment_id,
                 component.name,
-                tags=_IS_EXTERNAL | _lacking({}, _tags(component) | {_NOTE: component.description}, component.served),
+                tags=_IS_EXTERNAL | _lacking({}, _tags(component) | {NOTE: component.description}, component.served),
                 params=clipped(component.params, MAX_PARAM),
                 model_type=component.kind,
             )

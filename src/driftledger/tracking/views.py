@@ -8,11 +8,11 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from driftledger.benchmarks.score import base_key
-from driftledger.core.canonical import canonical_json
+from driftledger.benchmarks.tables import grouped
+from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.tracking.score_part import ScorePart
 
 VIEW = "mlflow.sharedViewState."
@@ -36,7 +36,7 @@ class Chart(NamedTuple):
     over_steps: bool
 
 
-class View(NamedTuple):
+class SavedView(NamedTuple):
     """A name, the columns of the table of runs, sections of charts, and sections that MLflow adds."""
 
     name: str
@@ -57,7 +57,7 @@ def readable(version: str) -> bool:
     return major == WRITTEN_FOR[0] and minor >= WRITTEN_FOR[1]
 
 
-def views(parts: Sequence[ScorePart], metrics: Iterable[str]) -> Iterator[View]:
+def views(parts: Sequence[ScorePart], metrics: Iterable[str]) -> Iterator[SavedView]:
     """The leaderboard, a view per benchmark, and the cost.
 
     Args:
@@ -70,38 +70,30 @@ def views(parts: Sequence[ScorePart], metrics: Iterable[str]) -> Iterator[View]:
     glance = {chart.key: chart for part in parts for chart in _headlines(part, at_a_glance=True)}
     if not heads:
         return
-    yield View("Leaderboard", list(glance), {"at a glance": list(glance.values())}, closed)
-    for title, some in _by_benchmark(parts).items():
+    yield SavedView("Leaderboard", list(glance), {"at a glance": list(glance.values())}, closed)
+    for title, some in grouped(parts, lambda part: part.lineage.spec.title).items():
         own = {chart.key: chart for part in some for chart in _headlines(part)}
         curves = {chart.key: chart for part in some for chart in _curves(part)}
         sections = {"over iterations": list(curves.values()), "scores": list(own.values())}
-        yield View(title, list(own), {name: charts for name, charts in sections.items() if charts}, closed)
+        yield SavedView(title, list(own), {name: charts for name, charts in sections.items() if charts}, closed)
     if taken := [Chart(key, _cost_title(key), over_steps=False) for key in metrics if "/cost/" in key]:
-        yield View("Cost", [chart.key for chart in taken], {"per call": taken}, closed)
-
-
-def _by_benchmark(parts: Iterable[ScorePart]) -> dict[str, list[ScorePart]]:
-    found: dict[str, list[ScorePart]] = {}
-    for part in parts:
-        found.setdefault(part.lineage.spec.title, []).append(part)
-    return found
+        yield SavedView("Cost", [chart.key for chart in taken], {"per call": taken}, closed)
 
 
 def _headlines(part: ScorePart, at_a_glance: bool = False) -> Iterator[Chart]:
     spec, score = part.lineage.spec, part.lineage.score
-    wanted = spec.at_a_glance or (spec.metrics[0].key,)
     for key in spec.headlines(score):
         metric = spec.metric(key)
-        if metric is not None and (metric.key in wanted or not at_a_glance):
+        if metric is not None and (metric.key in spec.glanced or not at_a_glance):
             title = f"{spec.title} {metric.named(key)}" if at_a_glance else metric.named(key)
-            yield Chart(f"{part.prefix}/{key}", f"{title} · {_on(part)}", over_steps=False)
+            yield Chart(f"{part.prefix}/{key}", f"{title} · {part.on}", over_steps=False)
 
 
 def _curves(part: ScorePart) -> Iterator[Chart]:
     for name in part.lineage.score.curves:
         metric = part.lineage.spec.of_curve(name)
         if metric is not None and metric.headline and base_key(name) == name:
-            yield Chart(f"{part.prefix}/{name}", f"{metric.title.format(t='t')} · {_on(part)}", over_steps=True)
+            yield Chart(f"{part.prefix}/{name}", f"{metric.title.format(t='t')} · {part.on}", over_steps=True)
 
 
 def _cost_title(key: str) -> str:
@@ -110,11 +102,7 @@ def _cost_title(key: str) -> str:
     return f"{name.replace('_', ' ')} · {prefix}"
 
 
-def _on(part: ScorePart) -> str:
-    return part.prefix.partition("/")[2]
-
-
-def tags_of(some: Iterable[View], held: Mapping[str, str], now: int) -> dict[str, str]:
+def tags_of(some: Iterable[SavedView], held: Mapping[str, str], now: int) -> dict[str, str]:
     """The experiment's tags that hold views, less those that are there already; charts that do not fit are left out.
 
     Args:
@@ -129,7 +117,7 @@ def tags_of(some: Iterable[View], held: Mapping[str, str], now: int) -> dict[str
     return tags
 
 
-def _fitting(view: View) -> dict[str, Any]:
+def _fitting(view: SavedView) -> dict[str, Any]:
     """The state of the view with as many charts of each section as a tag holds."""
     for most in range(max(map(len, view.sections.values())), -1, -1):
         state = _state(view, {name: charts[:most] for name, charts in view.sections.items()})
@@ -151,7 +139,7 @@ def _state_in(tag: str) -> Any:
         return None
 
 
-def _state(view: View, sections: Mapping[str, Sequence[Chart]]) -> dict[str, Any]:
+def _state(view: SavedView, sections: Mapping[str, Sequence[Chart]]) -> dict[str, Any]:
     columns = [f"metrics.`{key}`" for key in view.columns]
     return {
         "searchFilter": "tags.`driftledger.current` = 'true'",
@@ -218,4 +206,4 @@ def _chart(section: str, chart: Chart) -> dict[str, Any]:
 
 
 def _id(*names: str) -> str:
-    return sha256(canonical_json(names).encode()).hexdigest()[:20]
+    return sha256_of(names)[:20]

@@ -11,7 +11,7 @@ from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.core.files import read_jsonl
 from driftledger.core.types import Outcome
-from driftledger.data.records import SampleEntry
+from driftledger.data.records import read_samples
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -25,7 +25,7 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row], name: str, drawi
     """
     stage = lineage.collected[lineage.spec.collects[0].name]
     folder, dataset = root / stage.path, root / lineage.data.path
-    files = {entry.id: dataset / entry.file for entry in read_jsonl(dataset / "samples.jsonl", SampleEntry)}
+    files = {sample.id: sample.image.path for sample in read_samples(dataset)}
     asked = ChainRequest.model_validate(lineage.score.inputs.protocol)
     chains = groupby(read_jsonl(folder / RECORDS, ChainRecord), key=lambda record: record.sample)
     records = {sample: list(chain) for sample, chain in chains}

@@ -9,7 +9,7 @@ from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.core.files import read_jsonl
-from driftledger.data.records import SampleEntry
+from driftledger.data.records import read_samples
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def traces(lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
     """The test images of these rows, described under the headline's condition."""
     score, dataset = lineage.score, root / lineage.data.path
-    files = {entry.id: dataset / entry.file for entry in read_jsonl(dataset / "samples.jsonl", SampleEntry)}
+    files = {sample.id: sample.image.path for sample in read_samples(dataset)}
     records = {
         each.sample: each
         for each in read_jsonl(root / lineage.collected["describe"].path / RECORDS, DescriptionRecord)
