@@ -1,4 +1,4 @@
-"""What the README tells people to type, look at and copy exists and works."""
+"""What README and the pages in ``docs/`` tell people to type, look at and copy exists and works."""
 
 import re
 import tomllib
@@ -16,14 +16,18 @@ from driftledger.core.registry import PROVIDERS
 from driftledger.project.settings import Settings, parse_settings
 from tests.conftest import REPOSITORY
 
-README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-CODE = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
-TYPED = [line.split("#")[0].split() for kind, block in CODE if kind == "console" for line in block.splitlines()]
-TYPED += [span.split() for span in re.findall(r"`([^`\n]+)`", README)]
-
-
-def blocks(kind: str) -> list[str]:
-    return [text for found, text in CODE if found == kind]
+PAGES = {
+    page.relative_to(REPOSITORY).as_posix(): page.read_text(encoding="utf-8")
+    for page in (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md")))
+}
+README = PAGES["README.md"]
+TYPED = [
+    line.split("#")[0].split()
+    for page in PAGES.values()
+    for block in re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    for line in block.splitlines()
+]
+TYPED += [span.split() for page in PAGES.values() for span in re.findall(r"`([^`\n]+)`", page)]
 
 
 @pytest.mark.parametrize("target", sorted({words[1] for words in TYPED if words[0] == "make" and len(words) > 1}))
@@ -37,10 +41,17 @@ def test_every_command_exists() -> None:
     assert {"audit", "track", "calls"} <= used <= set(commands)
 
 
-def test_every_link_inside_the_repository_leads_somewhere() -> None:
-    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
-    assert len(links) >= 4
-    assert [link for link in links if not (REPOSITORY / link).is_file()] == []
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_inside_the_repository_leads_somewhere(page: str) -> None:
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)#][^)]*)\)", PAGES[page]) if "://" not in link]
+    assert [link for link in links if not ((REPOSITORY / page).parent / link).exists()] == []
+
+
+def test_readme_is_read_in_three_minutes_and_leads_to_every_page() -> None:
+    prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
+    assert len(prose.split()) < 700
+    linked = {link for page in PAGES.values() for link in re.findall(r"\]\((?:docs/)?([a-z_]+\.md)", page)}
+    assert {name.removeprefix("docs/") for name in PAGES if name != "README.md"} <= linked
 
 
 def copied(block: str) -> Settings:
@@ -54,8 +65,19 @@ def copied(block: str) -> Settings:
     return parse_settings(params, "params.yaml")
 
 
+BLOCKS = [(page, block) for page in PAGES for block in re.findall(r"```yaml\n(.*?)```", PAGES[page], re.DOTALL)]
+
+
+@pytest.mark.parametrize(("page", "block"), BLOCKS)
+def test_every_block_of_params_can_be_copied(page: str, block: str) -> None:
+    assert copied(block)
+
+
 def test_a_few_lines_of_params_select_ones_own() -> None:
-    images, labelled, questions = map(copied, blocks("yaml"))
+    images, labelled, questions = (
+        copied(next(block for page, block in BLOCKS if page == f"docs/{name}.md"))
+        for name in ("data", "trac", "questions")
+    )
     assert images.run.over("genception") == images.run.over("fidelity") == ("my_images",)
     assert images.dataset("my_images").provider == "image_folder"
     assert (labelled.run.over("trac"), labelled.dataset("birds").general_category) == (("birds",), "bird")
@@ -86,7 +108,7 @@ def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
     )
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
         extras = set(tomllib.load(file)["project"]["optional-dependencies"])
-    promised = {extra for span in re.findall(r"(?:driftledger)?\[([a-z_]+)\]`", README) for extra in [span]}
+    promised = {extra for page in PAGES.values() for extra in re.findall(r"(?:driftledger)?\[([a-z_]+)\]`", page)}
     assert {"torch", "openai", "diffusers", "fid"} <= promised <= extras
     assert set(EXTRAS.values()) <= extras
 
