@@ -77,6 +77,10 @@ def published_sap(folder: Path) -> dict[str, Any]:
     return {name: {subset: str(folder / path) for subset, path in entry[name].items()} for name in ("path", "images")}
 
 
+SCENES = 13
+"""One of each theme: what is planned says nothing of how many there are."""
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A project in which small copies and stand-ins have the names of what would be downloaded."""
@@ -98,6 +102,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for name, entry in catalogue("datasets").items():
             if issubclass(provider_class("datasets", entry.model_dump()["provider"]), HubTable):
                 params["datasets"][name] = entry.model_dump() | (mme if name.startswith("mme") else labelled)
+        for entry in params["question_sets"].values():
+            if entry["provider"].startswith("scene"):
+                entry["count"] = SCENES
         for section, stand_in in STAND_INS.items():
             for name, entry in catalogue(section).items():
                 if issubclass(provider_class(section, entry.model_dump()["provider"]), CheckpointComponent):

@@ -1,6 +1,8 @@
 """A push killed at any write and run again leaves what an undisturbed one leaves."""
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,20 +39,22 @@ def _push_killed_early(store: Store, statement: int) -> None:
 @pytest.mark.parametrize("shard", range(SHARDS))
 @pytest.mark.parametrize("start", STARTS)
 def test_killed_at_each_write(
-    new_store: Callable[[str], Store], in_child: Callable[..., Any], start: str, shard: int
+    new_store: Callable[[str], Store], in_child: Callable[..., Any], tmp_path: Path, start: str, shard: int
 ) -> None:
-    def fresh(name: str) -> Store:
-        store = new_store(name)
-        if STARTS[start]:
-            in_child(store.push, STARTS[start])
-        return store
+    store = new_store("store")
+    if STARTS[start]:
+        in_child(store.push, STARTS[start])
+    before = shutil.copytree(store.folder, tmp_path / "before")
 
-    undisturbed = fresh("undisturbed")
-    writes = in_child(_push, undisturbed, None)
-    expected = in_child(undisturbed.dump)
+    def start_anew() -> None:
+        shutil.rmtree(store.folder)
+        shutil.copytree(before, store.folder)
+
+    writes = in_child(_push, store, None)
+    expected = in_child(store.dump)
     assert writes > 10
     for kill_at in range(1 + shard, writes + 1, SHARDS):
-        store = fresh(f"killed-at-{kill_at}")
+        start_anew()
         assert in_child(_push, store, kill_at) == KILLED
         assert in_child(_push_dump_push, store) == expected, f"killed at write {kill_at} of {writes}"
 
