@@ -125,9 +125,7 @@ def _panel(
 def _scale(values: Sequence[float], start: float, end: float) -> Scale:
     """From zero to the outermost value, which need not be round."""
     x = round_scale(values, start, end, most=max(2, min(6, int((end - start) // 26))), zero=True)
-    low, high = min(0.0, *values, 0.0), max(0.0, *values, 0.0)
-    ticks = [tick for tick in x.ticks if low <= tick <= high]
-    return x if len(ticks) < 2 else x._replace(low=min(low, ticks[0]), high=max(high, ticks[-1]), ticks=ticks)
+    return x.trimmed(min(0.0, *values, 0.0), max(0.0, *values, 0.0))
 
 
 def _axis(x: Scale, top: float, bottom: float) -> Svg:

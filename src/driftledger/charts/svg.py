@@ -5,6 +5,7 @@ colour, which stands out on white and on black.
 """
 
 import html
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -135,14 +136,29 @@ def shortened(content: str, most: float, size: float = TEXT) -> str:
 
 
 def wrapped(content: str, most: float, size: float = TEXT) -> Sequence[str]:
-    """Lines no wider than ``most`` pixels; none where there is nothing to say."""
+    """Lines no wider than ``most`` pixels, broken at blanks, and a long word at ``_``; none where there is nothing to
+    say."""
     lines: list[str] = []
     for word in for_line(content).split():
-        if lines and width_of(f"{lines[-1]} {word}", size) <= most:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(shortened(word, most, size))
+        gap = " "
+        for part in [word] if width_of(word, size) <= most else re.split("(?<=_)", word):
+            if lines and width_of(f"{lines[-1]}{gap}{part}", size) <= most:
+                lines[-1] += f"{gap}{part}"
+            else:
+                lines.append(shortened(part, most, size))
+            gap = ""
     return lines
+
+
+def row(title: str, note: str, drawings: Sequence[Drawing]) -> Drawing:
+    """Charts beside each other, under one title."""
+    width = sum(each.width for each in drawings)
+    above, x, drawn = head(title, note, width), 0.0, []
+    for each in drawings:
+        drawn.append(moved(each.body, x, above.height))
+        x += each.width
+    told = " ".join(f"{each.title}: {each.told}." for each in drawings)
+    return Drawing(title, note, width, above.height + max(d.height for d in drawings), joined(above.body, *drawn), told)
 
 
 def sentence(title: str, said: str, width: float = 600) -> Drawing:
