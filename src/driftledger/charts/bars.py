@@ -70,7 +70,9 @@ def bars(
     every = [end for each in panels for bar in each.bars for end in bar.ends] if not own_scales else None
     y, drawn = above.height, [above.body]
     for some in (panels[first : first + across] for first in range(0, len(panels), across)):
-        heads = [wrapped(each.title, (wide + _GAP - 8) / 1.1, SMALL) if len(panels) > 1 else () for each in some]
+        heads = [
+            wrapped(each.title, (wide + _GAP - 8) / 1.1, SMALL) if each.title not in title else () for each in some
+        ]
         top = y + 15 * max(map(len, heads)) + 4
         bottom = top + _ROW * len(names)
         for row, name in enumerate(names):

@@ -134,9 +134,11 @@ def _frame(x: Scale, y: Scale, left: float, ticks: Mapping[float, str], across: 
     drawn = [line(left, y(tick), right, y(tick)) for tick in y.ticks]
     drawn.append(line(left, y.start, right, y.start, MUTED))
     drawn += [text(left - 6, y(tick), y.told(tick), size=SMALL, anchor="end", fill=MUTED) for tick in y.ticks]
-    for place, label in ticks.items():
+    room = (x.end - x.start) / max(1, len(ticks) - 1)
+    for place, full in ticks.items():
+        label = shortened(full, max(room - 6, 40), SMALL)
         drawn.append(line(x(place), y.start, x(place), y.start + 4, MUTED))
-        drawn.append(text(x(place), y.start + 14, label, size=SMALL, anchor="middle", fill=MUTED))
+        drawn.append(text(x(place), y.start + 14, label, size=SMALL, anchor="middle", fill=MUTED, full=full))
     drawn.append(text((x.start + x.end) / 2, y.start + 33, across, size=SMALL, anchor="middle", fill=INK))
     return joined(*drawn, *([text(EDGE, y.end - 16, up, size=SMALL, fill=INK)] if up else []))
 

@@ -69,7 +69,7 @@ def line(
         stroke_width=width,
         stroke_dasharray=dash or None,
         stroke_dashoffset=offset or None,
-        class_={GRID: "grid", MUTED: "muted", INK: "ink"}.get(colour),
+        class_={GRID: "grid", MUTED: "muted-line", INK: "ink-line", GROUND: "edge"}.get(colour),
     )
 
 

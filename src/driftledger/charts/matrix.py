@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from driftledger.charts.palette import luminance
 from driftledger.charts.svg import (
     EDGE,
     GROUND,
-    INK,
     MUTED,
     SMALL,
     Drawing,
@@ -20,6 +20,9 @@ from driftledger.charts.svg import (
 
 _FULL, _BELOW = (0, 90, 140), (176, 42, 30)
 """Of the largest value, and of the smallest where that is below zero; 0 is white."""
+_BLACK = "#000000"
+_READ_ON = 0.179
+"""Above this luminance black is read better than white."""
 _NOTHING = "#f3f4f6"
 _MOST_LABEL = 330
 
@@ -93,9 +96,9 @@ def _cell(x: float, y: float, wide: float, high: float, value: float, digits: in
     box = element(
         "rect", element("title", told), x=x, y=y, width=wide, height=high, fill=fill, stroke=GROUND, stroke_width=1.5
     )
-    ink = GROUND if share > 0.55 else INK
+    ink = GROUND if luminance(fill) < _READ_ON else _BLACK
     inside = text(x + wide / 2, y + high / 2, _short(value, digits, most), size=SMALL, anchor="middle", fill=ink)
-    return joined(box, Svg(inside.replace(' class="ink"', ' class="on-shade"')))
+    return joined(box, inside)
 
 
 def _short(value: float, digits: int, most: float) -> str:

@@ -1,7 +1,9 @@
 """SVG as text: the one place where names become markup and numbers become digits.
 
-Pages may recolour by class in the dark: ``ground``, ``ink``, ``muted``, ``grid``; what has no class is a series' own
-colour, which stands out on white and on black.
+Presentation attributes alone say how things look, so that a page may recolour them by class in the dark: the fill of
+``ground``, of texts ``ink`` and ``muted``, of marks ``hollow`` and of the matrix's ``empty``; the stroke of ``grid``,
+``ink-line``, ``muted-line``, ``edge`` and of marks ``solid``. What has no class keeps its colour, which stands out on
+white and on black, or is a text on a shade.
 """
 
 import html
