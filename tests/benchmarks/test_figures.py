@@ -130,7 +130,7 @@ def test_confusion_is_of_the_best_model_and_its_rows_sum_up() -> None:
     assert best.model in figure.title
     cells = [each.told for each in seen(figure.svg) if "·" in each.told]
     labels = sorted(best.groups["class"])
-    assert len(cells) == len(labels) ** 2
+    assert len(labels) < len(cells) < len(labels) ** 2, "classes that are never taken for each other have no cell"
     for label in labels:
         row = [int(told.rpartition(" ")[2]) for told in cells if told.startswith(f"{label} ·")]
         assert sum(row) == pytest.approx(100, abs=5)

@@ -57,10 +57,11 @@ def matrix(
     wide = cell or max(needed, min(84.0, (width - left - EDGE) / max(1, len(columns))))
     width = max(width, left + wide * len(columns) + EDGE)
     high = max(22.0, min(wide, 30.0))
-    above = head(title, note, width)
     heads = [shortened(name, 150, SMALL) for name in columns]
     slanted = any(width_of(name, SMALL) > wide - 4 for name in heads)
-    room = 18 + (0.72 * max(width_of(name, SMALL) for name in heads) if slanted else 0.0)
+    slant = 0.72 * max(width_of(name, SMALL) for name in heads) if slanted else 0.0
+    width, room = max(width, left + wide * len(columns) + slant), 18 + slant
+    above = head(title, note, width)
     top = above.height + (20 if across else 0) + room
     size = {"width": wide * len(columns), "height": high * len(rows)}
     drawn = [above.body, element("rect", x=left, y=top, **size, fill=_NOTHING, class_="empty")]
