@@ -136,7 +136,7 @@ def _panel(panel: Panel, names: Sequence[str], every: Sequence[float] | None, at
 
 def _scale(values: Sequence[float], start: float, end: float) -> Scale:
     """From zero to the outermost value, which need not be round."""
-    x = round_scale(values, start, end, most=max(2, min(6, int((end - start) // 26))), zero=True)
+    x = round_scale(values, start, end, most=max(3, min(6, int((end - start) // 26))), zero=True)
     return x.trimmed(min(0.0, *values, 0.0), max(0.0, *values, 0.0))
 
 

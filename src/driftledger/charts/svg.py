@@ -56,6 +56,11 @@ def page(drawing: Drawing) -> str:
     return element("svg", *inside, width=width, height=height, font_family=FONT, **of_file) + "\n"
 
 
+def attribute_of_font() -> str:
+    """As every file has it."""
+    return f'font-family="{_inert(FONT)}"'
+
+
 def element(name: str, *inside: str, **attributes: str | float | None) -> Svg:
     """An element. What is inside is made inert unless it is :class:`Svg`; ``font_size`` is ``font-size``, ``class_``
     is ``class``, and what is None is left out.
@@ -101,7 +106,7 @@ def text(
         y=y + 0.35 * size,
         font_size=size,
         text_anchor=None if anchor == "start" else anchor,
-        font_weight="600" if bold else None,
+        font_weight="bold" if bold else None,
         fill=fill,
         class_=names.get(fill),
     )
