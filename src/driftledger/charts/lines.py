@@ -25,6 +25,8 @@ from driftledger.charts.svg import (
 _MOST_LABEL = 190
 _INSET = 18
 _MOST_MARKS = 12
+_APART = 7.0
+"""Pixels between points of several lines that stand beside them at one place."""
 
 
 class Line(NamedTuple):
@@ -35,7 +37,7 @@ class Line(NamedTuple):
     points: Sequence[Point]
     """From left to right; an interval is a band around the line."""
     beside: Sequence[Point] = ()
-    """Stand beside the line, which does not join them; an interval is a whisker."""
+    """Stand beside the line, which does not join them, and beside those of other lines; an interval is a whisker."""
     digits: int = 2
 
     def placed(self, place: Mapping[float, float]) -> "Line":
@@ -86,17 +88,18 @@ def lines(
     drawn = [above.body, _frame(x, y, left, shown, across, up)]
     drawn += [_band(each, x, y) for each in some]
     drawn.append(strokes(segment for each in some for segment in _segments(each, x, y)))
-    drawn += [
-        whisker(x(point.x), y(point.low), y(point.high), each.series.colour)
-        for each in some
-        for point in each.beside
-        if point.low is not None and point.high is not None
-    ]
     spots = [
         Spot(x(p.x), y(p.y), each.series, _told(each, p, shown))
         for place, each in enumerate(some)
         for p in _marked(each, place)
     ]
+    aside = [each for each in some if each.beside]
+    for number, each in enumerate(aside):
+        for point in each.beside:
+            at = x(point.x) + (number - (len(aside) - 1) / 2) * _APART
+            if point.low is not None and point.high is not None:
+                drawn.append(whisker(at, y(point.low), y(point.high), each.series.colour))
+            spots.append(Spot(at, y(point.y), each.series, _told(each, point, shown)))
     drawn.append(marks(spots, room))
     told = "; ".join(f"{each.name}: {', '.join(f'{p.y:.{each.digits}f}' for p in each.points)}" for each in some)
     bottom = top + height + 46
@@ -126,7 +129,7 @@ def _ticks(steps: Sequence[float]) -> Mapping[float, str]:
 def _marked(each: Line, place: int) -> Sequence[Point]:
     """All points, or where they are many some, others of each line."""
     every = -(-len(each.points) // _MOST_MARKS)
-    return [*each.points[place % every :: every], *each.beside] if each.points else each.beside
+    return each.points[place % every :: every] if each.points else ()
 
 
 def _frame(x: Scale, y: Scale, left: float, ticks: Mapping[float, str], across: str, up: str) -> Svg:
