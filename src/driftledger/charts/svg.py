@@ -1,10 +1,13 @@
 """SVG as text: the one place where names become markup and numbers become digits.
 
-Pages may recolour by class in the dark: ``ground``, ``ink``, ``muted``, ``grid``; what has no class is a series' own
-colour, which stands out on white and on black.
+Presentation attributes alone say how things look, so that a page may recolour them by class in the dark: the fill of
+``ground``, of texts ``ink`` and ``muted``, of marks ``hollow`` and of the matrix's ``empty``; the stroke of ``grid``,
+``ink-line``, ``muted-line``, ``edge`` and of marks ``solid``. What has no class keeps its colour, which stands out on
+white and on black, or is a text on a shade.
 """
 
 import html
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,7 +21,9 @@ EDGE = 16
 TITLE, TEXT, SMALL = 16, 12, 11
 """Sizes of letters, in pixels."""
 
-_NARROW, _WIDE = frozenset("iljtfrI.,:;|'!()[]{}·- "), frozenset("mwMW@%—")
+_WIDTHS = {"iljI.,:;|'! ": 0.33, "tfr()[]{}-·–": 0.42, "mwMW@%—": 0.95}
+"""Parts of a letter's size; 0.62 for others, more for capitals and for scripts with wide letters."""
+_BOLD = 1.1
 
 
 class Svg(str):
@@ -49,6 +54,11 @@ def page(drawing: Drawing) -> str:
     )
     of_file = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width} {height}", "role": "img"}
     return element("svg", *inside, width=width, height=height, font_family=FONT, **of_file) + "\n"
+
+
+def attribute_of_font() -> str:
+    """As every file has it."""
+    return f'font-family="{_inert(FONT)}"'
 
 
 def element(name: str, *inside: str, **attributes: str | float | None) -> Svg:
@@ -96,7 +106,7 @@ def text(
         y=y + 0.35 * size,
         font_size=size,
         text_anchor=None if anchor == "start" else anchor,
-        font_weight="600" if bold else None,
+        font_weight="bold" if bold else None,
         fill=fill,
         class_=names.get(fill),
     )
@@ -112,20 +122,14 @@ def number(value: float) -> str:
     return "0" if digits == "-0" else digits
 
 
-def width_of(content: str, size: float = TEXT) -> float:
+def width_of(content: str, size: float = TEXT, bold: bool = False) -> float:
     """About how many pixels wide a line is, in the widest of the usual fonts."""
-    return size * sum(
-        0.34
-        if letter in _NARROW
-        else 0.92
-        if letter in _WIDE
-        else 1.05
-        if ord(letter) > 0x2E00
-        else 0.7
-        if letter.isupper()
-        else 0.59
-        for letter in content
-    )
+    return size * (_BOLD if bold else 1.0) * sum(map(_width, content))
+
+
+def _width(letter: str) -> float:
+    rare = 1.05 if ord(letter) > 0x2E00 else 0.7 if letter.isupper() else 0.62
+    return next((width for letters, width in _WIDTHS.items() if letter in letters), rare)
 
 
 def shortened(content: str, most: float, size: float = TEXT) -> str:
@@ -139,14 +143,35 @@ def shortened(content: str, most: float, size: float = TEXT) -> str:
 
 
 def wrapped(content: str, most: float, size: float = TEXT) -> Sequence[str]:
-    """Lines no wider than ``most`` pixels; none where there is nothing to say."""
+    """Lines no wider than ``most`` pixels, broken at blanks, and a long word at ``_``; none where there is nothing to
+    say."""
     lines: list[str] = []
     for word in for_line(content).split():
-        if lines and width_of(f"{lines[-1]} {word}", size) <= most:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(shortened(word, most, size))
+        gap = " "
+        for part in [word] if width_of(word, size) <= most else re.split("(?<=_)", word):
+            if lines and width_of(f"{lines[-1]}{gap}{part}", size) <= most:
+                lines[-1] += f"{gap}{part}"
+            else:
+                lines.append(shortened(part, most, size))
+            gap = ""
     return lines
+
+
+def row(title: str, note: str, drawings: Sequence[Drawing]) -> Drawing:
+    """Charts beside each other, under one title."""
+    width = sum(each.width for each in drawings)
+    above, x, drawn = head(title, note, width), 0.0, []
+    for each in drawings:
+        drawn.append(moved(each.body, x, above.height))
+        x += each.width
+    told = " ".join(f"{each.title}: {each.told}." for each in drawings)
+    return Drawing(title, note, width, above.height + max(d.height for d in drawings), joined(above.body, *drawn), told)
+
+
+def sentence(title: str, said: str, width: float = 600) -> Drawing:
+    """What stands where there is nothing to see."""
+    above = head(title, said, width)
+    return Drawing(title, said, width, above.height + 6, above.body)
 
 
 class Head(NamedTuple):
@@ -157,7 +182,7 @@ class Head(NamedTuple):
 
 
 def head(title: str, note: str, width: float) -> Head:
-    rows = [(each, TITLE, INK) for each in wrapped(title, width - 2 * EDGE, TITLE * 1.06)]
+    rows = [(each, TITLE, INK) for each in wrapped(title, width - 2 * EDGE, TITLE * _BOLD)]
     rows += [(each, TEXT, MUTED) for each in wrapped(note, width - 2 * EDGE)]
     y, drawn = 10.0, []
     for content, size, fill in rows:

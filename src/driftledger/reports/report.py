@@ -16,6 +16,7 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import new_folder, read_json, write_bytes, write_text
 from driftledger.core.paths import Combination
 from driftledger.project.project import Project
+from driftledger.reports.figures import write_figures
 from driftledger.reports.leaderboard import write_leaderboard
 
 SCORES = "scores"
@@ -34,6 +35,7 @@ def write_report(project: Project) -> None:
     write_leaderboard(project.paths.leaderboard, scores)
     write_combinations(project.paths.metrics, project.combinations, scores)
     write_plots(project.paths.plots, scores)
+    write_figures(project.paths.figures, scores)
     for spec in benchmarks():
         own = [score for score in scores if score.benchmark == spec.name]
         for name in spec.pictures:

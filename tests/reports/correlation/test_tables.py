@@ -49,7 +49,7 @@ def test_two_models_in_common_are_no_correlation() -> None:
 def test_names_of_leaderboards_are_inert() -> None:
     html = MarkdownIt("commonmark").enable("table").render(told("abcde", HOSTILE))
     assert "<script" not in html
-    assert "<img" not in html.replace('<img src="correlation.png"', "")
+    assert "<img" not in html.replace('<img src="correlation.svg"', "")
     _, columns = made("abcde", "=1+1")
     [row] = csv.DictReader(io.StringIO(pairs_csv(list(pairs(columns, 0.95)))))
     assert row["b"] == "'=1+1"
