@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import COVERAGE, Benchmark, Cell, Metric, SideBySide, Table
+from driftledger.benchmarks.base import COVERAGE, Benchmark, Cell, Metric, Origin, SideBySide, Table
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import Score, base_key, marks_of
@@ -110,7 +110,7 @@ class _Column(NamedTuple):
     keys: Mapping[str, str]
     """What the scores are of, but the model."""
     values: Mapping[str, float | None]
-    coverages: Mapping[str, float]
+    scores: Mapping[str, Score]
     apart: Mapping[str, str]
     """Model → why it is not ranked with the others."""
 
@@ -125,9 +125,10 @@ class _Column(NamedTuple):
     def cells(self, models: Sequence[str]) -> Iterator[Cell]:
         """The value of each, and its coverage where that is not all."""
         for model, rank in zip(models, ranked([self.ranked(model) for model in models], self.metric), strict=True):
-            coverage = self.coverages.get(model, 1.0)
-            told = "" if coverage == 1 else f"{coverage:.{COVERAGE.digits}f}"
-            yield cell(self.values.get(model), rank, self.metric.digits, told)
+            score = self.scores.get(model)
+            told = "" if score is None or score.coverage == 1 else f"{score.coverage:.{COVERAGE.digits}f}"
+            of = None if score is None else Origin(score, self.key)
+            yield cell(self.values.get(model), rank, self.metric.digits, told, of)
 
 
 def _columns(spec: Benchmark, blocks: Sequence[SideBySide], metric: Metric) -> Iterator[_Column]:
@@ -142,7 +143,7 @@ def _columns(spec: Benchmark, blocks: Sequence[SideBySide], metric: Metric) -> I
                 on=on,
                 keys={name: value for name, value in there[0].keys.items() if name != "model"},
                 values={score.model: spec.ranked(score, key) for score in there},
-                coverages={score.model: score.coverage for score in there},
+                scores={score.model: score for score in there},
                 apart={score.model: block.apart for block in some for score in block.scores if block.apart},
             )
 
