@@ -13,6 +13,11 @@ from driftledger.reports.site.views import BodyView, HeadView, RowView, TableVie
 
 RANKED, APART, CONTROLS = "Models", "Not ranked with the others", "Controls, which do not look at the image"
 
+LEGEND = (
+    "Higher is better unless a column says otherwise; in brackets a coverage below 1. A bar is the interval of a value, "
+    "on a scale that begins at 0."
+)
+
 
 class First(NamedTuple):
     """Who is first on some data."""
@@ -67,7 +72,8 @@ def _view(table: Table, columns: Sequence[Column]) -> TableView:
     by_kind = grouped(row_views(table), kind)
     bodies = [BodyView(name, by_kind[name]) for name in (RANKED, APART, CONTROLS) if name in by_kind]
     head = [HeadView("Model"), *heads]
-    return TableView("overview", table.title, head, bodies, table.notes, copies_of(table), sortable=True)
+    notes = [LEGEND, *table.notes[1:]]
+    return TableView("overview", table.title, head, bodies, notes, copies_of(table), sortable=True)
 
 
 def _first(spec: Benchmark, part: Section) -> Iterator[First]:

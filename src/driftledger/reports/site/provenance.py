@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 from driftledger.benchmarks.base import (
     COVERAGE,
     NEEDED_FOR,
+    ROLES,
     SCORES,
-    SECTIONS,
     Benchmark,
     Metric,
     Origin,
     base_role,
-    kind_of,
 )
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, STD, Score, base_key, interval_of
@@ -52,10 +51,9 @@ class Component(NamedTuple):
 
     role: str
     card: ComponentCard
-    key: str
-    """What ``data/resolved.json`` and the locks call it."""
-    stages: Sequence[str]
-    """Stages whose entry in a lock has this fingerprint."""
+    anchor: str
+    locked: Sequence[tuple[str, str]]
+    """Stages whose entry in a lock has this fingerprint, and the key under which it has it."""
     settings: str
     identity: str
 
@@ -108,7 +106,8 @@ def _page(site: Site, score: Score, locks: Locks) -> Page:
     folder, stage = spec.scores.at(score.keys), spec.scores.named(score.keys)
     ways = upstream_stages(spec, score.keys)
     entries = {name: locks.entries[name] for name in ways if name in locks.entries}
-    components = [_component(role, card, entries) for role, card in score.components.items()]
+    roles = sorted(score.components, key=lambda role: list(ROLES).index(base_role(role)))
+    components = {role: _component(role, score.components[role], entries) for role in roles}
     file = f"{folder}/{SCORE}"
     whole = [key for key in score.metrics if base_key(key) == key]
     order = {metric.key: place for place, metric in enumerate(spec.metrics)}
@@ -125,7 +124,7 @@ def _page(site: Site, score: Score, locks: Locks) -> Page:
         "on": " · ".join(score.keys[key] for key in spec.scores.keys if key != "model"),
         "numbers": [_number(spec, score, key, components, file) for key in [*whole, COVERAGE.key]],
         "groups": list(_groups(spec, score, components, file)),
-        "components": components,
+        "components": list(components.values()),
         "bytes": list(_bytes(spec, score, ways, entries)),
         "file": file,
         "file_md5": next((out.md5 for out in _outs(entries.get(stage)) if out.path == file), ""),
@@ -154,21 +153,33 @@ def _outs(entry: LockEntry | None) -> Sequence[Any]:
 
 
 def _component(role: str, card: ComponentCard, entries: Mapping[str, LockEntry]) -> Component:
-    section = SECTIONS[kind_of(role)]
-    key = role if role == "judge" else f"{section}.{card.name}"
-    stages = [name for name, entry in entries.items() if card.fingerprint in entry.params.get(RESOLVED, {}).values()]
+    locked = [
+        (stage, key)
+        for stage, entry in entries.items()
+        for key, value in _flat(entry.params.get(RESOLVED, {}))
+        if value == card.fingerprint
+    ]
     return Component(
         role.replace("_", " ").replace(".", " · "),
         card,
-        key,
-        stages,
+        f"role-{role}",
+        locked,
         pretty_json(card.settings),
         pretty_json(card.identity),
     )
 
 
+def _flat(noted: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, object]]:
+    """Keys with dots, and what they lead to."""
+    for key, value in noted.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
 def _number(
-    spec: Benchmark, score: Score, name: str, components: Sequence[Component], file: str, text: str = ""
+    spec: Benchmark, score: Score, name: str, components: Mapping[str, Component], file: str, text: str = ""
 ) -> Number:
     """A number by its name as in :meth:`Score.numbers`."""
     *kinds, key = name.rsplit("/", 1)
@@ -180,11 +191,7 @@ def _number(
     value = score.coverage if not kinds and key == COVERAGE.key else values[key]
     digits = metric.digits if metric else 3
     ends = interval_of(values, key)
-    needed = [
-        each
-        for each, role in zip(components, score.components, strict=True)
-        if metric is None or NEEDED_FOR[base_role(role)] & metric.needs
-    ]
+    needed = [each for role, each in components.items() if metric is None or NEEDED_FOR[base_role(role)] & metric.needs]
     return Number(
         anchor(name),
         metric.named(key) if metric else key,
@@ -199,7 +206,7 @@ def _number(
     )
 
 
-def _groups(spec: Benchmark, score: Score, components: Sequence[Component], file: str) -> Iterator[Group]:
+def _groups(spec: Benchmark, score: Score, components: Mapping[str, Component], file: str) -> Iterator[Group]:
     for kind, groups in score.groups.items():
         keys = list(dict.fromkeys(key for values in groups.values() for key in values if base_key(key) == key))
         rows = [
