@@ -14,6 +14,7 @@ from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.paths import Combination
 from driftledger.project.project import Project
+from driftledger.reports.figures import write_figures
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.reports.selected import selected_scores
 from driftledger.reports.site.build import write_site
@@ -33,6 +34,7 @@ def write_report(project: Project) -> None:
     write_leaderboard(project.paths.leaderboard, scores)
     write_combinations(project.paths.metrics, project.combinations, scores)
     write_plots(project.paths.plots, scores)
+    write_figures(project.paths.figures, scores)
     for spec in benchmarks():
         own = [score for score in scores if score.benchmark == spec.name]
         for name in spec.pictures:

@@ -1,7 +1,7 @@
 """The stage ``correlation``: do our metrics order models as other people's benchmarks do?"""
 
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import write_bytes, write_text
+from driftledger.core.files import write_text
 from driftledger.data.leaderboards import read_leaderboards, read_published
 from driftledger.project.project import Project
 from driftledger.reports.correlation import MATRIX, PAIRS, PICTURE, TABLES
@@ -35,5 +35,5 @@ def write_correlation(project: Project) -> str:
     write_text(reports / PAIRS, pairs_csv(found))
     write_text(reports / MATRIX, matrix_csv([column for column in columns if not column.detail], found))
     write_text(reports / TABLES, markdown(told, leaderboards, columns, found, published, settings.confidence))
-    write_bytes(reports / PICTURE, draw_matrix(headlines, found))
+    write_text(reports / PICTURE, draw_matrix(headlines, found))
     return "\n".join(told)
