@@ -9,12 +9,13 @@ from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.project.project import Project
-from driftledger.reports.site import benchmark_pages, compare, leaderboard, provenance
+from driftledger.reports.site import benchmark_pages, compare, correlation, leaderboard, provenance
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 
 CHAPTERS: tuple[Chapter, ...] = (
     leaderboard.CHAPTER,
     benchmark_pages.CHAPTER,
+    correlation.CHAPTER,
     compare.CHAPTER,
     provenance.CHAPTER,
 )

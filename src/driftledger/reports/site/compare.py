@@ -61,7 +61,8 @@ def _body(scores: Sequence[Score], runs: Sequence[Combination]) -> BodyView:
                 for score in of_run
             ]
             name = CellView(f"{metric.named(key)}{direction(metric)}")
-            rows.append(RowView([name, *map(cell_view, shown)]))
+            better = {True: "high", False: "low", None: ""}[metric.higher_is_better]
+            rows.append(RowView([name, *map(cell_view, shown)], better=better))
     return BodyView(f"{spec.title} on {' · '.join(_own(scores[0]).values())}", rows)
 
 

@@ -37,6 +37,8 @@ class RowView(NamedTuple):
     cells: Sequence[CellView]
     control: bool = False
     """Whether it is of a model that does not look."""
+    better: str = ""
+    """``high`` or ``low``, where all its numbers are of one metric; empty where neither direction is better."""
 
 
 class BodyView(NamedTuple):
