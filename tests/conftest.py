@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from PIL import Image, ImageDraw
 
 from driftledger.benchmarks.registry import benchmark_names, lock_files
+from tests.browser import browser  # noqa: F401  # a fixture for all tests
 
 REPOSITORY = Path(__file__).parent.parent
 PIPELINES = tuple(file.replace(".lock", ".yaml") for file in lock_files())

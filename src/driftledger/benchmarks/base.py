@@ -240,6 +240,14 @@ class Rule(NamedTuple):
     """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
 
 
+class Origin(NamedTuple):
+    """The number of a score that a cell shows."""
+
+    score: Score
+    number: str
+    """Its name, as in :meth:`~driftledger.benchmarks.score.Score.numbers`; empty for what only ``details`` hold."""
+
+
 class Cell(NamedTuple):
     """What stands in a table, without any markup."""
 
@@ -252,6 +260,8 @@ class Cell(NamedTuple):
     """Of a value: its interval, its coverage; stands in brackets."""
     value: float | None = None
     """All digits, for programs."""
+    of: Origin | None = None
+    """Where it is from; of a rank, what it is the rank of. None where it is put together from several scores."""
 
     def __str__(self) -> str:
         deviation, more = self.deviation and f" ± {self.deviation}", self.more and f" ({self.more})"

@@ -64,3 +64,8 @@ class Paths(NamedTuple):
     def plots(self) -> Path:
         """Rows that ``dvc plots`` draws, in a folder per benchmark."""
         return self.root / "reports" / "plots"
+
+    @property
+    def site(self) -> Path:
+        """The report as pages."""
+        return self.root / "reports" / "site"

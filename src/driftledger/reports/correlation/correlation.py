@@ -9,7 +9,7 @@ from driftledger.reports.correlation.columns import our_columns, outside_columns
 from driftledger.reports.correlation.pairs import pairs
 from driftledger.reports.correlation.picture import draw_matrix
 from driftledger.reports.correlation.tables import markdown, matched, matrix_csv, pairs_csv
-from driftledger.reports.report import selected_scores
+from driftledger.reports.selected import selected_scores
 
 
 def write_correlation(project: Project) -> str:

@@ -1,0 +1,67 @@
+"""The site's folder: every chapter's pages, rendered one by one, and the style and script that they share."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from driftledger.benchmarks.score import Score
+from driftledger.core.errors import ConfigError
+from driftledger.core.files import new_folder, write_bytes, write_text
+from driftledger.project.project import Project
+from driftledger.reports.site import benchmark_pages, compare, correlation, leaderboard, provenance
+from driftledger.reports.site.page import Chapter, Link, Page, Site
+
+CHAPTERS: tuple[Chapter, ...] = (
+    leaderboard.CHAPTER,
+    benchmark_pages.CHAPTER,
+    correlation.CHAPTER,
+    compare.CHAPTER,
+    provenance.CHAPTER,
+)
+"""In the order of the navigation. A module adds its pages by a line here."""
+
+ASSETS = ("assets/site.css", "assets/site.js")
+SHARED = ("templates/base.html.j2", "templates/tables.html.j2")
+"""Templates that others extend or import; named here so that the code's digest covers them."""
+
+
+def write_site(folder: Path, project: Project, scores: Sequence[Score], *, images: bool = True) -> None:
+    """Write the site whole, in the place of what was there.
+
+    Args:
+        images: whether pages may show images of datasets.
+
+    Raises:
+        ConfigError: ``folder`` holds something else.
+    """
+    if folder.exists() and not (folder / ASSETS[0]).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} is not a report of driftledger, and would be replaced; name a new folder")
+    with new_folder(folder) as made:
+        site = Site(project, scores, made, images)
+        links = [link for chapter in CHAPTERS for link in chapter.links(site)]
+        here = environment()
+        for chapter in CHAPTERS:
+            for page in chapter.pages(site):
+                write_text(made / page.path, rendered(here, page, links))
+        for name in ASSETS:
+            write_bytes(made / name, (Path(__file__).parent / name).read_bytes())
+
+
+def environment() -> Environment:
+    """Templates by their paths in this package. All that they show is escaped; a name that is missing is an error."""
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def rendered(here: Environment, page: Page, links: Sequence[Link]) -> str:
+    """A page's HTML. ``root`` leads from it to the top of the site."""
+    root = "../" * page.path.count("/")
+    shared = {"root": root, "path": page.path, "title": page.title, "nav": links}
+    return here.get_template(page.template).render(**shared, **page.context)
