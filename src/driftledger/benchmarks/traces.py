@@ -1,4 +1,7 @@
-"""What MLflow's trace view shows of single units of a score: who was asked what, with which pictures, and what came."""
+"""What a reader is shown of single units of a score: who was asked what, with which pictures, and what came.
+
+MLflow's trace view and the pages of the report are made of the same.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +27,15 @@ class Shot:
 Shown: TypeAlias = "str | int | float | bool | Shot | Sequence[Shown] | Mapping[str, Shown] | None"
 
 
+class Option(NamedTuple):
+    """One of several answers to choose from, as it was shown."""
+
+    letter: str
+    text: str
+    chosen: bool
+    right: bool
+
+
 class Step(NamedTuple):
     """One call of a component, or what was read in its answer."""
 
@@ -35,6 +47,14 @@ class Step(NamedTuple):
     gave: Mapping[str, Shown]
     outcome: Outcome = Outcome.OK
     error: str | None = None
+    column: str = ""
+    """What stands above it on a page, ``t = 1``; steps that have it alike are shown together."""
+    options: Sequence[Option] = ()
+    """What there was to choose from, in the order shown."""
+    good: bool | None = None
+    """Whether what was read is accepted; None where that is not the question."""
+    mark: str = ""
+    """What a reader should notice, in a few words."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +70,10 @@ class Trace:
     steps: Sequence[Step]
     values: Mapping[str, float] = field(default_factory=dict)
     """Title of a headline metric → what the unit is worth in it."""
+    start: str = ""
+    """What stands above the image that was asked about, where it is the first of a row of images: ``t = 0``."""
+    known: Mapping[str, Shown] = field(default_factory=dict)
+    """What is known of the unit whoever is asked: its label, what is right."""
 
 
 def values_of(spec: Benchmark, score: Score, row: Row) -> dict[str, float]:

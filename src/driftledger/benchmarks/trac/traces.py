@@ -1,6 +1,6 @@
-"""Descriptions in MLflow's trace view: what was said of a test image, and which class it was taken for."""
+"""Descriptions step by step: what was said of a test image, which one was nearest, and for which class it was taken."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,9 +43,31 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trac
                     {"description": record.description},
                     record.outcome,
                     record.error,
-                )
+                    "test image",
+                ),
+                *_nearest(row, records, files, score.keys["text_encoder"]),
             ],
             values=values_of(lineage.spec, score, row),
+            known={"label": row.extra.get("label")},
+        )
+
+
+def _right(row: Row) -> bool | None:
+    """Whether the class of the nearest is its own; None where nothing was retrieved."""
+    return row.extra["top1"] == row.extra["label"] if row.extra.get("top1") is not None else None
+
+
+def _nearest(row: Row, records: Mapping[str, DescriptionRecord], files: Mapping[str, Path], by: str) -> Iterator[Step]:
+    """The support image whose description is most similar, beside which the difference can be seen."""
+    nearest = row.extra.get("nearest")
+    if nearest in records:
+        yield Step(
+            f"nearest by {by}",
+            "",
+            {"sample": nearest},
+            {"image": Shot(files[nearest]), "description": records[nearest].description, "label": row.extra["top1"]},
+            column=f"nearest by {by}",
+            good=_right(row),
         )
 
 

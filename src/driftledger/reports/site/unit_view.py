@@ -1,0 +1,290 @@
+"""One unit as a page shows it: a line per model, a column per step, whatever the benchmark.
+
+What a benchmark has to say of its units it says by its traces; here they are only put side by side.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from driftledger.benchmarks.base import Metric
+from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace
+from driftledger.core.escaping import for_line, for_terminal
+from driftledger.core.types import Outcome
+from driftledger.ledger.lineage import Lineage
+from driftledger.reports.site.changed_words import Words, changed_words, unmarked
+from driftledger.reports.site.thumbnails import Picture
+
+PROMPT = "prompt"
+"""What steps call the words that all of them are asked in, which stand once above all lines."""
+
+_LONGEST = 5_000
+"""Characters of a text."""
+_ALL_TEXTS = 500_000
+"""Characters of all texts of a page, so that one of a hundred models stays small."""
+
+
+class Number(NamedTuple):
+    """A value out of a score or its rows."""
+
+    title: str
+    text: str
+    value: float
+    share: float | None
+    """Of the length of a bar, from 0 to 1; None where the value has no such bounds."""
+    by: str
+    """What it was seen or read by, where several do."""
+
+
+class Said(NamedTuple):
+    """A text, and which of its words are other than those of the step before."""
+
+    label: str
+    words: Sequence[Words]
+
+
+class Frame(NamedTuple):
+    """An image; without a picture where images are left out."""
+
+    picture: Picture | None
+    says: str
+    """What it is, for who does not see it."""
+
+
+@dataclass
+class Cell:
+    """What a model was asked and gave in one step."""
+
+    head: str
+    frames: list[Frame] = field(default_factory=list)
+    numbers: list[Number] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    options: Sequence[Option] = ()
+    said: list[Said] = field(default_factory=list)
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    troubles: list[tuple[str, str]] = field(default_factory=list)
+    """Outcome, and what the error says."""
+    good: bool | None = None
+
+
+@dataclass
+class Line:
+    """What became of the unit in one model's hands."""
+
+    title: str
+    through: str
+    """What else tells it from other lines: the generator."""
+    notes: Sequence[str]
+    """What a reader must know of the model."""
+    outcome: Outcome
+    numbers: list[Number] = field(default_factory=list)
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+
+
+class Group(NamedTuple):
+    """Scores that were made of the same records: of one model, seen or read by several encoders."""
+
+    title: str
+    through: str
+    lineages: Sequence[Lineage]
+
+    def by(self, lineage: Lineage) -> str:
+        """What tells a score from the others of the group."""
+        return " · ".join(_own_keys(lineage)) if len(self.lineages) > 1 else ""
+
+
+def grouped_by_records(lineages: Sequence[Lineage]) -> list[Group]:
+    """Groups in the order of the selection."""
+    groups: dict[tuple[str, ...], list[Lineage]] = {}
+    for lineage in lineages:
+        groups.setdefault(tuple(file.path for file in lineage.collected.values()), []).append(lineage)
+    made = []
+    for some in groups.values():
+        own, keys, data = _own_keys(some[0]), some[0].score.keys, some[0].spec.data.keys
+        through = [
+            name for key, name in keys.items() if key not in ("model", *data) and (len(some) == 1 or name not in own)
+        ]
+        made.append(Group(some[0].score.model, " · ".join(through), some))
+    return made
+
+
+def _own_keys(lineage: Lineage) -> list[str]:
+    """The names that only the score has, and none of its records."""
+    collected = {key for stage in lineage.spec.collects for key in stage.keys}
+    return [name for key, name in lineage.score.keys.items() if key not in collected]
+
+
+class UnitView(NamedTuple):
+    """A unit, before it is rendered."""
+
+    name: str
+    pictures: Sequence[Frame]
+    asked: Sequence[tuple[str, Sequence[str]]]
+    """What all were asked alike: a question, its options."""
+    known: Sequence[tuple[str, Sequence[str]]]
+    prompt: str
+    lines: Sequence[Line]
+
+
+def unit_view(
+    traces: Sequence[tuple[Group, Sequence[Trace]]], pictures: Mapping[Path, Picture] | None
+) -> UnitView:
+    """A unit by all who were asked about it.
+
+    Args:
+        traces: per group one trace for each of its scores.
+        pictures: of all images; None leaves them out.
+    """
+    first = traces[0][1][0]
+    steps = sum(len(trace.steps) for _, some in traces for trace in some)
+    drawer = _Drawer(pictures, min(_LONGEST, _ALL_TEXTS // max(1, steps)))
+    prompts = dict.fromkeys(str(step.asked[PROMPT]) for step in first.steps if PROMPT in step.asked)
+    return UnitView(
+        name=for_line(first.unit),
+        pictures=[] if first.start else [drawer.frame(each, "what was asked about") for each in _shots(first.asked)],
+        asked=[
+            (key, drawer.texts(value))
+            for key, value in first.asked.items()
+            if drawer.texts(value) and first.unit not in drawer.texts(value)
+        ],
+        known=[(key, drawer.texts(value)) for key, value in first.known.items() if drawer.texts(value)],
+        prompt=for_terminal("\n".join(prompts)),
+        lines=[drawer.line(group, some) for group, some in traces],
+    )
+
+
+def shots(trace: Trace) -> Iterator[Path]:
+    """The files of all images in a trace."""
+    for shown in (trace.asked, trace.gave, *(each for step in trace.steps for each in (step.asked, step.gave))):
+        yield from (shot.file for shot in _shots(shown))
+
+
+def _shots(shown: Mapping[str, Shown]) -> Iterator[Shot]:
+    return (value for value in shown.values() if isinstance(value, Shot))
+
+
+class _Drawer(NamedTuple):
+    """Puts what traces hold into lines and cells."""
+
+    pictures: Mapping[Path, Picture] | None
+    longest: int
+
+    def line(self, group: Group, traces: Sequence[Trace]) -> Line:
+        """One trace for each score of the group: what the records say stands once, and each score's numbers beside."""
+        score, first = group.lineages[0].score, traces[0]
+        mark = score.components["model"].mark
+        line = Line(for_line(group.title), for_line(group.through), [for_line(mark)] if mark else [], first.outcome)
+        cells: dict[str, Cell] = {}
+        if first.start:
+            cells[first.start] = Cell(first.start, [self.frame(each, "the original") for each in _shots(first.asked)])
+        for lineage, trace in zip(group.lineages, traces, strict=True):
+            number = _numbers(lineage, group.by(lineage))
+            line.numbers += [number(title, value) for title, value in trace.values.items()]
+            told = self._fill(cells, trace, number, is_first=trace is first)
+            left = ((key, self.texts(value)) for key, value in trace.gave.items() if key not in trace.known)
+            by = f", {group.by(lineage)}" if group.by(lineage) else ""
+            line.facts += [(key + by, ", ".join(texts)) for key, texts in left if texts and not told.issuperset(texts)]
+        line.cells = list(cells.values())
+        return line
+
+    def _fill(
+        self, cells: dict[str, Cell], trace: Trace, number: Callable[[str, float], Number], *, is_first: bool
+    ) -> set[str]:
+        """Put a trace's steps into the cells of their columns; of a further score of the same records only numbers, and
+        columns that are its own. Returns the texts that stand somewhere now."""
+        there = set() if is_first else set(cells)
+        told = {text for value in trace.asked.values() for text in self.texts(value)}
+        seen = set(shot.file for shot in _shots(trace.asked))
+        before: dict[str, str] = {}
+        for step in trace.steps:
+            cell = cells.setdefault(step.column or step.name, Cell(for_line(step.column or step.name)))
+            new = step.column not in there
+            if new:
+                cell.marks += [for_line(step.mark)] if step.mark else []
+                cell.options = step.options or cell.options
+                cell.good = cell.good if step.good is None else step.good
+                if not _is_sound(step):
+                    cell.troubles.append((step.outcome, for_terminal(self.clip(step.error or ""))))
+            for shown, is_asked in ((step.asked, True), (step.gave, False)):
+                for key, value in shown.items():
+                    if isinstance(value, Shot) and value.file not in seen:
+                        seen.add(value.file)
+                        if new:
+                            cell.frames.append(self.frame(value, f"{step.name}: {key}"))
+                    elif isinstance(value, float) and not is_asked:
+                        cell.numbers.append(number(key, value))
+                    elif new and key != PROMPT and not (is_asked and (step.options or self._is_told(value, told))):
+                        self._say(cell, key, value, before)
+                    told.update(self.texts(value))
+        return told
+
+    def _is_told(self, value: Shown, told: set[str]) -> bool:
+        return told.issuperset(self.texts(value))
+
+    def _say(self, cell: Cell, key: str, value: Shown, before: dict[str, str]) -> None:
+        """A long text is shown as such, with the words that have changed since the last one of its name."""
+        texts = self.texts(value)
+        if key == "description" and texts:
+            [text] = texts
+            words = changed_words(before[key], text) if key in before else unmarked(text)
+            before[key] = text
+            cell.said.append(Said(key, words))
+        elif texts:
+            cell.facts.append((key, "\n".join(texts)))
+
+    def frame(self, shot: Shot, says: str) -> Frame:
+        return Frame(None if self.pictures is None else self.pictures[shot.file], for_line(says))
+
+    def texts(self, value: Shown) -> list[str]:
+        """What is text in a value, inert but for markup, which templates escape."""
+        if value is None or isinstance(value, Shot | Mapping):
+            return []
+        if isinstance(value, bool):
+            return ["yes" if value else "no"]
+        if isinstance(value, str | int | float):
+            return [for_terminal(self.clip(str(value)))]
+        return [text for each in value for text in self.texts(each)]
+
+    def clip(self, text: str) -> str:
+        if len(text) <= self.longest:
+            return text
+        return f"{text[: self.longest]} … ({len(text) - self.longest} more characters)"
+
+
+def _is_sound(step: Step) -> bool:
+    return step.outcome is Outcome.OK
+
+
+def _numbers(lineage: Lineage, by: str) -> Callable[[str, float], Number]:
+    """How a score's benchmark writes the value of that title."""
+    titles = titles_of(lineage)
+
+    def number(title: str, value: float) -> Number:
+        return number_of(titles.get(title), title, value, by)
+
+    return number
+
+
+def titles_of(lineage: Lineage) -> dict[str, Metric]:
+    """Title of each metric that a score has → the row of its benchmark's table."""
+    spec, score = lineage.spec, lineage.score
+    return {metric.named(key): metric for metric in spec.metrics for key in spec.members(metric, score)}
+
+
+def number_of(metric: Metric | None, title: str, value: float, by: str = "") -> Number:
+    """A value as its metric is written; one of no metric with three decimals."""
+    digits, unit = (3, "") if metric is None else (metric.digits, metric.unit)
+    full = 100.0 if unit == "%" else 1.0
+    known = metric is not None and bool(metric.higher_is_better) and (unit == "%" or digits == 3)
+    share = min(max(value / full, 0.0), 1.0) if known else None
+    return Number(for_line(title), f"{value:.{digits}f}{' %' if unit == '%' else ''}", value, share, for_line(by))
+
+
+def headline_title(score: Score, lineage: Lineage) -> str:
+    """The title of the first headline."""
+    key, _ = lineage.spec.headline(score)
+    metric = lineage.spec.metric(key)
+    return key if metric is None else metric.named(key)
