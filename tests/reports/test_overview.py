@@ -4,7 +4,7 @@ from pathlib import Path
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.reports.leaderboard import overview, write_leaderboard
+from driftledger.reports.leaderboard import overview_lines, write_leaderboard
 from tests.benchmarks.genception.test_tables import gc_only, score
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import genception_score
@@ -13,7 +13,9 @@ from tests.support.question_ledgers import question_score
 
 def told(*scores: Score) -> list[str]:
     names = dict.fromkeys(score.benchmark for score in scores)
-    return overview([(benchmark(name), [each for each in scores if each.benchmark == name]) for name in names])
+    return list(
+        overview_lines([(benchmark(name), [each for each in scores if each.benchmark == name]) for name in names])
+    )
 
 
 def test_one_row_per_model_and_the_headlines_of_each_benchmark_on_its_first_data() -> None:

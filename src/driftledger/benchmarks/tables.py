@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, SideBySide, Table
+from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, Origin, SideBySide, Table
 from driftledger.benchmarks.score import STD, Score, base_key, interval_of
 from driftledger.core.escaping import csv_text, for_csv
 from driftledger.metrics.ranks import competition_ranks
@@ -53,7 +53,9 @@ def best_first(values: dict[str, float | None]) -> tuple[str, ...]:
     return tuple(sorted(values, key=order))
 
 
-def cell(value: float | None, rank: int | None = None, digits: int = 2, more: str = "") -> Cell:
+def cell(
+    value: float | None, rank: int | None = None, digits: int = 2, more: str = "", of: Origin | None = None
+) -> Cell:
     """A value, bold where it is the best, and ``more`` after it in brackets.
 
     >>> print(cell(27.204, 1, more="24.1–30.3"), cell(27.204, digits=1), cell(None))
@@ -61,7 +63,7 @@ def cell(value: float | None, rank: int | None = None, digits: int = 2, more: st
     """
     if value is None:
         return Cell(NOTHING)
-    return Cell(f"{value:.{digits}f}", rank == 1, more=more, value=value)
+    return Cell(f"{value:.{digits}f}", rank == 1, more=more, value=value, of=of)
 
 
 def interval(metrics: dict[str, float], key: str, digits: int = 1) -> str:
@@ -83,7 +85,7 @@ def column(scores: Sequence[Score], key: str, metric: Metric) -> list[Cell]:
     """The values of a metric with their intervals, the best in bold."""
     values = [score.metrics.get(key) for score in scores]
     return [
-        cell(value, rank, metric.digits, interval(score.metrics, key))
+        cell(value, rank, metric.digits, interval(score.metrics, key), Origin(score, key))
         for score, value, rank in zip(scores, values, ranked(values, metric), strict=True)
     ]
 
@@ -111,11 +113,11 @@ def model_table(spec: Benchmark, block: SideBySide, every_step: Collection[str] 
         for key in dict.fromkeys(key for some in members for key in some if key in last or metric.key in every_step):
             head.append(metric.named(key) + direction(metric))
             values = [spec.ranked(score, key) for score in models]
-            ranks = ranked(values, metric)
+            shown = [interval(score.metrics, key, metric.digits) if key in last else "" for score in models]
             columns.append(
                 [
-                    cell(value, rank, metric.digits, interval(score.metrics, key, metric.digits) if key in last else "")
-                    for score, value, rank in zip(models, values, ranks, strict=True)
+                    cell(value, rank, metric.digits, more, Origin(score, key))
+                    for score, value, rank, more in zip(models, values, ranked(values, metric), shown, strict=True)
                 ]
             )
     rows = list(zip(*columns, strict=True))
@@ -167,8 +169,10 @@ def group_tables(spec: Benchmark, scores: Sequence[Score], but: Collection[str] 
                 values = [each.get(key) for each in told]
                 ranks = ranked(values, metric) if len(set(values)) > 1 else (None,) * len(values)
                 cells = [
-                    cell(value, rank, metric.digits)._replace(deviation=deviation(each, key, metric.digits))
-                    for each, value, rank in zip(told, values, ranks, strict=True)
+                    cell(value, rank, metric.digits, of=Origin(score, f"{kind}/{name}/{key}"))._replace(
+                        deviation=deviation(each, key, metric.digits)
+                    )
+                    for score, each, value, rank in zip(scores, told, values, ranks, strict=True)
                 ]
                 rows.append([name, *cells])
             title, published = f"{title_of(key, metric)} by {kind}{published}", ""

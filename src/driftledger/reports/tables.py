@@ -5,7 +5,7 @@ What it shows is plain text that models and files may have brought; here, and no
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from driftledger.benchmarks.base import COVERAGE, Cell, Cells, Table
+from driftledger.benchmarks.base import COVERAGE, Cell, Cells, Origin, Table
 from driftledger.benchmarks.tables import cell, csv_table
 from driftledger.core.escaping import for_csv
 from driftledger.core.markup import for_cell, for_latex
@@ -13,13 +13,24 @@ from driftledger.core.markup import for_cell, for_latex
 
 def with_coverages(table: Table) -> Table:
     """With the coverages of its rows, or its columns, as a column or row of its own."""
-    told = [cell(coverage, digits=COVERAGE.digits) for coverage in table.coverages]
-    if not told:
+    if not table.coverages:
         return table
+    lines = list(zip(*table.rows, strict=True))[1:] if table.across else table.rows
+    told = [
+        cell(coverage, digits=COVERAGE.digits, of=_coverage_of(line, coverage))
+        for line, coverage in zip(lines, table.coverages, strict=True)
+    ]
     if table.across:
         return table._replace(rows=[*table.rows, [COVERAGE.title, *told]], coverages=())
     rows: list[Cells] = [[*row, coverage] for row, coverage in zip(table.rows, told, strict=True)]
     return table._replace(head=[*table.head, COVERAGE.title], rows=rows, coverages=())
+
+
+def _coverage_of(line: Cells, coverage: float) -> Origin | None:
+    """The score that the cells of a row or column are of, if this is its coverage."""
+    scores = (each.of.score for each in line if isinstance(each, Cell) and each.of is not None)
+    score = next(scores, None)
+    return None if score is None or score.coverage != coverage else Origin(score, COVERAGE.key)
 
 
 def markdown(table: Table) -> Iterator[str]:

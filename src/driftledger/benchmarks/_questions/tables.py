@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
-from driftledger.benchmarks.base import Cell, Cells, Table
+from driftledger.benchmarks.base import Cell, Cells, Origin, Table
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import cell, deviation, group_tables, metrics_in, title_of
@@ -39,27 +39,34 @@ def ranked_tables(spec: "QuestionBenchmark", scores: Sequence[Score]) -> Iterato
     named = {number.rpartition("/")[2] for columns in spec.shown.values() for number in columns.values()}
     there = metrics_in(spec, scores).items()
     more = {title_of(key, metric): key for key, metric in there if metric.key not in {*named, *spec.not_shown}}
-    for number, (title, columns) in enumerate(spec.shown.items(), 1):
-        yield _table(title, models, {**columns, **more}, spec)._replace(name=f"models_{number}")
-        more = {}
     by_name = {score.model: score for score in scores}
+    for number, (title, columns) in enumerate(spec.shown.items(), 1):
+        yield _table(title, models, by_name, {**columns, **more}, spec)._replace(name=f"models_{number}")
+        more = {}
     shown = {number.partition("/")[0] for columns in spec.shown.values() for number in columns.values()}
     yield from group_tables(spec, [by_name[str(model)] for model in models.index], {*shown, *spec.tabled})
 
 
-def _table(title: str, models: "pd.DataFrame", columns: Mapping[str, str], spec: "QuestionBenchmark") -> Table:
+def _table(
+    title: str,
+    models: "pd.DataFrame",
+    scores: Mapping[str, Score],
+    columns: Mapping[str, str],
+    spec: "QuestionBenchmark",
+) -> Table:
     digits = {key: metric.digits for key in columns.values() if (metric := spec.metric(key.rpartition("/")[2]))}
-    rows: list[Cells] = [
-        [str(model), *(_cell(dict(row), key, digits[key]) for key in columns.values()), _cell(dict(row), RANK, 0)]
-        for model, row in models.iterrows()
-    ]
+    rows: list[Cells] = []
+    for model, row in models.iterrows():
+        score, numbers = scores[str(model)], dict(row)
+        rank = _cell(score, numbers, RANK, 0)._replace(of=Origin(score, spec.metrics[0].key))
+        rows.append([str(model), *(_cell(score, numbers, key, digits[key]) for key in columns.values()), rank])
     return Table(title, ["", *columns, RANK], rows, coverages=models[COVERAGE].tolist())
 
 
-def _cell(numbers: Mapping[str, float], key: str, digits: int) -> Cell:
+def _cell(score: Score, numbers: Mapping[str, float], key: str, digits: int) -> Cell:
     """A number, with its deviation where it has one."""
     there = {name: value for name, value in numbers.items() if not math.isnan(value)}
-    return cell(there.get(key), digits=digits)._replace(deviation=deviation(there, key, digits))
+    return cell(there.get(key), digits=digits, of=Origin(score, key))._replace(deviation=deviation(there, key, digits))
 
 
 def answers_csv(answered: Path, graded: Path, kind: type[GradeRecord]) -> bytes:

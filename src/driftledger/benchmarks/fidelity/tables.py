@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from driftledger.benchmarks.base import Benchmark, Cells, Metric, Table
+from driftledger.benchmarks.base import Benchmark, Cells, Metric, Origin, Table
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import best_first, cell, column, metrics_in, title_of
 
@@ -59,14 +59,20 @@ def _agreement(scores: Sequence[Score], metrics: Mapping[str, Metric]) -> Iterat
     """How each metric goes with what people say, over samples."""
     columns = ("spearman", "kendall", "pearson")
     rated = [
-        (score, f"{metric.named(key)}: {score.model}", values)
+        (score, f"{metric.named(key)}: {score.model}", key, values)
         for key, metric in metrics.items()
         for score in scores
         if (values := score.groups["agreement"].get(key)) is not None
     ]
     rows: list[Cells] = [
-        [name, *(cell(values.get(column), digits=3) for column in columns), cell(values["n"], digits=0)]
-        for _, name, values in rated
+        [
+            name,
+            *(
+                cell(values.get(column), digits=digits, of=Origin(score, f"agreement/{key}/{column}"))
+                for column, digits in (*((column, 3) for column in columns), ("n", 0))
+            ),
+        ]
+        for score, name, key, values in rated
     ]
     if rows:
         title, coverages = "agreement with human ratings, over samples", [score.coverage for score, *_ in rated]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, SideBySide, Table
+from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, Origin, SideBySide, Table
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import (
     NOTHING,
@@ -117,10 +117,15 @@ def _by_category(
     def row(label: str, kind: str, name: str) -> Iterator[list[Cell | str]]:
         values = [_value(spec, score, key, kind, name) for score in scores]
         ranks = ranked(values, metric) if is_ranked else (None,) * len(values)
-        cells = [cell(value, rank, metric.digits) for value, rank in zip(values, ranks, strict=True)]
+        origins = [_origin(score, key, kind, name) for score in scores]
+        told = zip(values, ranks, origins, strict=True)
+        cells = [cell(value, rank, metric.digits, of=of) for value, rank, of in told]
         yield [label if kind == "category" else Cell(f"{label} mean", bold=True), *cells]
         if kind != "category":
-            yield [Cell(f"{label} rank", bold=True), *(cell(rank, digits=0) for rank in ranks)]
+            yield [
+                Cell(f"{label} rank", bold=True),
+                *(cell(rank, digits=0, of=of) for rank, of in zip(ranks, origins, strict=True)),
+            ]
 
     rows: list[list[Cell | str]] = []
     for group, members in _groups(scores).items():
@@ -153,16 +158,17 @@ def _rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Tabl
             if any(value is not None for value in values):
                 ranks_at.append(ranked(values, gc))
                 head.append(f"{group} {gc.named(key)}")
-                for cells, value, rank in zip(rows, values, ranks_at[-1], strict=True):
-                    cells.append(cell(value, rank, gc.digits, f"rank {rank}"))
+                for cells, score, value, rank in zip(rows, scores, values, ranks_at[-1], strict=True):
+                    of = _origin(score, key, "group", group)
+                    cells.append(cell(value, rank, gc.digits, f"rank {rank}", of))
         for place, terms in enumerate(weighed):
             ranks = [float(rank) for at in ranks_at if (rank := at[place]) is not None]
             whole = ranks and len(ranks) == len(ranks_at)
             terms.append(exact_mean(ranks) * len(members) / total if whole else None)
     sums = [None if None in terms else sum(term for term in terms if term is not None) for terms in weighed]
     best = ranks_of([None if value is None else round(value, 9) for value in sums], higher_is_better=False)
-    for cells, value, rank in zip(rows, sums, best, strict=True):
-        cells.append(cell(value, rank))
+    for cells, score, value, rank in zip(rows, scores, sums, best, strict=True):
+        cells.append(cell(value, rank, of=Origin(score, "")))
     shares = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
     yield Table(
         "GC by groups of categories, and the GC rank of the paper's first version",
@@ -189,14 +195,14 @@ def _people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
             theirs = _value(spec, person, key, kind, name)
             values = {score.model: _value(spec, score, key, kind, name) for score in models}
             best = best_first(values)[0]
-            value = values[best]
+            value, of = values[best], next(_origin(each, key, kind, name) for each in models if each.model == best)
             more = None if theirs is None or not value else 100 * (theirs / value - 1)
             delta = cell(more, digits=1)
             rows.append(
                 [
                     Cell(label, bold=kind != "category"),
-                    cell(theirs, digits=gc.digits),
-                    cell(value, digits=gc.digits),
+                    cell(theirs, digits=gc.digits, of=_origin(person, key, kind, name)),
+                    cell(value, digits=gc.digits, of=of),
                     best if value is not None else NOTHING,
                     delta._replace(text=f"+{delta.text}") if more is not None and more > 0 else delta,
                 ]
@@ -211,3 +217,8 @@ def _value(spec: Benchmark, score: Score, key: str, kind: str, name: str) -> flo
     if kind == "overall":
         return spec.ranked(score, key)
     return score.groups.get(kind, {}).get(name, {}).get(key)
+
+
+def _origin(score: Score, key: str, kind: str, name: str) -> Origin:
+    """Of what :func:`_value` gives."""
+    return Origin(score, key if kind == "overall" else f"{kind}/{name}/{key}")

@@ -10,11 +10,12 @@ from typing import ClassVar
 
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
-from driftledger.benchmarks.base import Cell, Cells, Metric, Rule, SideBySide, Stage, Table
+from driftledger.benchmarks.base import Cell, Cells, Metric, Origin, Rule, SideBySide, Stage, Table
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
 from driftledger.benchmarks.mm_sap.settings import MMSAPProtocol, MMSAPScoring, MMSAPSettings
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
+from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import cell
 from driftledger.data.question_sets.base import QuestionRules
 
@@ -155,14 +156,12 @@ class MMSAP(QuestionBenchmark):
         if read:
             letters = sorted(next(iter(read.values())).groups["position"])
             order = [read[str(model)] for model in by_model(block.scores, "score").index if model in read]
-            rows: list[Cells] = [
-                [score.model, *(_share(score.groups["position"].get(letter, {})) for letter in letters)]
-                for score in order
-            ]
+            rows: list[Cells] = [[score.model, *(_share(score, letter) for letter in letters)] for score in order]
             title = "position bias: chosen, and in brackets where the right option stood, in % of the answers read"
             coverages = [each.coverage for each in order]
             yield Table(title, ["", *letters], rows, coverages=coverages, name="position", detail=True)
 
 
-def _share(share: Mapping[str, float]) -> Cell:
-    return cell(share.get("chosen", 0.0), digits=1, more=f"{share.get('correct', 0.0):.1f}")
+def _share(score: Score, letter: str) -> Cell:
+    share, of = score.groups["position"].get(letter, {}), Origin(score, f"position/{letter}/chosen")
+    return cell(share.get("chosen", 0.0), digits=1, more=f"{share.get('correct', 0.0):.1f}", of=of)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import Benchmark, Cell, Cells, Table
+from driftledger.benchmarks.base import Benchmark, Cell, Cells, Origin, Table
 from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import (
@@ -56,14 +56,15 @@ def _distinctiveness(spec: Benchmark, scores: Sequence[Score]) -> Table:
     more = [column(scores, key, metric) for key, metric in further.items()]
 
     def row(place: int, score: Score) -> Cells:
-        metrics, best = score.metrics, score.metrics.get("vote_best_k")
+        metrics = score.metrics
+        vote, best = metrics.get("vote_best"), metrics.get("vote_best_k")
         return [
             score.model,
-            cell(metrics.get("top1"), ranks[place], more=interval(metrics, "top1")),
-            cell(ranks[place], digits=0),
-            cell(metrics.get("class_mean"), class_mean[place]),
-            cell(metrics.get("vote_best"), vote_best[place], more="" if best is None else f"{best:.0f}"),
-            cell(metrics.get("chance")),
+            cell(metrics.get("top1"), ranks[place], 2, interval(metrics, "top1"), Origin(score, "top1")),
+            cell(ranks[place], digits=0, of=Origin(score, "top1")),
+            cell(metrics.get("class_mean"), class_mean[place], of=Origin(score, "class_mean")),
+            cell(vote, vote_best[place], 2, "" if best is None else f"{best:.0f}", Origin(score, "vote_best")),
+            cell(metrics.get("chance"), of=Origin(score, "chance")),
             *(cells[place] for cells in more),
         ]
 
@@ -85,9 +86,9 @@ def _naming(scores: Sequence[Score]) -> Table:
     rows: list[Cells] = [
         [
             score.model,
-            *(cell(score.metrics.get(key)) for key in ("leak_rate", "other_rate")),
-            cell(score.metrics.get("words"), digits=1),
-            *(cell(score.metrics.get(part)) for part in there),
+            *(cell(score.metrics.get(key), of=Origin(score, key)) for key in ("leak_rate", "other_rate")),
+            cell(score.metrics.get("words"), digits=1, of=Origin(score, "words")),
+            *(cell(score.metrics.get(part), of=Origin(score, part)) for part in there),
         ]
         for score in scores
     ]
@@ -157,7 +158,8 @@ def _top1(score: Score, names: Sequence[str]) -> Iterator[Cell]:
     for name in names:
         metrics = conditions.get(name, {})
         words = metrics.get("words")
-        yield cell(metrics.get("top1"), rank_of.get(name), more="" if words is None else f"{words:.0f}")
+        more = "" if words is None else f"{words:.0f}"
+        yield cell(metrics.get("top1"), rank_of.get(name), 2, more, Origin(score, f"condition/{name}/top1"))
 
 
 def _how_shown(score: Score) -> str:
@@ -172,8 +174,8 @@ def _confusions(best: Score) -> Iterator[Table]:
     """What the best model's descriptions do not tell apart."""
     rows: list[Cells] = [
         [
-            *(pair["first"], pair["second"], cell(pair["rate"])),
-            *(cell(pair[key], digits=0) for key in ("first_as_second", "second_as_first")),
+            *(pair["first"], pair["second"], cell(pair["rate"], of=Origin(best, ""))),
+            *(cell(pair[key], digits=0, of=Origin(best, "")) for key in ("first_as_second", "second_as_first")),
         ]
         for pair in best.details["confused"][:MOST]
     ]
