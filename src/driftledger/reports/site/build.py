@@ -9,14 +9,14 @@ from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.project.project import Project
-from driftledger.reports.site import leaderboard
+from driftledger.reports.site import leaderboard, units
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 
-CHAPTERS: tuple[Chapter, ...] = (leaderboard.CHAPTER,)
+CHAPTERS: tuple[Chapter, ...] = (leaderboard.CHAPTER, units.CHAPTER)
 """In the order of the navigation. A module adds its pages by a line here."""
 
-ASSETS = ("assets/site.css", "assets/site.js")
-SHARED = ("templates/base.html.j2", "templates/tables.html.j2")
+ASSETS = ("assets/site.css", "assets/units.css", "assets/site.js")
+SHARED = ("templates/base.html.j2", "templates/tables.html.j2", "templates/unit_lines.html.j2", "templates/unit_cards.html.j2")
 """Templates that others extend or import; named here so that the code's digest covers them."""
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Metric
-from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.types import Outcome
@@ -78,6 +77,7 @@ class Line:
     """What else tells it from other lines: the generator."""
     notes: Sequence[str]
     """What a reader must know of the model."""
+    is_control: bool
     outcome: Outcome
     numbers: list[Number] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
@@ -174,9 +174,9 @@ class _Drawer(NamedTuple):
 
     def line(self, group: Group, traces: Sequence[Trace]) -> Line:
         """One trace for each score of the group: what the records say stands once, and each score's numbers beside."""
-        score, first = group.lineages[0].score, traces[0]
-        mark = score.components["model"].mark
-        line = Line(for_line(group.title), for_line(group.through), [for_line(mark)] if mark else [], first.outcome)
+        card, first = group.lineages[0].score.components["model"], traces[0]
+        notes = [for_line(card.mark)] if card.mark else []
+        line = Line(for_line(group.title), for_line(group.through), notes, card.is_control, first.outcome)
         cells: dict[str, Cell] = {}
         if first.start:
             cells[first.start] = Cell(first.start, [self.frame(each, "the original") for each in _shots(first.asked)])
@@ -283,8 +283,8 @@ def number_of(metric: Metric | None, title: str, value: float, by: str = "") -> 
     return Number(for_line(title), f"{value:.{digits}f}{' %' if unit == '%' else ''}", value, share, for_line(by))
 
 
-def headline_title(score: Score, lineage: Lineage) -> str:
-    """The title of the first headline."""
-    key, _ = lineage.spec.headline(score)
+def headline_title(lineage: Lineage) -> str:
+    """The title of a score's first headline."""
+    key, _ = lineage.spec.headline(lineage.score)
     metric = lineage.spec.metric(key)
     return key if metric is None else metric.named(key)
