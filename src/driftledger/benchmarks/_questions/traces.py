@@ -34,6 +34,7 @@ def traces(
     grades: dict[tuple[str, int], list[GradeRecord]] = {}
     for grade in read_jsonl(graded / RECORDS, kind):
         grades.setdefault((grade.question, grade.variant), []).append(grade)
+    values = values_of(lineage.spec, lineage.score)
     for row in rows:
         about = [questions[name] for name in question_ids(row)]
         pairs = [(entry, answer) for entry in about for answer in answers[entry.id]]
@@ -54,7 +55,7 @@ def traces(
                     *(verdicts[number - 1], _column(about, entry, answer, len(pairs))),
                 )
             ],
-            values=values_of(lineage.spec, lineage.score, row),
+            values=values(row),
             known={"right": [right(entry) for entry in about]},
         )
 

@@ -25,6 +25,7 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trac
         if condition_name(each.max_tokens, each.shots) == score.details["headline"]
     }
     prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
+    values = values_of(lineage.spec, score)
     for row in rows:
         record = records[row.unit]
         image: dict[str, Shown] = {"sample": row.unit, "image": Shot(files[row.unit])}
@@ -43,11 +44,12 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trac
                     {"description": record.description},
                     record.outcome,
                     record.error,
-                    "test image",
+                    _START,
                 ),
                 *_nearest(row, records, files, score.keys["text_encoder"]),
             ],
-            values=values_of(lineage.spec, score, row),
+            values=values(row),
+            start=_START,
             known={"label": row.extra.get("label")},
         )
 
@@ -59,7 +61,7 @@ def _right(row: Row) -> bool | None:
 
 def _nearest(row: Row, records: Mapping[str, DescriptionRecord], files: Mapping[str, Path], by: str) -> Iterator[Step]:
     """The support image whose description is most similar, beside which the difference can be seen."""
-    nearest = row.extra.get("nearest")
+    nearest = str(row.extra.get("nearest"))
     if nearest in records:
         yield Step(
             f"nearest by {by}",
@@ -71,4 +73,5 @@ def _nearest(row: Row, records: Mapping[str, DescriptionRecord], files: Mapping[
         )
 
 
+_START = "test image"
 _TAKEN = {"label": "label", "taken for": "top1", "by class mean": "class_mean", "nearest": "nearest"}

@@ -16,7 +16,12 @@ CHAPTERS: tuple[Chapter, ...] = (leaderboard.CHAPTER, units.CHAPTER)
 """In the order of the navigation. A module adds its pages by a line here."""
 
 ASSETS = ("assets/site.css", "assets/units.css", "assets/site.js")
-SHARED = ("templates/base.html.j2", "templates/tables.html.j2", "templates/unit_lines.html.j2", "templates/unit_cards.html.j2")
+SHARED = (
+    "templates/base.html.j2",
+    "templates/tables.html.j2",
+    "templates/unit_lines.html.j2",
+    "templates/unit_cards.html.j2",
+)
 """Templates that others extend or import; named here so that the code's digest covers them."""
 
 

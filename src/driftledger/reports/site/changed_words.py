@@ -32,7 +32,9 @@ Words(fate='same', text='cup')]
     if max(len(old), len(new)) > MOST_WORDS:
         return unmarked(after)
     found: list[Words] = []
-    for tag, start, end, new_start, new_end in SequenceMatcher(None, _bare(old), _bare(new), autojunk=False).get_opcodes():
+    for tag, start, end, new_start, new_end in SequenceMatcher(
+        None, _bare(old), _bare(new), autojunk=False
+    ).get_opcodes():
         gone, come = "".join(old[start:end]), "".join(new[new_start:new_end])
         if tag == "equal":
             found.append(Words("same", come))

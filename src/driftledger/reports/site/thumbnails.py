@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.files import write_bytes
 from driftledger.data.datasets.base import PILLOW_LIMIT
 from driftledger.data.datasets.decode import decode
 
@@ -71,7 +70,8 @@ class Thumbnails:
 
     def _make(self, digest: str, file: Path) -> Picture:
         made, path = thumbnail(file), f"images/{digest[:2]}/{digest}.webp"
-        write_bytes(self._folder / path, made.data)
+        (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self._folder / path).write_bytes(made.data)  # into a site that is not in its place yet
         return Picture(path, made.width, made.height)
 
 

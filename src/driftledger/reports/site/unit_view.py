@@ -3,21 +3,24 @@
 What a benchmark has to say of its units it says by its traces; here they are only put side by side.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Metric
-from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace
+from driftledger.benchmarks.traces import Option, Shot, Shown, Trace
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
 from driftledger.reports.site.changed_words import Words, changed_words, unmarked
 from driftledger.reports.site.thumbnails import Picture
 
-PROMPT = "prompt"
-"""What steps call the words that all of them are asked in, which stand once above all lines."""
+PROMPT, DESCRIPTION = "prompt", "description"
+"""What steps call the words that all of them are asked in, which stand once above all lines, and texts of which each is
+to say what the one before said."""
 
 _LONGEST = 5_000
 """Characters of a text."""
@@ -62,10 +65,24 @@ class Cell:
     marks: list[str] = field(default_factory=list)
     options: Sequence[Option] = ()
     said: list[Said] = field(default_factory=list)
-    facts: list[tuple[str, str]] = field(default_factory=list)
+    facts: dict[str, list[str]] = field(default_factory=dict)
+    """Name → texts; several where it was asked or read several times."""
     troubles: list[tuple[str, str]] = field(default_factory=list)
     """Outcome, and what the error says."""
     good: bool | None = None
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        """The facts, equal ones once."""
+        return [
+            (
+                key,
+                ", ".join(
+                    text if number == 1 else f"{text} ({number} times)" for text, number in Counter(some).items()
+                ),
+            )
+            for key, some in self.facts.items()
+        ]
 
 
 @dataclass
@@ -84,12 +101,18 @@ class Line:
     cells: list[Cell] = field(default_factory=list)
 
 
-class Group(NamedTuple):
+@dataclass(frozen=True)
+class Group:
     """Scores that were made of the same records: of one model, seen or read by several encoders."""
 
     title: str
     through: str
     lineages: Sequence[Lineage]
+
+    @cached_property
+    def titles(self) -> dict[str, Metric]:
+        """Title of each metric that the scores have → the row of the benchmark's table."""
+        return {title: metric for lineage in self.lineages for title, metric in titles_of(lineage).items()}
 
     def by(self, lineage: Lineage) -> str:
         """What tells a score from the others of the group."""
@@ -103,9 +126,11 @@ def grouped_by_records(lineages: Sequence[Lineage]) -> list[Group]:
         groups.setdefault(tuple(file.path for file in lineage.collected.values()), []).append(lineage)
     made = []
     for some in groups.values():
-        own, keys, data = _own_keys(some[0]), some[0].score.keys, some[0].spec.data.keys
+        own, spec, names = _own_keys(some[0]), some[0].spec, some[0].score.keys
         through = [
-            name for key, name in keys.items() if key not in ("model", *data) and (len(some) == 1 or name not in own)
+            names[key]
+            for key in spec.scores.keys
+            if key not in ("model", *spec.data.keys) and (len(some) == 1 or names[key] not in own)
         ]
         made.append(Group(some[0].score.model, " · ".join(through), some))
     return made
@@ -114,7 +139,7 @@ def grouped_by_records(lineages: Sequence[Lineage]) -> list[Group]:
 def _own_keys(lineage: Lineage) -> list[str]:
     """The names that only the score has, and none of its records."""
     collected = {key for stage in lineage.spec.collects for key in stage.keys}
-    return [name for key, name in lineage.score.keys.items() if key not in collected]
+    return [lineage.score.keys[key] for key in lineage.spec.scores.keys if key not in collected]
 
 
 class UnitView(NamedTuple):
@@ -129,9 +154,7 @@ class UnitView(NamedTuple):
     lines: Sequence[Line]
 
 
-def unit_view(
-    traces: Sequence[tuple[Group, Sequence[Trace]]], pictures: Mapping[Path, Picture] | None
-) -> UnitView:
+def unit_view(traces: Sequence[tuple[Group, Sequence[Trace]]], pictures: Mapping[Path, Picture] | None) -> UnitView:
     """A unit by all who were asked about it.
 
     Args:
@@ -148,7 +171,7 @@ def unit_view(
         asked=[
             (key, drawer.texts(value))
             for key, value in first.asked.items()
-            if drawer.texts(value) and first.unit not in drawer.texts(value)
+            if drawer.texts(value) and first.unit != value
         ],
         known=[(key, drawer.texts(value)) for key, value in first.known.items() if drawer.texts(value)],
         prompt=for_terminal("\n".join(prompts)),
@@ -181,59 +204,58 @@ class _Drawer(NamedTuple):
         if first.start:
             cells[first.start] = Cell(first.start, [self.frame(each, "the original") for each in _shots(first.asked)])
         for lineage, trace in zip(group.lineages, traces, strict=True):
-            number = _numbers(lineage, group.by(lineage))
-            line.numbers += [number(title, value) for title, value in trace.values.items()]
-            told = self._fill(cells, trace, number, is_first=trace is first)
-            left = ((key, self.texts(value)) for key, value in trace.gave.items() if key not in trace.known)
-            by = f", {group.by(lineage)}" if group.by(lineage) else ""
-            line.facts += [(key + by, ", ".join(texts)) for key, texts in left if texts and not told.issuperset(texts)]
+            by = group.by(lineage)
+            line.numbers += [
+                number_of(group.titles.get(title), title, value, by) for title, value in trace.values.items()
+            ]
+            told = self._fill(cells, trace, group, by)
+            line.facts += [
+                (f"{key}, {by}" if by else key, ", ".join(text for _, text in some))
+                for key, value in trace.gave.items()
+                if key not in trace.known and (some := self._pairs(key, value)) and not told.issuperset(some)
+            ]
         line.cells = list(cells.values())
         return line
 
-    def _fill(
-        self, cells: dict[str, Cell], trace: Trace, number: Callable[[str, float], Number], *, is_first: bool
-    ) -> set[str]:
+    def _fill(self, cells: dict[str, Cell], trace: Trace, group: Group, by: str) -> set[tuple[str, str]]:
         """Put a trace's steps into the cells of their columns; of a further score of the same records only numbers, and
-        columns that are its own. Returns the texts that stand somewhere now."""
-        there = set() if is_first else set(cells)
-        told = {text for value in trace.asked.values() for text in self.texts(value)}
-        seen = set(shot.file for shot in _shots(trace.asked))
+        columns that are its own. Returns which texts stand somewhere now, by their names."""
+        there = {name for name in cells if name != trace.start or cells[name].said}
+        told = {pair for key, value in trace.asked.items() for pair in self._pairs(key, value)}
+        seen = {shot.file for shot in _shots(trace.asked)}
         before: dict[str, str] = {}
         for step in trace.steps:
-            cell = cells.setdefault(step.column or step.name, Cell(for_line(step.column or step.name)))
-            new = step.column not in there
-            if new:
-                cell.marks += [for_line(step.mark)] if step.mark else []
-                cell.options = step.options or cell.options
-                cell.good = cell.good if step.good is None else step.good
-                if not _is_sound(step):
-                    cell.troubles.append((step.outcome, for_terminal(self.clip(step.error or ""))))
-            for shown, is_asked in ((step.asked, True), (step.gave, False)):
-                for key, value in shown.items():
-                    if isinstance(value, Shot) and value.file not in seen:
-                        seen.add(value.file)
-                        if new:
-                            cell.frames.append(self.frame(value, f"{step.name}: {key}"))
-                    elif isinstance(value, float) and not is_asked:
-                        cell.numbers.append(number(key, value))
-                    elif new and key != PROMPT and not (is_asked and (step.options or self._is_told(value, told))):
-                        self._say(cell, key, value, before)
-                    told.update(self.texts(value))
+            column = step.column or step.name
+            cell = Cell("") if column in there else cells.setdefault(column, Cell(for_line(column)))
+            cell.marks += [for_line(step.mark)] if step.mark else []
+            cell.options = step.options or cell.options
+            cell.good = cell.good if step.good is None else step.good
+            if step.outcome is not Outcome.OK:
+                cell.troubles.append((step.outcome, _inert(self.clip(step.error or ""))))
+            for key, value in (*step.asked.items(), *step.gave.items()):
+                if isinstance(value, Shot):
+                    cell.frames += [self.frame(value, f"{step.name}: {key}")] if value.file not in seen else []
+                    seen.add(value.file)
+                elif isinstance(value, float):
+                    cells[column].numbers.append(number_of(group.titles.get(key), key, value, by))
+                else:
+                    pairs = self._pairs(key, value)
+                    is_new = key in step.gave or not (step.options or told.issuperset(pairs))
+                    if is_new and key not in (PROMPT, *trace.known) and (key, column) not in pairs:
+                        self._say(cell, key, [text for _, text in pairs], before)
+                    told.update(pairs)
         return told
 
-    def _is_told(self, value: Shown, told: set[str]) -> bool:
-        return told.issuperset(self.texts(value))
-
-    def _say(self, cell: Cell, key: str, value: Shown, before: dict[str, str]) -> None:
-        """A long text is shown as such, with the words that have changed since the last one of its name."""
-        texts = self.texts(value)
-        if key == "description" and texts:
-            [text] = texts
-            words = changed_words(before[key], text) if key in before else unmarked(text)
-            before[key] = text
-            cell.said.append(Said(key, words))
+    def _say(self, cell: Cell, key: str, texts: Sequence[str], before: dict[str, str]) -> None:
+        """A description is shown with the words that have changed since the one before."""
+        if key == DESCRIPTION and texts:
+            cell.said.append(Said(key, changed_words(before[key], texts[0]) if key in before else unmarked(texts[0])))
+            before[key] = texts[0]
         elif texts:
-            cell.facts.append((key, "\n".join(texts)))
+            cell.facts.setdefault(key, []).append("\n".join(texts))
+
+    def _pairs(self, key: str, value: Shown) -> list[tuple[str, str]]:
+        return [(key, text) for text in self.texts(value)]
 
     def frame(self, shot: Shot, says: str) -> Frame:
         return Frame(None if self.pictures is None else self.pictures[shot.file], for_line(says))
@@ -245,7 +267,7 @@ class _Drawer(NamedTuple):
         if isinstance(value, bool):
             return ["yes" if value else "no"]
         if isinstance(value, str | int | float):
-            return [for_terminal(self.clip(str(value)))]
+            return [_inert(self.clip(str(value)))]
         return [text for each in value for text in self.texts(each)]
 
     def clip(self, text: str) -> str:
@@ -254,18 +276,8 @@ class _Drawer(NamedTuple):
         return f"{text[: self.longest]} … ({len(text) - self.longest} more characters)"
 
 
-def _is_sound(step: Step) -> bool:
-    return step.outcome is Outcome.OK
-
-
-def _numbers(lineage: Lineage, by: str) -> Callable[[str, float], Number]:
-    """How a score's benchmark writes the value of that title."""
-    titles = titles_of(lineage)
-
-    def number(title: str, value: float) -> Number:
-        return number_of(titles.get(title), title, value, by)
-
-    return number
+_inert = lru_cache(10_000)(for_terminal)
+"""Orders and models repeat most texts of a page."""
 
 
 def titles_of(lineage: Lineage) -> dict[str, Metric]:

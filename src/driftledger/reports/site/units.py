@@ -29,7 +29,7 @@ from driftledger.reports.site.unit_view import (
 GALLERY = "gallery.html"
 PER_PAGE = 200
 """Units on a page of a gallery."""
-_WORST = 12
+_WORST = 16
 """Units of each gallery that the first page shows."""
 
 UnitTraces = list[tuple[Group, list[Trace]]]
@@ -61,8 +61,8 @@ class Block:
             for unit in each[0]:
                 self.units.setdefault(unit, []).append((group, [some[unit] for some in each if unit in some]))
         self._places = {unit: place for place, unit in enumerate(self.units, 1)}
-        metric = titles_of(self.first).get(self._headline)
-        self._sign = -1 if metric is not None and metric.higher_is_better is False else 1
+        self._metric = titles_of(self.first).get(self._headline)
+        self._sign = -1 if self._metric is not None and self._metric.higher_is_better is False else 1
         worth = {unit: self._worth(unit) for unit in self.units}
         self.worst_first = sorted(worth, key=lambda unit: self._order(worth[unit]))
         """Units by what they are worth; those without a value, which nobody brought to an end, before all others."""
@@ -80,9 +80,7 @@ class Block:
 
     def files(self) -> Iterator[Path]:
         """Of all images."""
-        return (
-            file for traces in self.units.values() for _, some in traces for trace in some for file in shots(trace)
-        )
+        return (file for traces in self.units.values() for _, some in traces for trace in some for file in shots(trace))
 
     def path(self, unit: str) -> str:
         """Of a unit's page: by its place among the rows, since names may hold anything."""
@@ -98,7 +96,7 @@ class Block:
         """The mean of the first headline over all scores that have a value."""
         title = self._headline
         there = [trace.values[title] for _, some in self.units[unit] for trace in some if title in trace.values]
-        return number_of(titles_of(self.first).get(title), title, exact_mean(there)) if there else None
+        return number_of(self._metric, title, exact_mean(there)) if there else None
 
     def _order(self, worth: Number | None) -> tuple[bool, float]:
         return worth is not None, 0.0 if worth is None else self._sign * worth.value
