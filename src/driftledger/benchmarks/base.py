@@ -304,6 +304,8 @@ class SideBySide(NamedTuple):
     """Why these are not ranked with those of the block before, without a full stop; empty for the first one."""
     series: Mapping[str, Series] = {}
     """Model → how it looks in figures, by its place in the selection."""
+    name: str = ""
+    """The beginning of its files' names."""
 
 
 def series_of(scores: Sequence[Score]) -> Mapping[str, Series]:
@@ -364,6 +366,8 @@ class Benchmark(ABC):
     tracked_groups: ClassVar[tuple[str, ...]] = ()
     """Kinds of groups of which MLflow shows the headlines and what no whole score has; the others stand in score files
     and tables."""
+    drawn_groups: ClassVar[Mapping[str, str]] = {}
+    """Kind of groups → the metric of which a figure has bars for each group, by its key in the table."""
     beside: ClassVar[tuple[str, ...]] = ()
     """Settings that name files of the user's which go into the score beside the records: ``ratings``."""
 
@@ -458,14 +462,15 @@ class Benchmark(ABC):
         for names, some in groups.items():
             on = " · ".join(names)
             title, before = f"{self.name} on {on}", some[:0]
-            for block in comparable(some):
+            for number, block in enumerate(comparable(some), 1):
+                name = "-".join([self.name, *names, *([f"apart_{number}"] if number > 1 else [])])
                 apart = difference(before[0], block[0]) if before else None
                 before = block
                 in_order = [score for score in some if any(score is each for each in block)]
                 if apart is None:
-                    yield SideBySide(title, in_order, on, series=series)
+                    yield SideBySide(title, in_order, on, series=series, name=name)
                 else:
-                    yield SideBySide(f"{title}, {range_of(block)}", in_order, on, apart.reason, series)
+                    yield SideBySide(f"{title}, {range_of(block)}", in_order, on, apart.reason, series, name)
 
     def ranked(self, score: Score, key: str) -> float | None:
         """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
@@ -487,7 +492,7 @@ class Benchmark(ABC):
         return None
 
     def figures(self, block: SideBySide) -> Iterator[Figure]:
-        """Its figures of a block; by default bars of the first headline, and lines of what has values over steps."""
+        """Its figures of a block; by default bars, of :attr:`drawn_groups` too, and lines of what is over t."""
         from driftledger.benchmarks.figures import default_figures
 
         return default_figures(self, block)

@@ -1,14 +1,117 @@
 """What the figures of all benchmarks share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from driftledger.benchmarks.score import HIGH, LOW, Score, base_key, interval_of
+from driftledger.charts.axes import Point
+from driftledger.charts.bars import Bar, Panel, bars
 from driftledger.charts.figure import Figure
+from driftledger.charts.lines import Line, lines
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark, SideBySide
 
 
 def default_figures(spec: "Benchmark", block: "SideBySide") -> Iterator[Figure]:
-    """Bars of the first headline with their intervals, and lines of every curve of a metric."""
-    return iter(())
+    """Bars of the first headline, lines of every family over t, and bars by the groups that the benchmark draws."""
+    first = next((key for score in block.scores for key in spec.headlines(score)), None)
+    if first is not None:
+        yield score_bars(spec, block, [first])
+    for name in dict.fromkeys(base_key(name) for score in block.scores for name in score.curves):
+        metric = spec.of_curve(name)
+        if metric is not None and "{t}" in metric.key:
+            title = metric.title.format(**{**(metric.match(f"{name}_at_1") or {}), "t": "t"})
+            yield lines_of(spec, block, name, title + _lower(spec, f"{name}_at_1"), "iteration t")
+    for kind, key in spec.drawn_groups.items():
+        yield from _group_bars(spec, block, kind, key)
+
+
+def score_bars(spec: "Benchmark", block: "SideBySide", keys: Sequence[str], *, own_scales: bool = False) -> Figure:
+    """A panel per metric, by its key in scores."""
+    panels = [_panel(spec, block, _titled(spec, key), key, {s.model: s.metrics for s in block.scores}) for key in keys]
+    title = f"{spec.title}: {panels[0].title}" if len(panels) == 1 else f"{spec.title} at a glance"
+    drawing = bars(title, panels, note=about(block, *_intervals(block, panels)), own_scales=own_scales)
+    return Figure.of("scores", drawing)
+
+
+def _group_bars(spec: "Benchmark", block: "SideBySide", kind: str, family: str) -> Iterator[Figure]:
+    """A panel per group of a kind, of the last member of a family."""
+    groups = {score.model: score.groups.get(kind, {}) for score in block.scores}
+    metric = next(metric for metric in spec.metrics if metric.key == family)
+    there = {key for of in groups.values() for values in of.values() for key in values if spec.metric(key) is metric}
+    keys = sorted((key for key in there if base_key(key) == key), key=lambda key: (len(key), key))
+    if keys:
+        names = dict.fromkeys(name for of in groups.values() for name, values in of.items() if keys[-1] in values)
+        panels = [
+            _panel(spec, block, name, keys[-1], {model: of.get(name, {}) for model, of in groups.items()})
+            for name in names
+        ]
+        title = f"{spec.title}: {_titled(spec, keys[-1])} by {kind}"
+        yield Figure.of(f"{kind}_{keys[-1]}", bars(title, panels, note=about(block, *_intervals(block, panels))))
+
+
+def lines_of(
+    spec: "Benchmark",
+    block: "SideBySide",
+    curve: str,
+    what: str,
+    across: str,
+    ticks: Mapping[float, str] | None = None,
+) -> Figure:
+    """One curve of all models, with the intervals that stand beside it."""
+    metric = spec.of_curve(curve)
+    digits = 1 if metric is None else metric.digits
+    some = [
+        Line(score.model, block.series[score.model], _points(score, curve), digits=digits)
+        for score in block.scores
+        if score.curves.get(curve)
+    ]
+    with_bands = any(point.low is not None for each in some for point in each.points)
+    note = about(block, *(_confidence(block, "bands are intervals of") if with_bands else ()))
+    title = f"{spec.title}: {what}"
+    return Figure.of(curve.replace("/", "_"), lines(title, some, across=across, note=note, ticks=ticks))
+
+
+def about(block: "SideBySide", *told: str) -> str:
+    """On what data and through which components; then what else a reader must know."""
+    controls = [s.model for s in block.scores if block.series[s.model].hollow]
+    of = f"On {block.title.partition(' on ')[2]}"
+    return "; ".join([of, *filter(None, told), *(["hollow grey marks are controls"] if controls else [])]) + "."
+
+
+def _points(score: Score, curve: str) -> list[Point]:
+    low, high = ({each.step: each.value for each in score.curves.get(curve + end, ())} for end in (LOW, HIGH))
+    ordered = sorted(score.curves[curve], key=lambda point: point.step)
+    return [Point(each.step, each.value, low.get(each.step), high.get(each.step)) for each in ordered]
+
+
+def _panel(
+    spec: "Benchmark", block: "SideBySide", title: str, key: str, values: Mapping[str, dict[str, float]]
+) -> Panel:
+    metric = spec.metric(key)
+    of = [
+        Bar(name, block.series[name], each.get(key), *(interval_of(each, key) or ())) for name, each in values.items()
+    ]
+    return Panel(title, of, 2 if metric is None else metric.digits)
+
+
+def _titled(spec: "Benchmark", key: str) -> str:
+    """With its unit, and its direction where a reader could be mistaken."""
+    metric = spec.metric(key)
+    return key if metric is None else metric.named(key) + (metric.unit and f", {metric.unit}") + _lower(spec, key)
+
+
+def _lower(spec: "Benchmark", key: str) -> str:
+    metric = spec.metric(key)
+    return " (lower is better)" if metric is not None and metric.higher_is_better is False else ""
+
+
+def _intervals(block: "SideBySide", panels: Sequence[Panel]) -> Sequence[str]:
+    there = any(bar.low is not None for panel in panels for bar in panel.bars)
+    return _confidence(block, "whiskers are intervals of") if there else ()
+
+
+def _confidence(block: "SideBySide", told: str) -> Sequence[str]:
+    bootstrap = block.scores[0].inputs.settings.get("bootstrap") or {}
+    return [f"{told} {bootstrap['confidence']:.0%}"] if "confidence" in bootstrap else []

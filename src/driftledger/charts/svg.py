@@ -18,7 +18,9 @@ EDGE = 16
 TITLE, TEXT, SMALL = 16, 12, 11
 """Sizes of letters, in pixels."""
 
-_NARROW, _WIDE = frozenset("iljtfrI.,:;|'!()[]{}·- "), frozenset("mwMW@%—")
+_WIDTHS = {"iljI.,:;|'! ": 0.33, "tfr()[]{}-·–": 0.42, "mwMW@%—": 0.95}
+"""Parts of a letter's size; 0.62 for others, more for capitals and for scripts with wide letters."""
+_BOLD = 1.1
 
 
 class Svg(str):
@@ -112,20 +114,14 @@ def number(value: float) -> str:
     return "0" if digits == "-0" else digits
 
 
-def width_of(content: str, size: float = TEXT) -> float:
+def width_of(content: str, size: float = TEXT, bold: bool = False) -> float:
     """About how many pixels wide a line is, in the widest of the usual fonts."""
-    return size * sum(
-        0.34
-        if letter in _NARROW
-        else 0.92
-        if letter in _WIDE
-        else 1.05
-        if ord(letter) > 0x2E00
-        else 0.7
-        if letter.isupper()
-        else 0.59
-        for letter in content
-    )
+    return size * (_BOLD if bold else 1.0) * sum(map(_width, content))
+
+
+def _width(letter: str) -> float:
+    rare = 1.05 if ord(letter) > 0x2E00 else 0.7 if letter.isupper() else 0.62
+    return next((width for letters, width in _WIDTHS.items() if letter in letters), rare)
 
 
 def shortened(content: str, most: float, size: float = TEXT) -> str:
@@ -149,6 +145,12 @@ def wrapped(content: str, most: float, size: float = TEXT) -> Sequence[str]:
     return lines
 
 
+def sentence(title: str, said: str, width: float = 600) -> Drawing:
+    """What stands where there is nothing to see."""
+    above = head(title, said, width)
+    return Drawing(title, said, width, above.height + 6, above.body)
+
+
 class Head(NamedTuple):
     """Title and note, and how much room they take."""
 
@@ -157,7 +159,7 @@ class Head(NamedTuple):
 
 
 def head(title: str, note: str, width: float) -> Head:
-    rows = [(each, TITLE, INK) for each in wrapped(title, width - 2 * EDGE, TITLE * 1.06)]
+    rows = [(each, TITLE, INK) for each in wrapped(title, width - 2 * EDGE, TITLE * _BOLD)]
     rows += [(each, TEXT, MUTED) for each in wrapped(note, width - 2 * EDGE)]
     y, drawn = 10.0, []
     for content, size, fill in rows:

@@ -56,6 +56,16 @@ class Paths(NamedTuple):
         return self.root / "reports" / "metrics.json"
 
     @property
+    def figures(self) -> Path:
+        """An SVG file per figure of each benchmark."""
+        return self.root / "reports" / "figures"
+
+    @property
     def plots(self) -> Path:
         """Rows that ``dvc plots`` draws, in a folder per benchmark."""
         return self.root / "reports" / "plots"
+
+    @property
+    def site(self) -> Path:
+        """The report as pages."""
+        return self.root / "reports" / "site"

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark, benchmarks
-from driftledger.benchmarks.score import SCORE, SPREAD, Score, base_key
+from driftledger.benchmarks.score import SPREAD, Score, base_key
 from driftledger.core.canonical import pretty_json
-from driftledger.core.errors import StoreError
-from driftledger.core.files import new_folder, read_json, write_bytes, write_text
+from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.paths import Combination
 from driftledger.project.project import Project
+from driftledger.reports.figures import write_figures
 from driftledger.reports.leaderboard import write_leaderboard
+from driftledger.reports.selected import selected_scores
+from driftledger.reports.site.build import write_site
 
 SCORES = "scores"
 """Beside the curves of a benchmark: its metrics, a row per score."""
@@ -27,35 +28,18 @@ Row = dict[str, str | int | float | None]
 def write_report(project: Project) -> None:
     """Write everything in ``reports/`` that is put together from several scores.
 
-    Raises:
-        StoreError: a score is missing, or was computed with other settings than ``params.yaml`` has now.
+    Errors as in :func:`~driftledger.reports.selected.selected_scores`.
     """
     scores = selected_scores(project)
     write_leaderboard(project.paths.leaderboard, scores)
     write_combinations(project.paths.metrics, project.combinations, scores)
     write_plots(project.paths.plots, scores)
+    write_figures(project.paths.figures, scores)
     for spec in benchmarks():
         own = [score for score in scores if score.benchmark == spec.name]
         for name in spec.pictures:
             write_bytes(project.paths.reports / name, spec.picture(name, own, project.root))
-
-
-def selected_scores(project: Project) -> list[Score]:
-    """Every selected score, in the order of the selection; errors as in :func:`write_report`."""
-    scores = []
-    for spec, keys in project.selected.scores:
-        score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
-        _check_current(project, spec, score)
-        scores.append(score)
-    return scores
-
-
-def _check_current(project: Project, spec: Benchmark, score: Score) -> None:
-    if spec.scoring.model_validate(score.inputs.settings) != spec.scoring_of(project.settings):
-        raise StoreError(
-            f"the score of {spec.name} on {score.on} for {score.model} was computed with other settings than "
-            "params.yaml has now; run 'dvc repro'"
-        )
+    write_site(project.paths.site, project, scores)
 
 
 def write_plots(folder: Path, scores: Sequence[Score]) -> None:

@@ -25,8 +25,10 @@ from driftledger.benchmarks.base import Artifacts, Input, Metric, Rule, SideBySi
 from driftledger.benchmarks.fidelity.artifacts import artifacts
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.fidelity.tables import tables
+from driftledger.benchmarks.figures import score_bars
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.traces import Trace
+from driftledger.charts.figure import Figure
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -129,6 +131,12 @@ class Fidelity(ChainBenchmark):
 
     def tables(self, block: SideBySide) -> Iterator[Table]:
         return tables(self, block.scores)
+
+    def figures(self, block: SideBySide) -> Iterator[Figure]:
+        """Every metric that some model has, the paper's columns."""
+        ranked = [metric for metric in self.metrics if metric.higher_is_better is not None]
+        keys = [key for metric in ranked for score in block.scores for key in self.members(metric, score)]
+        yield score_bars(self, block, list(dict.fromkeys(keys)), own_scales=True)
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         return artifacts(lineage, root)

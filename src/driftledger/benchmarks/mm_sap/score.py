@@ -1,5 +1,6 @@
 """The paper's section 4.1 over stored permutations of the options."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
@@ -13,6 +14,7 @@ from driftledger.benchmarks._questions.scoring import (
     interval,
     question_row,
 )
+from driftledger.benchmarks.mm_sap.figures import SIZES
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
 from driftledger.benchmarks.score import STD
@@ -79,7 +81,8 @@ def score(given: ToScore) -> Scored:
         told = {"subset": question.subset or "", "subtask": question.subtask or ""}
         rows.append(question_row(question, graded.by_question[question.id], {"score": worth}, **told))
     absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics}
-    return Scored(graded.score(metrics, groups, read, absent), rows)
+    sizes = dict(sorted(Counter(key.subset).items()))
+    return Scored(graded.score(metrics, groups, read, absent, details={SIZES: sizes}), rows)
 
 
 def _choices(graded: GradedAnswers[ChoiceRecord], count_refusals: bool) -> NDArray[np.int64]:

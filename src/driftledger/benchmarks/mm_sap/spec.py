@@ -11,12 +11,14 @@ from typing import ClassVar
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.spec import READ, QuestionBenchmark, both_ways, flow
 from driftledger.benchmarks.base import Cell, Cells, Metric, Origin, Rule, SideBySide, Stage, Table
+from driftledger.benchmarks.mm_sap.figures import figures
 from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
 from driftledger.benchmarks.mm_sap.settings import MMSAPProtocol, MMSAPScoring, MMSAPSettings
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import cell
+from driftledger.charts.figure import Figure
 from driftledger.data.question_sets.base import QuestionRules
 
 _OVER_ORDERS = "mean over the stored orders of the options"
@@ -112,6 +114,7 @@ class MMSAP(QuestionBenchmark):
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
     )
     dvc_metrics: ClassVar[tuple[str, ...]] = ("score", "answer_rate", "answer_accuracy")
+    drawn_groups: ClassVar[Mapping[str, str]] = {"subset": "score", "subtask": "score"}
     tracked_groups: ClassVar[tuple[str, ...]] = ("subset",)
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "self-awareness score, as in the paper's Table 1": {
@@ -160,6 +163,9 @@ class MMSAP(QuestionBenchmark):
             title = "position bias: chosen, and in brackets where the right option stood, in % of the answers read"
             coverages = [each.coverage for each in order]
             yield Table(title, ["", *letters], rows, coverages=coverages, name="position", detail=True)
+
+    def figures(self, block: SideBySide) -> Iterator[Figure]:
+        return figures(self, block)
 
 
 def _share(score: Score, letter: str) -> Cell:

@@ -70,6 +70,7 @@ class MME(QuestionBenchmark):
             higher_is_better=None,
         ),
     )
+    drawn_groups: ClassVar[Mapping[str, str]] = {"category": "score"}
     tracked_groups: ClassVar[tuple[str, ...]] = ("group",)
     runner: ClassVar[str] = "driftledger.benchmarks.mme.runner:MMERunner"
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {

@@ -25,10 +25,12 @@ from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.benchmarks.trac.artifacts import artifacts, describe_calls
+from driftledger.benchmarks.trac.figures import figures
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.tables import tables
 from driftledger.benchmarks.trac.traces import traces
 from driftledger.benchmarks.traces import Trace
+from driftledger.charts.figure import Figure
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -167,6 +169,9 @@ class Trac(Benchmark):
 
     def tables(self, block: SideBySide) -> Iterator[Table]:
         return tables(self, block.scores)
+
+    def figures(self, block: SideBySide) -> Iterator[Figure]:
+        return figures(self, block)
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         return artifacts(lineage, root)

@@ -66,8 +66,8 @@ def _nearest(row: Row, records: Mapping[str, DescriptionRecord], files: Mapping[
         yield Step(
             f"nearest by {by}",
             "",
-            {"sample": nearest},
-            {"image": Shot(files[nearest]), "description": records[nearest].description, "label": row.extra["top1"]},
+            {"nearest": nearest},
+            {"image": Shot(files[nearest]), "description": records[nearest].description, "taken for": row.extra["top1"]},
             column=f"nearest by {by}",
             good=_right(row),
         )

@@ -1,7 +1,7 @@
 """The stage ``correlation``: do our metrics order models as other people's benchmarks do?"""
 
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import write_bytes, write_text
+from driftledger.core.files import write_text
 from driftledger.data.leaderboards import read_leaderboards, read_published
 from driftledger.project.project import Project
 from driftledger.reports.correlation import MATRIX, PAIRS, PICTURE, TABLES
@@ -9,7 +9,7 @@ from driftledger.reports.correlation.columns import our_columns, outside_columns
 from driftledger.reports.correlation.pairs import pairs
 from driftledger.reports.correlation.picture import draw_matrix
 from driftledger.reports.correlation.tables import markdown, matched, matrix_csv, pairs_csv
-from driftledger.reports.report import selected_scores
+from driftledger.reports.selected import selected_scores
 
 
 def write_correlation(project: Project) -> str:
@@ -35,5 +35,5 @@ def write_correlation(project: Project) -> str:
     write_text(reports / PAIRS, pairs_csv(found))
     write_text(reports / MATRIX, matrix_csv([column for column in columns if not column.detail], found))
     write_text(reports / TABLES, markdown(told, leaderboards, columns, found, published, settings.confidence))
-    write_bytes(reports / PICTURE, draw_matrix(headlines, found))
+    write_text(reports / PICTURE, draw_matrix(headlines, found))
     return "\n".join(told)

@@ -1,0 +1,41 @@
+"""A page per benchmark: its figures and tables, what is not ranked, what is absent and what to know."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from driftledger.benchmarks.tables import grouped
+from driftledger.reports.sections import Section, by_benchmark, sections
+from driftledger.reports.site.page import Chapter, Link, Page, Site
+from driftledger.reports.site.views import table_view
+
+
+def links(site: Site) -> Iterator[Link]:
+    """A link per benchmark that has scores."""
+    for spec, _ in by_benchmark(site.scores):
+        yield Link(spec.title, f"{spec.name}.html")
+
+
+def pages(site: Site) -> Iterator[Page]:
+    """A page per benchmark that has scores."""
+    for told in by_benchmark(site.scores):
+        spec, _ = told
+        context = {"spec": spec, "sections": [_section(each) for each in sections([told])]}
+        yield Page(f"{spec.name}.html", "templates/benchmark.html.j2", context, spec.title)
+
+
+def _section(section: Section) -> dict[str, Any]:
+    tables = grouped(section.tables, lambda table: table.detail)
+    return {
+        "id": section.name,
+        "title": section.title,
+        "apart": section.apart,
+        "figures": list(section.spec.figures(section.block)) if section.block else [],
+        "tables": [table_view(table, section.name) for table in tables.get(False, ())],
+        "details": [table_view(table, section.name) for table in tables.get(True, ())],
+        "absent": list(section.absent()),
+        "flags": list(section.flags()),
+        "scored": section.scored,
+    }
+
+
+CHAPTER = Chapter(links, pages)

@@ -1,0 +1,148 @@
+"""Tables as templates read them: where each number links to, and how wide its interval is beside the others."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from driftledger.benchmarks.base import Benchmark, Cell, Cells, Table
+from driftledger.benchmarks.score import Score
+from driftledger.reports.site.provenance import href
+from driftledger.reports.tables import csv, latex, markdown
+
+
+class Bar(NamedTuple):
+    """An interval on the scale of its column, in percent of its width."""
+
+    left: str
+    width: str
+    at: str
+
+
+class CellView(NamedTuple):
+    """What a cell shows."""
+
+    text: str
+    bold: bool = False
+    deviation: str = ""
+    more: str = ""
+    value: str = ""
+    """All digits; empty where there is no number."""
+    href: str = ""
+    """Where the number comes from, relative to the top of the site."""
+    bar: Bar | None = None
+
+
+class RowView(NamedTuple):
+    """A row; the first cell is its name."""
+
+    cells: Sequence[CellView]
+    control: bool = False
+    """Whether it is of a model that does not look."""
+
+
+class BodyView(NamedTuple):
+    """Rows that are sorted among each other."""
+
+    title: str
+    rows: Sequence[RowView]
+
+
+class HeadView(NamedTuple):
+    """The head of a column."""
+
+    text: str
+    of: str = ""
+    """What data and components it is of, where the table does not say."""
+    shaded: bool = False
+
+
+class Copy(NamedTuple):
+    """The table in another format, to be copied."""
+
+    name: str
+    text: str
+
+
+class TableView(NamedTuple):
+    """A table."""
+
+    id: str
+    title: str
+    head: Sequence[HeadView]
+    bodies: Sequence[BodyView]
+    notes: Sequence[str] = ()
+    copies: Sequence[Copy] = ()
+    sortable: bool = False
+
+
+def table_view(table: Table, name: str, spec: Benchmark | None = None) -> TableView:
+    """A table of the report.
+
+    Args:
+        name: of the section that it stands in, a part of its id.
+    """
+    rows = row_views(table)
+    copies = () if table.detail else copies_of(table)
+    head = [HeadView(text) for text in table.head]
+    sortable = not table.across and len(rows) > 1
+    return TableView(f"{name}-{table.name}", table.title, head, [BodyView("", rows)], table.notes, copies, sortable)
+
+
+def copies_of(table: Table) -> list[Copy]:
+    """As the files of the report have it."""
+    return [
+        Copy("CSV", csv(table).decode()),
+        Copy("Markdown", "\n".join(markdown(table))),
+        Copy("LaTeX", latex(table)),
+    ]
+
+
+def row_views(table: Table) -> list[RowView]:
+    """Its rows; a number in a column of which some number has an interval has a bar."""
+    bars = [[None] * len(table.rows) if table.across else _bars(column) for column in zip(*table.rows, strict=True)]
+    return [
+        RowView(
+            [_cell(cell, bars[column][place]) for column, cell in enumerate(row)], not table.across and _control(row)
+        )
+        for place, row in enumerate(table.rows)
+    ]
+
+
+def scores_in(row: Cells) -> Iterable[Score]:
+    """The scores that a row's numbers are of."""
+    return (cell.of.score for cell in row if isinstance(cell, Cell) and cell.of is not None)
+
+
+def _control(row: Cells) -> bool:
+    return any(score.components["model"].is_control for score in scores_in(row))
+
+
+def _cell(cell: Cell | str, bar: Bar | None) -> CellView:
+    if isinstance(cell, str):
+        return CellView(cell)
+    link = href(cell.of) if cell.of is not None and cell.value is not None else ""
+    value = "" if cell.value is None else repr(float(cell.value))
+    return CellView(cell.text, cell.bold, cell.deviation, cell.more, value, link, bar)
+
+
+def _bars(column: Iterable[Cell | str]) -> list[Bar | None]:
+    """From 0, or the least end where that is below, to the greatest."""
+    cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in column]
+    known = [
+        (cell.value, ends)
+        for cell in cells
+        if cell.of is not None and cell.value is not None
+        for ends in [cell.of.score.interval(cell.of.number)]
+        if ends is not None and cell.value == cell.of.score.metrics.get(cell.of.number)
+    ]
+    low = min([0.0, *(ends.low for _, ends in known)])
+    high = max([0.0, *(end for value, ends in known for end in (value, ends.high))])
+    scale = 100 / (high - low) if high > low else 0.0
+    found: list[Bar | None] = []
+    for cell in cells:
+        ends = None if cell.of is None else cell.of.score.interval(cell.of.number)
+        if ends is None or cell.value is None or not known or not scale:
+            found.append(None)
+        else:
+            parts = (scale * (ends.low - low), scale * (ends.high - ends.low), scale * (cell.value - low))
+            found.append(Bar(*(f"{part:.1f}" for part in parts)))
+    return found
