@@ -67,7 +67,11 @@ def _nearest(row: Row, records: Mapping[str, DescriptionRecord], files: Mapping[
             f"nearest by {by}",
             "",
             {"nearest": nearest},
-            {"image": Shot(files[nearest]), "description": records[nearest].description, "taken for": row.extra["top1"]},
+            {
+                "image": Shot(files[nearest]),
+                "description": records[nearest].description,
+                "taken for": row.extra["top1"],
+            },
             column=f"nearest by {by}",
             good=_right(row),
         )

@@ -15,7 +15,7 @@ from driftledger.reports.site.page import Chapter, Link, Page, Site
 CHAPTERS: tuple[Chapter, ...] = (leaderboard.CHAPTER, benchmark_pages.CHAPTER, units.CHAPTER, provenance.CHAPTER)
 """In the order of the navigation. A module adds its pages by a line here."""
 
-ASSETS = ("assets/site.css", "assets/units.css", "assets/site.js")
+ASSETS = ("assets/site.css", "assets/units.css", "assets/site.js", "assets/units.js")
 SHARED = (
     "templates/base.html.j2",
     "templates/tables.html.j2",

@@ -4,18 +4,19 @@ What a benchmark has to say of its units it says by its traces; here they are on
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import Metric
+from driftledger.benchmarks.base import Metric, Origin
 from driftledger.benchmarks.traces import Option, Shot, Shown, Trace
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
 from driftledger.reports.site.changed_words import Words, changed_words, unmarked
+from driftledger.reports.site.provenance import href
 from driftledger.reports.site.thumbnails import Picture
 
 PROMPT, DESCRIPTION = "prompt", "description"
@@ -36,8 +37,10 @@ class Number(NamedTuple):
     value: float
     share: float | None
     """Of the length of a bar, from 0 to 1; None where the value has no such bounds."""
-    by: str
+    by: str = ""
     """What it was seen or read by, where several do."""
+    href: str = ""
+    """Of the page that tells where it comes from, relative to the top of the site."""
 
 
 class Said(NamedTuple):
@@ -110,9 +113,9 @@ class Group:
     lineages: Sequence[Lineage]
 
     @cached_property
-    def titles(self) -> dict[str, Metric]:
-        """Title of each metric that the scores have → the row of the benchmark's table."""
-        return {title: metric for lineage in self.lineages for title, metric in titles_of(lineage).items()}
+    def titles(self) -> dict[str, str]:
+        """Title of each metric that the scores have → its key."""
+        return {title: key for lineage in self.lineages for title, key in titles_of(lineage).items()}
 
     def by(self, lineage: Lineage) -> str:
         """What tells a score from the others of the group."""
@@ -154,16 +157,19 @@ class UnitView(NamedTuple):
     lines: Sequence[Line]
 
 
-def unit_view(traces: Sequence[tuple[Group, Sequence[Trace]]], pictures: Mapping[Path, Picture] | None) -> UnitView:
+def unit_view(
+    traces: Sequence[tuple[Group, Sequence[Trace]]], pictures: Mapping[Path, Picture] | None, *, linked: bool = True
+) -> UnitView:
     """A unit by all who were asked about it.
 
     Args:
         traces: per group one trace for each of its scores.
         pictures: of all images; None leaves them out.
+        linked: whether numbers lead to the site's page that tells where they come from.
     """
     first = traces[0][1][0]
     steps = sum(len(trace.steps) for _, some in traces for trace in some)
-    drawer = _Drawer(pictures, min(_LONGEST, _ALL_TEXTS // max(1, steps)))
+    drawer = _Drawer(pictures, min(_LONGEST, _ALL_TEXTS // max(1, steps)), linked)
     prompts = dict.fromkeys(str(step.asked[PROMPT]) for step in first.steps if PROMPT in step.asked)
     return UnitView(
         name=for_line(first.unit),
@@ -194,6 +200,7 @@ class _Drawer(NamedTuple):
 
     pictures: Mapping[Path, Picture] | None
     longest: int
+    linked: bool
 
     def line(self, group: Group, traces: Sequence[Trace]) -> Line:
         """One trace for each score of the group: what the records say stands once, and each score's numbers beside."""
@@ -204,11 +211,9 @@ class _Drawer(NamedTuple):
         if first.start:
             cells[first.start] = Cell(first.start, [self.frame(each, "the original") for each in _shots(first.asked)])
         for lineage, trace in zip(group.lineages, traces, strict=True):
-            by = group.by(lineage)
-            line.numbers += [
-                number_of(group.titles.get(title), title, value, by) for title, value in trace.values.items()
-            ]
-            told = self._fill(cells, trace, group, by)
+            by, number = group.by(lineage), self._numbers(group, lineage)
+            line.numbers += [number(title, value) for title, value in trace.values.items()]
+            told = self._fill(cells, trace, number)
             line.facts += [
                 (f"{key}, {by}" if by else key, ", ".join(text for _, text in some))
                 for key, value in trace.gave.items()
@@ -217,7 +222,20 @@ class _Drawer(NamedTuple):
         line.cells = list(cells.values())
         return line
 
-    def _fill(self, cells: dict[str, Cell], trace: Trace, group: Group, by: str) -> set[tuple[str, str]]:
+    def _numbers(self, group: Group, lineage: Lineage) -> Callable[[str, float], Number]:
+        """How the value of that title is written, and where a click on it leads."""
+
+        def number(title: str, value: float) -> Number:
+            key = group.titles.get(title)
+            metric = None if key is None else lineage.spec.metric(key)
+            there = "" if key is None or not self.linked else href(Origin(lineage.score, key))
+            return number_of(metric, title, value)._replace(by=for_line(group.by(lineage)), href=there)
+
+        return number
+
+    def _fill(
+        self, cells: dict[str, Cell], trace: Trace, number: Callable[[str, float], Number]
+    ) -> set[tuple[str, str]]:
         """Put a trace's steps into the cells of their columns; of a further score of the same records only numbers, and
         columns that are its own. Returns which texts stand somewhere now, by their names."""
         there = {name for name in cells if name != trace.start or cells[name].said}
@@ -237,7 +255,7 @@ class _Drawer(NamedTuple):
                     cell.frames += [self.frame(value, f"{step.name}: {key}")] if value.file not in seen else []
                     seen.add(value.file)
                 elif isinstance(value, float):
-                    cells[column].numbers.append(number_of(group.titles.get(key), key, value, by))
+                    cells[column].numbers.append(number(key, value))
                 else:
                     pairs = self._pairs(key, value)
                     is_new = key in step.gave or not (step.options or told.issuperset(pairs))
@@ -280,23 +298,22 @@ _inert = lru_cache(10_000)(for_terminal)
 """Orders and models repeat most texts of a page."""
 
 
-def titles_of(lineage: Lineage) -> dict[str, Metric]:
-    """Title of each metric that a score has → the row of its benchmark's table."""
+def titles_of(lineage: Lineage) -> dict[str, str]:
+    """Title of each metric that a score has → its key."""
     spec, score = lineage.spec, lineage.score
-    return {metric.named(key): metric for metric in spec.metrics for key in spec.members(metric, score)}
+    return {metric.named(key): key for metric in spec.metrics for key in spec.members(metric, score)}
 
 
-def number_of(metric: Metric | None, title: str, value: float, by: str = "") -> Number:
+def number_of(metric: Metric | None, title: str, value: float) -> Number:
     """A value as its metric is written; one of no metric with three decimals."""
     digits, unit = (3, "") if metric is None else (metric.digits, metric.unit)
-    full = 100.0 if unit == "%" else 1.0
-    known = metric is not None and bool(metric.higher_is_better) and (unit == "%" or digits == 3)
-    share = min(max(value / full, 0.0), 1.0) if known else None
-    return Number(for_line(title), f"{value:.{digits}f}{' %' if unit == '%' else ''}", value, share, for_line(by))
+    bounded = metric is not None and bool(metric.higher_is_better) and (unit == "%" or digits == 3)
+    share = min(max(value / (100.0 if unit == "%" else 1.0), 0.0), 1.0) if bounded else None
+    return Number(for_line(title), f"{value:.{digits}f}{' %' if unit == '%' else ''}", value, share)
 
 
-def headline_title(lineage: Lineage) -> str:
-    """The title of a score's first headline."""
+def first_headline(lineage: Lineage) -> tuple[str, Metric | None]:
+    """The title of a score's first headline, and the row of its benchmark's table."""
     key, _ = lineage.spec.headline(lineage.score)
     metric = lineage.spec.metric(key)
-    return key if metric is None else metric.named(key)
+    return (key if metric is None else metric.named(key)), metric

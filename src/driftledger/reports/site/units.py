@@ -19,10 +19,9 @@ from driftledger.reports.site.unit_view import (
     Group,
     Number,
     grouped_by_records,
-    headline_title,
+    first_headline,
     number_of,
     shots,
-    titles_of,
     unit_view,
 )
 
@@ -54,14 +53,13 @@ class Block:
 
     def __init__(self, root: Path, lineages: Sequence[Lineage]) -> None:
         self.first, self.spec = lineages[0], lineages[0].spec
-        self._headline = headline_title(self.first)
+        self._headline, self._metric = first_headline(self.first)
         self.units: dict[str, UnitTraces] = {}
         for group in grouped_by_records(lineages):
             each = [{trace.unit: trace for trace in _all_traces(root, lineage)} for lineage in group.lineages]
             for unit in each[0]:
                 self.units.setdefault(unit, []).append((group, [some[unit] for some in each if unit in some]))
         self._places = {unit: place for place, unit in enumerate(self.units, 1)}
-        self._metric = titles_of(self.first).get(self._headline)
         self._sign = -1 if self._metric is not None and self._metric.higher_is_better is False else 1
         worth = {unit: self._worth(unit) for unit in self.units}
         self.worst_first = sorted(worth, key=lambda unit: self._order(worth[unit]))

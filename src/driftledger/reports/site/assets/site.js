@@ -1,18 +1,6 @@
 /* What a page does beyond showing. Every page reads whole without it; nothing is loaded and nothing is kept. */
 (() => {
   "use strict";
-<<<<<<< HEAD
-
-  // The arrows lead to the unit before and after, but where they scroll what has the focus.
-  document.addEventListener("keydown", (event) => {
-    const rel = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
-    const at = document.activeElement;
-    if (!rel || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.defaultPrevented) return;
-    if (at && (at.matches("input, select, textarea") || at.scrollWidth > at.clientWidth && at !== document.body)) return;
-    const link = document.querySelector(`.walk a[rel="${rel}"]`);
-    if (link) link.click();
-  });
-=======
   const all = (what, where = document) => [...where.querySelectorAll(what)];
   const made = (name, text, attributes = {}) => {
     const element = document.createElement(name);
@@ -109,9 +97,57 @@
     });
   }
 
+  /* Comparing: two runs of all, their difference, and the command that pairs them; kept in the address. */
+  const choice = document.getElementById("compare-choice");
+  if (choice) {
+    choice.hidden = false;
+    const table = document.querySelector("#compared table");
+    const command = document.getElementById("compare-command");
+    const [a, b] = all("select", choice);
+    const runs = [...a.options].slice(1).map((option) => option.value);
+    const compare = () => {
+      const [left, right] = [runs.indexOf(a.value) + 1, runs.indexOf(b.value) + 1];
+      const two = left > 0 && right > 0 && left !== right;
+      all(".difference", table).forEach((cell) => cell.remove());
+      for (const row of table.rows) {
+        if (row.classList.contains("kind")) continue;
+        [...row.cells].forEach((cell, place) => { cell.hidden = two && place > 0 && place !== left && place !== right; });
+        if (!two) continue;
+        if (row.parentElement === table.tHead) {
+          row.append(made("th", "B − A", { scope: "col", class: "difference" }));
+          continue;
+        }
+        const [x, y] = [valueOf(row, left), valueOf(row, right)];
+        const digits = (row.cells[left].textContent.match(/\.(\d+)/) || ["", ""])[1].length;
+        const low = row.cells[0].textContent.includes("lower is better");
+        const cell = made("td", "–", { class: "difference" });
+        if (x !== null && y !== null) {
+          const more = (y - x).toFixed(digits);
+          cell.textContent = y > x && Number(more) ? `+${more}` : more.replace("-", "−");
+          const side = Number(more) === 0 ? "alike" : y > x === low ? "A is ahead" : "B is ahead";
+          cell.append(made("span", ` ${side}`, { class: "more" }));
+        }
+        row.append(cell);
+      }
+      if (two) command.textContent = `driftledger compare ${a.value} ${b.value}`;
+      const state = new URLSearchParams(Object.entries({ a: a.value, b: b.value }).filter(([, run]) => run));
+      history.replaceState(null, "", two || a.value || b.value ? `#${state}` : location.pathname);
+    };
+    const read = () => {
+      const state = new URLSearchParams(location.hash.slice(1));
+      for (const [select, side] of [[a, "a"], [b, "b"]]) {
+        select.value = runs.includes(state.get(side)) ? state.get(side) : "";
+      }
+      compare();
+    };
+    choice.addEventListener("change", compare);
+    addEventListener("hashchange", read);
+    if (location.hash) read();
+  }
+
   /* A link into what is folded opens it. */
   const unfold = () => {
-    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const place = document.getElementById(location.hash.slice(1));
     for (let each = place; each; each = each.parentElement) {
       if (each instanceof HTMLDetailsElement) each.open = true;
     }
@@ -119,5 +155,4 @@
   };
   addEventListener("hashchange", unfold);
   if (location.hash) unfold();
->>>>>>> site
 })();
