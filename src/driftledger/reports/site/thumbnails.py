@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -75,7 +76,9 @@ class Thumbnails:
         return Picture(path, made.width, made.height)
 
 
+@lru_cache(4096)
 def inline(file: Path, side: int) -> Picture:
-    """A picture inside the page itself; errors as in :func:`thumbnail`."""
+    """A picture inside the page itself, kept since many pages show the same originals; errors as in
+    :func:`thumbnail`."""
     made = thumbnail(file, side)
     return Picture(f"data:image/webp;base64,{base64.b64encode(made.data).decode()}", made.width, made.height)

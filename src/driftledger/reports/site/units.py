@@ -18,8 +18,8 @@ from driftledger.reports.site.thumbnails import Picture, Thumbnails
 from driftledger.reports.site.unit_view import (
     Group,
     Number,
-    grouped_by_records,
     first_headline,
+    grouped_by_records,
     number_of,
     shots,
     unit_view,
