@@ -87,7 +87,8 @@ def _part(root: Path, group: Group, at_most: int | None) -> _Part:
         prompt=views[0].prompt if views else "",
         of=len(rows),
         units=[
-            Markup(template.render(unit=view._replace(prompt=""), is_open=place == 0)) for place, view in enumerate(views)
+            Markup(template.render(unit=view._replace(prompt=""), is_open=place == 0))
+            for place, view in enumerate(views)
         ],
     )
 
