@@ -78,11 +78,19 @@ def stage(
 
 
 @app.command()
-def report(context: typer.Context) -> None:
-    """DVC stage: write the leaderboard, and what DVC shows of the scores."""
+def report(
+    context: typer.Context,
+    show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the pages alone, into this folder.")] = None,
+    images: Annotated[bool, typer.Option("--images/--no-images", help="With --out: show images of the data.")] = True,
+) -> None:
+    """DVC stage: write the leaderboard, the pages of the report, and what DVC shows of the scores."""
     from driftledger.commands import stages
 
-    stages.report(context.obj)
+    if show or out or not images:
+        stages.pages(context.obj, out, images=images, show=show)
+    else:
+        stages.report(context.obj)
 
 
 @app.command()

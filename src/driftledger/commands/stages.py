@@ -4,6 +4,7 @@ Each takes names, as ``dvc.yaml`` passes them, and a project that finds everythi
 """
 
 import sys
+import webbrowser
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from driftledger.benchmarks.base import Benchmark, Stage
 from driftledger.benchmarks.registry import benchmark, question_rules, runner
 from driftledger.core.errors import ConfigError, CoverageError, first_few, unknown_name
+from driftledger.core.escaping import for_terminal
 from driftledger.core.progress import Progress
 from driftledger.project.project import Project
 
@@ -48,6 +50,43 @@ def report(project: Project) -> None:
 
     with project.only_one(project.paths.leaderboard):
         write_report(project)
+
+
+def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> None:
+    """Write the pages of the report into a folder, or find those of the stage, and show them.
+
+    Args:
+        out: None for those of the stage, which are written where there are none.
+        images: whether pages in ``out`` show images of the data.
+        show: whether a browser opens them.
+
+    Raises:
+        ConfigError: images are to be left out of what DVC keeps, or ``out`` holds something else.
+    """
+    from driftledger.reports.selected import selected_scores
+    from driftledger.reports.site.build import write_site
+
+    if out is None and not images:
+        raise ConfigError("--no-images needs --out FOLDER, since reports/site is an output that DVC keeps")
+    if out is not None:
+        count, names = _images(project)
+        if images and count:
+            told = f"{out} will contain {count:,} images of {', '.join(names)}; --no-images leaves them out"
+            print(for_terminal(told), file=sys.stderr, flush=True)
+        write_site(out, project, selected_scores(project), images=images)
+    elif not project.paths.site.is_dir():
+        report(project)
+    if show:
+        webbrowser.open(((out or project.paths.site) / "index.html").absolute().as_uri())
+
+
+def _images(project: Project) -> tuple[int, list[str]]:
+    """How many images the selected data have here, and which data that are."""
+    run, paths = project.settings.run, project.paths
+    folders = {name: paths.dataset(name) for name in run.datasets}
+    folders |= {name: paths.question_set(name) for name in run.question_sets}
+    counts = {name: sum(1 for _ in (folder / "images").glob("*")) for name, folder in folders.items()}
+    return sum(counts.values()), [name for name, count in counts.items() if count]
 
 
 def correlation(project: Project) -> str:

@@ -5,7 +5,6 @@ Which tables there are, what a metric is called and which direction is better st
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Cell, Metric, Origin, SideBySide, Table
@@ -74,12 +73,10 @@ def sections(told: Told) -> Iterator[Section]:
         several = [*_across_tables(spec, blocks), *map(with_coverages, spec.tables_across(blocks))]
         if several:
             yield Section(f"{spec.name}, side by side", f"{spec.name}-across", spec, several)
-        for on, some in grouped(blocks, lambda block: block.on).items():
-            for block, number in zip(some, count(1), strict=False):
-                name = "-".join([spec.name, *on.split(" · "), *([f"apart_{number}"] if number > 1 else [])])
-                own = spec.tables(block)
-                tables = [model_table(spec, block)] if own is None else own
-                yield Section(block.title, name, spec, list(map(with_coverages, tables)), block)
+        for block in blocks:
+            own = spec.tables(block)
+            tables = [model_table(spec, block)] if own is None else own
+            yield Section(block.title, block.name, spec, list(map(with_coverages, tables)), block)
 
 
 class Column(NamedTuple):

@@ -27,10 +27,10 @@ def with_coverages(table: Table) -> Table:
 
 
 def _coverage_of(line: Cells, coverage: float) -> Origin | None:
-    """The score that the cells of a row or column are of, if this is its coverage."""
+    """Of the score that the cells of a row or column are of; of a part of it where its own is another."""
     scores = (each.of.score for each in line if isinstance(each, Cell) and each.of is not None)
     score = next(scores, None)
-    return None if score is None or score.coverage != coverage else Origin(score, COVERAGE.key)
+    return None if score is None else Origin(score, COVERAGE.key if score.coverage == coverage else "")
 
 
 def markdown(table: Table) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """The correlations as text: every pair for programs, the headlines, the ranks and what was printed for people."""
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Mapping, Sequence
 
 from driftledger.benchmarks.tables import NOTHING, ranks_of
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.data.leaderboards import Leaderboard, PublishedCorrelation
-from driftledger.metrics.agreement import FEWEST
+from driftledger.metrics.agreement import FEWEST, Agreement
 from driftledger.metrics.fisher import Ends
 from driftledger.reports.correlation import PICTURE
 from driftledger.reports.correlation.columns import Column
@@ -26,6 +28,32 @@ def pairs_csv(pairs: Sequence[Pair]) -> str:
             row += [getattr(pair.found, kind), *(ends or ("", ""))]
         rows.append(row)
     return csv_text(_PAIR_COLUMNS, rows)
+
+
+def read_pairs(data: bytes, columns: Sequence[Column]) -> list[Pair]:
+    """What :func:`pairs_csv` wrote.
+
+    Args:
+        columns: of ours; those of leaderboards, and others that are not among these, have no values here.
+    """
+    known = {(for_csv(column.of), for_csv(column.key)): column for column in columns}
+
+    def column(of: str, key: str) -> Column:
+        return known.setdefault((of, key), Column(of, key, key, {}, None, True, "/" not in key, "/" in key))
+
+    def ends(row: Mapping[str, str], kind: str) -> Ends | None:
+        low, high = row[f"{kind}_low"], row[f"{kind}_high"]
+        return Ends(float(low), float(high)) if low and high else None
+
+    return [
+        Pair(
+            column(row["of_a"], row["a"]),
+            column(row["of_b"], row["b"]),
+            Agreement(n=int(row["n"]), **{kind: float(row[kind]) for kind in _KINDS}),
+            *(ends(row, kind) for kind in _KINDS),
+        )
+        for row in csv.DictReader(io.StringIO(data.decode(), newline=""))
+    ]
 
 
 def matrix_csv(columns: Sequence[Column], pairs: Sequence[Pair]) -> str:

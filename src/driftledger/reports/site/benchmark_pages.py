@@ -27,7 +27,7 @@ def _section(section: Section) -> dict[str, Any]:
     tables = grouped(section.tables, lambda table: table.detail)
     return {
         "id": section.name,
-        "title": section.title,
+        "title": section.title.removeprefix(section.spec.name).removeprefix(" on ").removeprefix(", "),
         "apart": section.apart,
         "figures": list(section.spec.figures(section.block)) if section.block else [],
         "tables": [table_view(table, section.name) for table in tables.get(False, ())],

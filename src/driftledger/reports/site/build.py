@@ -9,10 +9,17 @@ from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.project.project import Project
-from driftledger.reports.site import benchmark_pages, leaderboard, provenance, units
+from driftledger.reports.site import benchmark_pages, compare, correlation, leaderboard, provenance, units
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 
-CHAPTERS: tuple[Chapter, ...] = (leaderboard.CHAPTER, benchmark_pages.CHAPTER, units.CHAPTER, provenance.CHAPTER)
+CHAPTERS: tuple[Chapter, ...] = (
+    leaderboard.CHAPTER,
+    benchmark_pages.CHAPTER,
+    correlation.CHAPTER,
+    compare.CHAPTER,
+    units.CHAPTER,
+    provenance.CHAPTER,
+)
 """In the order of the navigation. A module adds its pages by a line here."""
 
 ASSETS = ("assets/site.css", "assets/units.css", "assets/site.js", "assets/units.js")

@@ -14,8 +14,8 @@ from driftledger.reports.site.views import BodyView, HeadView, RowView, TableVie
 RANKED, APART, CONTROLS = "Models", "Not ranked with the others", "Controls, which do not look at the image"
 
 LEGEND = (
-    "Higher is better unless a column says otherwise; in brackets a coverage below 1. A bar is the interval of a value, "
-    "on a scale that begins at 0."
+    "Higher is better unless a column says otherwise; in brackets a coverage below 1. A bar is the interval of a value "
+    "on a scale from 0."
 )
 
 

@@ -37,6 +37,8 @@ class RowView(NamedTuple):
     cells: Sequence[CellView]
     control: bool = False
     """Whether it is of a model that does not look."""
+    better: str = ""
+    """``high`` or ``low``, where all its numbers are of one metric; empty where neither direction is better."""
 
 
 class BodyView(NamedTuple):
@@ -101,7 +103,8 @@ def row_views(table: Table) -> list[RowView]:
     bars = [[None] * len(table.rows) if table.across else _bars(column) for column in zip(*table.rows, strict=True)]
     return [
         RowView(
-            [_cell(cell, bars[column][place]) for column, cell in enumerate(row)], not table.across and _control(row)
+            [cell_view(cell, bars[column][place]) for column, cell in enumerate(row)],
+            not table.across and _control(row),
         )
         for place, row in enumerate(table.rows)
     ]
@@ -116,7 +119,8 @@ def _control(row: Cells) -> bool:
     return any(score.components["model"].is_control for score in scores_in(row))
 
 
-def _cell(cell: Cell | str, bar: Bar | None) -> CellView:
+def cell_view(cell: Cell | str, bar: Bar | None = None) -> CellView:
+    """A cell, and where its number links to."""
     if isinstance(cell, str):
         return CellView(cell)
     link = href(cell.of) if cell.of is not None and cell.value is not None else ""

@@ -119,13 +119,16 @@
         }
         const [x, y] = [valueOf(row, left), valueOf(row, right)];
         const digits = (row.cells[left].textContent.match(/\.(\d+)/) || ["", ""])[1].length;
-        const low = row.cells[0].textContent.includes("lower is better");
+        const better = row.dataset.better;
+        const ends = [left, right].map((place) => row.cells[place].textContent.match(/\((-?[\d.]+)–(-?[\d.]+)\)/));
+        const overlap = ends[0] && ends[1] && +ends[0][1] <= +ends[1][2] && +ends[1][1] <= +ends[0][2];
         const cell = made("td", "–", { class: "difference" });
         if (x !== null && y !== null) {
           const more = (y - x).toFixed(digits);
           cell.textContent = y > x && Number(more) ? `+${more}` : more.replace("-", "−");
-          const side = Number(more) === 0 ? "alike" : y > x === low ? "A is ahead" : "B is ahead";
-          cell.append(made("span", ` ${side}`, { class: "more" }));
+          const ahead = y > x === (better === "high") ? "B is ahead" : "A is ahead";
+          const told = !better || Number(more) === 0 ? "" : overlap ? "intervals overlap" : ahead;
+          cell.append(made("span", ` ${told}`, { class: "more" }));
         }
         row.append(cell);
       }
