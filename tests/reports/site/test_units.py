@@ -3,7 +3,6 @@
 import filecmp
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from driftledger.benchmarks._chains.traces import largest_loss
+from driftledger.core.errors import StoreError
 from driftledger.reports.site import units
 from tests.browser import watched
 from tests.reports.site.unit_ledgers import HOSTILE, OPTIONS, elements
@@ -113,7 +113,7 @@ def test_a_site_without_images_says_so(unit_site: Callable[..., Path]) -> None:
 
 
 def test_galleries_begin_with_the_worst(unit_site: Callable[..., Path]) -> None:
-    """The ring, which one of two brought to no end, has a mean over the other alone; it has none, so it is first."""
+    """Nobody brought the ring to an end, so that it has no value."""
     site = unit_site()
     gallery = elements(site / "units/genception/shapes/index.html")
     assert gallery.texts("span", "name") == ["ring", "disc"]
@@ -132,22 +132,18 @@ def test_galleries_are_parted(unit_site: Callable[..., Path], monkeypatch: pytes
     assert "../../../units/genception/shapes/page-2.html" in elements(site / DISC).attributes("a", "href")
 
 
-def test_records_that_are_not_here_leave_their_pages_out(
-    unit_site: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    load = units.read_lock
-
-    def without_chains(root: Path) -> object:
-        shutil.rmtree(root / "data/chains", ignore_errors=True)
-        return load(root)
-
-    monkeypatch.setattr(units, "read_lock", without_chains)
-    site = unit_site()
-    assert "GenCeption on shapes: its records are not in this checkout" in " ".join(
-        elements(site / "gallery.html").texts("p", "note")
-    )
+def test_records_that_are_not_here_leave_their_pages_out(unit_site: Callable[..., Path]) -> None:
+    """As in a clone before ``dvc pull``: the rest is there."""
+    site = unit_site(without="data/chains")
+    [note] = elements(site / "gallery.html").texts("p", "note")
+    assert note.startswith("GenCeption on shapes: its records are not in this checkout; dvc pull fetches them")
     assert not (site / DISC).exists()
     assert (site / QUESTION).exists()
+
+
+def test_an_image_that_is_missing_is_named(unit_site: Callable[..., Path]) -> None:
+    with pytest.raises(StoreError, match=r"disc/\d\.png is missing; run 'dvc repro', or 'dvc pull' to fetch it"):
+        unit_site(without="data/chains/shapes/seer/brush/images")
 
 
 def test_where_most_is_lost() -> None:

@@ -8,7 +8,7 @@ from driftledger.benchmarks.score import Row, Score
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
-from tests.support.description_ledgers import DIGITS, add_fidelity, add_trac, fidelity_score, trac_score
+from tests.support.description_ledgers import add_fidelity, add_trac, fidelity_score, trac_score
 from tests.support.ledgers import (
     KEYS,
     add_stages,
@@ -37,8 +37,6 @@ def write_units(root: Path) -> list[Score]:
     scores = [genception_score(), genception_score(model="peer"), trac_score("short", "reader")]
     scores += [trac_score("short", "counter"), fidelity_score(), question_score()]
     _add_peer(root, scores[1])
-    for sample in ("d0", "d1"):
-        write_image(root / DIGITS / "images" / f"{sample}.png", (9, 9, 9))
     add_trac(root, *scores[2:4], said="a hook")
     add_fidelity(root, scores[4], said="a disc")
     _add_question(root, scores[5])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.core.canonical import sha256_bytes
+from driftledger.core.files import read_bytes
 from driftledger.data.datasets.base import PILLOW_LIMIT
 from driftledger.data.datasets.decode import decode
 
@@ -45,8 +46,9 @@ def thumbnail(file: Path, side: int = SIDE) -> Thumbnail:
 
     Raises:
         DataError: it is no image, is broken, or has more pixels than Pillow decodes.
+        StoreError: it is missing.
     """
-    image = decode(file.read_bytes(), str(file), PILLOW_LIMIT).image
+    image = decode(read_bytes(file), str(file), PILLOW_LIMIT).image
     image.thumbnail((side, side))
     written = BytesIO()
     image.save(written, "WEBP", quality=_QUALITY, method=_EFFORT, exif=b"", icc_profile=b"")
@@ -64,7 +66,7 @@ class Thumbnails:
         """The pictures of these files, made where they are not there yet; errors as in :func:`thumbnail`."""
         files = list(dict.fromkeys(files))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            digests = dict(zip(files, pool.map(lambda file: sha256_bytes(file.read_bytes()), files), strict=True))
+            digests = dict(zip(files, pool.map(lambda file: sha256_bytes(read_bytes(file)), files), strict=True))
             new = {digest: file for file, digest in digests.items() if digest not in self._made}
             self._made.update(zip(new, pool.map(self._make, new, new.values()), strict=True))
         return {file: self._made[digest] for file, digest in digests.items()}

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.tables import grouped
 from driftledger.benchmarks.traces import Trace
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
-from driftledger.ledger.lineage import Lineage, read_lineage
-from driftledger.ledger.lock import read_lock
+from driftledger.ledger.lineage import Lineage
+from driftledger.ledger.lock import LockedFile
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.thumbnails import Picture, Thumbnails
@@ -104,19 +104,49 @@ def _all_traces(root: Path, lineage: Lineage) -> Iterator[Trace]:
     return lineage.spec.traces(lineage, root, read_jsonl(root / lineage.rows_file.path, Row))
 
 
+def _folders_of(score: Score) -> Lineage:
+    """A score's lineage as far as the settings alone tell it: where things are, and no hash of them."""
+    spec = benchmark(score.benchmark)
+    score_file, rows_file, data, *collected = (
+        LockedFile(path=path, md5="", size=0)
+        for path in (
+            *(f"{spec.scores.at(score.keys)}/{name}" for name in (SCORE, ROWS)),
+            *(stage.at(score.keys) for stage in (spec.data, *spec.collects)),
+        )
+    )
+    names = (stage.name for stage in spec.collects)
+    return Lineage(
+        score=score,
+        score_file=score_file,
+        rows_file=rows_file,
+        data=data,
+        collected=dict(zip(names, collected, strict=True)),
+        stages={},
+    )
+
+
+def _is_here(root: Path, lineage: Lineage) -> bool:
+    """Whether the records are in this checkout, and what they are about."""
+    paths = [
+        lineage.data.path,
+        *(lineage.collected[stage.name].path for stage in lineage.spec.collects if not stage.apart),
+    ]
+    return all((root / path).is_dir() for path in paths)
+
+
 def _links(site: Site) -> Iterator[Link]:
     yield Link("Gallery", GALLERY)
 
 
 def _pages(site: Site) -> Iterator[Page]:
     """Every unit's page, the galleries, and last the page that lists these."""
-    root, lock = site.project.root, read_lock(site.project.root)
+    root = site.project.root
     thumbnails = Thumbnails(site.folder)
     shelves: list[Shelf] = []
     missing: list[str] = []
     for some in grouped(site.scores, lambda score: (score.benchmark, score.on)).values():
-        lineages = [read_lineage(root, lock, benchmark(score.benchmark), score.keys) for score in some]
-        if not all((root / file.path).is_dir() for each in lineages for file in (each.data, *each.collected.values())):
+        lineages = [_folders_of(score) for score in some]
+        if not all(_is_here(root, lineage) for lineage in lineages):
             missing.append(f"{lineages[0].spec.title} on {lineages[0].on}")
             continue
         block = Block(root, lineages)
