@@ -3,33 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from driftledger.charts.axes import Point
+from driftledger.charts.lines import Line
+from driftledger.charts.palette import COLOURS, GREY, SHAPES, Series, nth
 from lab.validity.assembled import Ranked, Validity
 from lab.validity.ladder import climb
 from lab.validity.measured import Interval
 from lab.validity.ranked import Point as Value
-from lab.validity.sheet import Point
 from lab.validity.table import metric_name
 
 _ROUNDS = 3
 """Of the second panel's GC@t, unless there are fewer."""
 _FIDELITY = ("ssim", "clip_s", "clip_s_i", "image_similarity")
-_CONTROL, _CEILING = 6, 7
-"""Grey and brown, in the palette of :data:`~lab.validity.sheet.COLOURS`; lines take the colours before them."""
+_CONTROL = Series(GREY, hollow=True)
+_CEILING = Series(COLOURS[-1], SHAPES[0], "7 3")
 _OF_ENCODERS, _OF_OTHERS = 3, 5
-"""Their first colours."""
-
-
-class Line(NamedTuple):
-    """One line of a panel, or where nothing joins its points, its points."""
-
-    name: str
-    colour: int
-    """Its place in the palette, which decides the marker too."""
-    points: Sequence[Point]
-    """From left to right, in percent."""
-    control: Point | None = None
-    """Stands beside the line and is not joined to it."""
-    dashed: bool = False
+"""Their first places in the palette."""
 
 
 class Panel(NamedTuple):
@@ -37,8 +26,6 @@ class Panel(NamedTuple):
 
     title: str
     across: str
-    unit: float
-    """What a percent is in the labels of the y axis."""
     ticks: Mapping[float, str]
     """Position → label; the first and the last are where the axis starts and ends."""
     lines: Sequence[Line]
@@ -56,9 +43,9 @@ def panels(found: Validity) -> list[Panel]:
     steps, ticks = "training steps of the model", _stage_ticks(found)
     drift = list(_by_round(found, through, generator))
     every = [
-        Panel(f"GC@t · {generator} · {found.encoder}", "t, in rounds", 0.01, rounds, drift),
-        Panel(f"GC@{t} · {generator}", steps, 0.01, ticks, list(_by_steps(found, by_encoder, _OF_ENCODERS))),
-        Panel("other benchmarks, %", steps, 1.0, ticks, list(_by_steps(found, _others(found, seen), _OF_OTHERS))),
+        Panel(f"GC@t · {generator} · {found.encoder}", "t, in rounds", rounds, drift),
+        Panel(f"GC@{t} · {generator}", steps, ticks, list(_by_steps(found, by_encoder, _OF_ENCODERS))),
+        Panel("other benchmarks, %", steps, ticks, list(_by_steps(found, _others(found, seen), _OF_OTHERS))),
     ]
     return [panel for panel in every if panel.lines]
 
@@ -71,11 +58,11 @@ def _by_round(found: Validity, through: Sequence[Ranked], generator: str) -> Ite
         if (each.generator, each.encoder) == (generator, found.encoder) and through and each.on == through[0].on
     }
     if ceiling:
-        yield Line("without fault", _CEILING, [_point(t, ceiling[t]) for t in sorted(ceiling)], dashed=True)
+        yield Line("without fault", _CEILING, [_point(t, ceiling[t]) for t in sorted(ceiling)])
     for place, name in enumerate(reversed(climb("models", found.models))):
         points = [_point(t, by_t[t].values[name]) for t in sorted(by_t) if name in by_t[t].values]
         if points:
-            yield Line(f"{found.models[name]:,} steps", (len(found.models) - 1 - place) % _CONTROL, points)
+            yield Line(f"{found.models[name]:,} steps", nth(len(found.models) - 1 - place), points)
     blind = {t: ranking.control.point for t, ranking in by_t.items() if ranking.control is not None}
     if blind:
         yield Line(found.control, _CONTROL, [_point(t, blind[t]) for t in sorted(blind)])
@@ -85,10 +72,8 @@ def _by_steps(found: Validity, some: Mapping[str, Ranked], first: int) -> Iterat
     names = climb("models", found.models)
     for place, (name, each) in enumerate(some.items()):
         values, control = each.ranking.values, each.ranking.control
-        scale = 100.0 if each.benchmark == "genception" else 1.0
-        points = [_point(x, values[stage], scale) for x, stage in enumerate(names, 1) if stage in values]
-        beside = _point(0, control.point, scale) if control else None
-        yield Line(name, (first + place) % _CONTROL, points, beside)
+        points = [_point(x, values[stage]) for x, stage in enumerate(names, 1) if stage in values]
+        yield Line(name, nth(first + place), points, [_point(0, control.point)] if control else ())
 
 
 def _others(found: Validity, seen: Sequence[Ranked]) -> dict[str, Ranked]:
@@ -112,6 +97,5 @@ def _first(some: Sequence[Ranked], benchmark: str) -> str | None:
     return next((each.on for each in some if each.benchmark == benchmark), None)
 
 
-def _point(x: float, of: Value | Interval, scale: float = 100.0) -> Point:
-    low, high = (None if end is None else scale * end for end in (of.low, of.high))
-    return Point(x, scale * of.value, low, high)
+def _point(x: float, of: Value | Interval) -> Point:
+    return Point(x, of.value, of.low, of.high)

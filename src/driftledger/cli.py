@@ -94,6 +94,17 @@ def report(
 
 
 @app.command()
+def figures(
+    context: typer.Context,
+    pdf: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to; files of the same names are written anew.")],
+) -> None:
+    """Write every figure of reports/figures as PDF, for papers; the extra 'pdf' installs what it takes."""
+    from driftledger.reports.figures import write_pdfs
+
+    typer.echo(f"{write_pdfs(context.obj.paths.figures, pdf)} figures are written to {for_line(str(pdf))}")
+
+
+@app.command()
 def correlation(context: typer.Context) -> None:
     """DVC stage: set our metrics against each other and against the leaderboards in data/leaderboards."""
     from driftledger.commands import stages

@@ -99,7 +99,7 @@ def test_a_change_runs_what_it_concerns_and_nothing_else(described: Checkout) ->
     assert {name for name in ran if "@" in name} - {f"{TRAC}-shown-tfidf", f"{TRAC}-shown-words"} == concerned
 
     described.params(lambda params: params["trac"].update(min_coverage=0.5))
-    assert {name.partition("@")[0] for name in described.repro()} <= {"resolve", "trac", "report"}
+    assert {name.partition("@")[0] for name in described.repro()} <= {"resolve", "trac", "correlation", "report"}
 
 
 def test_people_rate_descriptions_and_the_scores_say_how_that_agrees(described: Checkout) -> None:

@@ -125,7 +125,13 @@ def test_what_is_evaluated_is_not_evaluated_again(copied: Checkout) -> None:
 def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied: Checkout) -> None:
     change_one_weight(copied.root / "trio" / "vit")
     stages = copied.repro()
-    assert {stage.partition("@")[0] for stage in stages} == {"resolve", "genception", "fidelity", "report"}
+    assert {stage.partition("@")[0] for stage in stages} == {
+        "resolve",
+        "genception",
+        "fidelity",
+        "correlation",
+        "report",
+    }
     assert all(stage.endswith("-trio_vit") for stage in stages if "@" in stage)
     (copied.root / "trio" / "sd_2").rename(copied.root / "trio" / "elsewhere")
     copied.params(lambda params: params["generators"][PAINTER].update(path="trio/elsewhere"))

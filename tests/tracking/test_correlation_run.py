@@ -9,7 +9,7 @@ from driftledger.tracking import correlation_run
 
 from .stores import Store
 
-FILES = ("correlation.csv", "correlation.md", "correlation.png", "correlation_matrix.csv")
+FILES = ("correlation.csv", "correlation.md", "correlation.svg", "correlation_matrix.csv")
 
 
 def _show(root: Path, uri: str) -> list[str]:

@@ -73,9 +73,9 @@ def lines_of(
     return Figure.of(curve.replace("/", "_"), lines(title, some, across=across, note=note, ticks=ticks))
 
 
-def about(block: "SideBySide", *told: str) -> str:
-    """On what data and through which components; then what else a reader must know."""
-    controls = [s.model for s in block.scores if block.series[s.model].hollow]
+def about(block: "SideBySide", *told: str, marks: bool = True) -> str:
+    """On what data and through which components; then what else a reader must know, of ``marks`` too."""
+    controls = [s.model for s in block.scores if marks and block.series[s.model].hollow]
     of = f"On {block.title.partition(' on ')[2]}"
     return "; ".join([of, *filter(None, told), *(["hollow grey marks are controls"] if controls else [])]) + "."
 

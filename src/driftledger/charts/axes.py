@@ -37,6 +37,11 @@ class Scale(NamedTuple):
         share = (round(value, _EVEN) - self.low) / (self.high - self.low) if self.high > self.low else 0.5
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
 
+    def trimmed(self, low: float, high: float) -> "Scale":
+        """From ``low`` to ``high``, with the ticks between; itself where these are fewer than two."""
+        ticks = [tick for tick in self.ticks if low <= tick <= high]
+        return self if len(ticks) < 2 else self._replace(low=low, high=high, ticks=ticks)
+
     def told(self, tick: float) -> str:
         return f"{tick:.{self.decimals}f}".replace("-", "−")
 

@@ -52,6 +52,28 @@ class Panel(NamedTuple):
     bars: Sequence[Bar]
     digits: int = 1
 
+    @property
+    def ends(self) -> list[float]:
+        return [end for bar in self.bars for end in bar.ends]
+
+
+class _Place(NamedTuple):
+    """Of a panel: its bars, then values, then the room for intervals, which only a panel of its own has."""
+
+    left: float
+    top: float
+    right: float
+    wide_value: float
+    wide_interval: float
+
+    @property
+    def numbers(self) -> float:
+        return self.intervals - self.wide_value
+
+    @property
+    def intervals(self) -> float:
+        return self.right - self.wide_interval
+
 
 def bars(
     title: str, panels: Sequence[Panel], *, note: str = "", width: float = 720, own_scales: bool = False
@@ -67,10 +89,17 @@ def bars(
     across = min(len(panels), max(1, int((width - EDGE - left + _GAP) // (_NARROWEST + _GAP))))
     across = -(-len(panels) // -(-len(panels) // across))  # as many in each row
     wide = (width - EDGE - left - (across - 1) * _GAP) / across
-    every = [end for each in panels for bar in each.bars for end in bar.ends] if not own_scales else None
+    every = None if own_scales else [end for each in panels for end in each.ends]
+    wide_value, wide_interval = (
+        max((width_of(written(bar, each.digits), SMALL) for each in panels for bar in each.bars), default=0)
+        for written in (_value, _interval)
+    )
+    intervals = wide_interval + 6 if len(panels) == 1 and wide_interval else 0
     y, drawn = above.height, [above.body]
     for some in (panels[first : first + across] for first in range(0, len(panels), across)):
-        heads = [wrapped(each.title, (wide + _GAP - 8) / 1.1, SMALL) if len(panels) > 1 else () for each in some]
+        heads = [
+            () if title.endswith(each.title) else wrapped(each.title, (wide + _GAP - 8) / 1.1, SMALL) for each in some
+        ]
         top = y + 15 * max(map(len, heads)) + 4
         bottom = top + _ROW * len(names)
         for row, name in enumerate(names):
@@ -83,7 +112,7 @@ def bars(
                 text(start, top - 4 - 15 * (len(heading) - number) + 5, each, size=SMALL, bold=True)
                 for number, each in enumerate(heading)
             ]
-            drawn.append(_panel(panel, names, every, start, top, wide, single=len(panels) == 1))
+            drawn.append(_panel(panel, names, every, _Place(start, top, start + wide, wide_value, intervals)))
         y = bottom + 30
     told = "; ".join(
         f"{each.title}: {', '.join(f'{bar.name} {_value(bar, each.digits)}' for bar in each.bars)}" for each in panels
@@ -91,43 +120,24 @@ def bars(
     return Drawing(title, note, width, y, joined(*drawn), told)
 
 
-def _panel(
-    panel: Panel,
-    names: Sequence[str],
-    every: Sequence[float] | None,
-    left: float,
-    top: float,
-    wide: float,
-    single: bool,
-) -> Svg:
-    written = {
-        bar.name: (_value(bar, panel.digits), _interval(bar, panel.digits) if single else "") for bar in panel.bars
-    }
-    values = max((width_of(value, SMALL) for value, _ in written.values()), default=0)
-    column = values + max((width_of(more, SMALL) + 6 for _, more in written.values() if more), default=0)
-    ends = [end for bar in panel.bars for end in bar.ends] if every is None else every
-    x = _scale(ends, left, left + wide - column - 12)
-    bottom = top + _ROW * len(names)
-    drawn = [_axis(x, top, bottom)]
+def _panel(panel: Panel, names: Sequence[str], every: Sequence[float] | None, at: _Place) -> Svg:
+    x = _scale(panel.ends if every is None else every, at.left, at.numbers - 12)
+    drawn = [_axis(x, at.top, at.top + _ROW * len(names))]
     for bar in panel.bars:
-        middle = top + _ROW * (names.index(bar.name) + 0.5)
-        value, more = written[bar.name]
+        middle = at.top + _ROW * (names.index(bar.name) + 0.5)
+        value, interval = _value(bar, panel.digits), _interval(bar, panel.digits)
         if bar.value is not None:
-            drawn.append(
-                _bar(bar, x, middle, f"{bar.name}, {panel.title}: {value} {_interval(bar, panel.digits)}".strip())
-            )
-        at = left + wide - column + values
-        drawn.append(text(at, middle, value, size=SMALL, anchor="end", fill=INK))
-        drawn += [text(at + 6, middle, more, size=SMALL, fill=MUTED)] if more else []
+            drawn.append(_bar(bar, x, middle, f"{bar.name}, {panel.title}: {value} {interval}".strip()))
+        drawn.append(text(at.intervals, middle, value, size=SMALL, anchor="end", fill=INK))
+        if interval and at.intervals < at.right:
+            drawn.append(text(at.intervals + 6, middle, interval, size=SMALL, fill=MUTED))
     return joined(*drawn)
 
 
 def _scale(values: Sequence[float], start: float, end: float) -> Scale:
     """From zero to the outermost value, which need not be round."""
-    x = round_scale(values, start, end, most=max(2, min(6, int((end - start) // 26))), zero=True)
-    low, high = min(0.0, *values, 0.0), max(0.0, *values, 0.0)
-    ticks = [tick for tick in x.ticks if low <= tick <= high]
-    return x if len(ticks) < 2 else x._replace(low=min(low, ticks[0]), high=max(high, ticks[-1]), ticks=ticks)
+    x = round_scale(values, start, end, most=max(3, min(6, int((end - start) // 26))), zero=True)
+    return x.trimmed(min(0.0, *values, 0.0), max(0.0, *values, 0.0))
 
 
 def _axis(x: Scale, top: float, bottom: float) -> Svg:
@@ -150,7 +160,7 @@ def _bar(bar: Bar, x: Scale, middle: float, told: str) -> Svg:
 
 
 def _value(bar: Bar, digits: int) -> str:
-    return "–" if bar.value is None else f"{bar.value:.{digits}f}"
+    return "–" if bar.value is None else f"{bar.value:.{digits}f}".replace("-", "−")
 
 
 def _interval(bar: Bar, digits: int) -> str:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from driftledger.charts.axes import Point, Scale, round_scale
-from driftledger.charts.marks import Label, Segment, Spot, end_labels, line, marks, places, strokes, whisker
+from driftledger.charts.marks import Label, Segment, Spot, end_labels, legend, line, marks, places, strokes, whisker
 from driftledger.charts.palette import Series
 from driftledger.charts.svg import (
     EDGE,
@@ -58,6 +58,7 @@ def lines(
     ticks: Mapping[float, str] | None = None,
     width: float = 720,
     height: float = 280,
+    below: bool = False,
 ) -> Drawing:
     """A line chart of lines that have a point each, at least.
 
@@ -65,20 +66,22 @@ def lines(
         across: what x is; ``up`` is what y is.
         ticks: x → its label, evenly apart in their order; where None, x stands where it is worth.
         height: of the plot alone.
+        below: whether names stand below the plot, where there is little room beside it.
     """
     above = head(title, note, width)
-    labels = {each.name: shortened(each.name, _MOST_LABEL) for each in some}
-    right = width - EDGE - 14 - max(map(width_of, labels.values()), default=0)
+    most = width - 6 * EDGE if below else _MOST_LABEL
+    labels = {each.name: shortened(each.name, most) for each in some}
+    right = width - EDGE - (0 if below else 14 + max(map(width_of, labels.values()), default=0))
     ends = [end for each in some for point in each.every for end in point.ends]
     top = above.height + (22 if up else 8)
-    y = round_scale(ends, top + height, top)
+    y = _up(ends, top + height, top)
     left = EDGE + 8 + max(width_of(y.told(tick), SMALL) for tick in y.ticks)
     place = {step: float(number) for number, step in enumerate(ticks or ())}
     if ticks is not None:
         some = [each.placed(place) for each in some]
     steps = sorted({point.x for each in some for point in each.every})
     shown = _ticks(steps) if ticks is None else dict(zip(place.values(), ticks.values(), strict=True))
-    x = Scale(min([*shown, *steps]), max([*shown, *steps]), left + _INSET, right - 28)
+    x = Scale(min([*shown, *steps]), max([*shown, *steps]), left + _INSET, right - (12 if below else 28))
     room = 0.7 * (x.end - x.start) / max(1, min(_MOST_MARKS, len(steps)) - 1)
     drawn = [above.body, _frame(x, y, left, shown, across, up)]
     drawn += [_band(each, x, y) for each in some]
@@ -95,10 +98,22 @@ def lines(
         for p in _marked(each, place)
     ]
     drawn.append(marks(spots, room))
+    told = "; ".join(f"{each.name}: {', '.join(f'{p.y:.{each.digits}f}' for p in each.points)}" for each in some)
+    bottom = top + height + 46
+    if below:
+        names, high = legend([(labels[each.name], each.series) for each in some], left, bottom, right - left)
+        return Drawing(title, note, width, bottom + high, joined(*drawn, names), told)
     named = [Label(labels[s.name], s.series, x(s.every[-1].x), y(s.every[-1].y), s.name) for s in some]
     drawn.append(end_labels(named, right - 4, top, top + height))
-    told = "; ".join(f"{each.name}: {', '.join(f'{p.y:.{each.digits}f}' for p in each.points)}" for each in some)
-    return Drawing(title, note, width, top + height + 46, joined(*drawn), told)
+    return Drawing(title, note, width, bottom, joined(*drawn), told)
+
+
+def _up(values: Sequence[float], start: float, end: float) -> Scale:
+    """With a little room around all values, but not below zero for them alone."""
+    low, high = min(values), max(values)
+    room = 0.05 * (high - low)
+    floor = low - room if low < 0 or low > room else 0.0
+    return round_scale(values, start, end, most=6).trimmed(floor, high + room)
 
 
 def _ticks(steps: Sequence[float]) -> Mapping[float, str]:
@@ -116,12 +131,14 @@ def _marked(each: Line, place: int) -> Sequence[Point]:
 
 def _frame(x: Scale, y: Scale, left: float, ticks: Mapping[float, str], across: str, up: str) -> Svg:
     right = x.end + 12
-    drawn = [line(left, y(tick), right, y(tick)) for tick in y.ticks[1:]]
+    drawn = [line(left, y(tick), right, y(tick)) for tick in y.ticks]
     drawn.append(line(left, y.start, right, y.start, MUTED))
     drawn += [text(left - 6, y(tick), y.told(tick), size=SMALL, anchor="end", fill=MUTED) for tick in y.ticks]
-    for place, label in ticks.items():
+    room = (x.end - x.start) / max(1, len(ticks) - 1)
+    for place, full in ticks.items():
+        label = shortened(full, max(room - 6, 40), SMALL)
         drawn.append(line(x(place), y.start, x(place), y.start + 4, MUTED))
-        drawn.append(text(x(place), y.start + 14, label, size=SMALL, anchor="middle", fill=MUTED))
+        drawn.append(text(x(place), y.start + 14, label, size=SMALL, anchor="middle", fill=MUTED, full=full))
     drawn.append(text((x.start + x.end) / 2, y.start + 33, across, size=SMALL, anchor="middle", fill=INK))
     return joined(*drawn, *([text(EDGE, y.end - 16, up, size=SMALL, fill=INK)] if up else []))
 

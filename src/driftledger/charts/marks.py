@@ -17,6 +17,9 @@ _TALLER = {"triangle": 1.25, "wedge": 1.25, "square": 1.2, "diamond": 1.22, "hex
 _ALIKE = 1.6
 """Pixels within which two lines cover each other."""
 
+_DASH = 7.0
+"""Pixels that each of the lines that share their way has in turn."""
+
 _CROWDED = 6.0
 """Pixels within which two marks do."""
 
@@ -57,7 +60,6 @@ def line(
     colour: str = GRID,
     width: float = 1.0,
     dash: str = "",
-    offset: float = 0,
 ) -> Svg:
     return element(
         "line",
@@ -68,8 +70,7 @@ def line(
         stroke=colour,
         stroke_width=width,
         stroke_dasharray=dash or None,
-        stroke_dashoffset=offset or None,
-        class_={GRID: "grid", MUTED: "muted", INK: "ink"}.get(colour),
+        class_={GRID: "grid", MUTED: "muted-line", INK: "ink-line", GROUND: "edge"}.get(colour),
     )
 
 
@@ -101,8 +102,15 @@ def strokes(segments: Iterable[Segment]) -> Svg:
 
 
 def _stroke(each: Segment, place: int, of: int) -> Svg:
-    dash, offset = (each.series.dash, 0.0) if of == 1 else (f"7 {7 * (of - 1)}", -7.0 * place)
-    return line(each.x1, each.y1, each.x2, each.y2, each.series.colour, 2.0, dash, offset)
+    if of == 1:
+        return line(each.x1, each.y1, each.x2, each.y2, each.series.colour, 2.0, each.series.dash)
+    pieces = max(of, round(math.dist((each.x1, each.y1), (each.x2, each.y2)) / _DASH))
+    at = [
+        (each.x1 + (each.x2 - each.x1) * k / pieces, each.y1 + (each.y2 - each.y1) * k / pieces)
+        for k in range(pieces + 1)
+    ]
+    own = (f"M{places(at[k : k + 2])}" for k in range(place, pieces, of))
+    return element("path", d=" ".join(own), stroke=each.series.colour, stroke_width=2.0, fill="none")
 
 
 class Spot(NamedTuple):

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from driftledger.charts.palette import luminance
 from driftledger.charts.svg import (
     EDGE,
     GROUND,
-    INK,
     MUTED,
     SMALL,
     Drawing,
@@ -20,6 +20,10 @@ from driftledger.charts.svg import (
 
 _FULL, _BELOW = (0, 90, 140), (176, 42, 30)
 """Of the largest value, and of the smallest where that is below zero; 0 is white."""
+_BLACK = "#000000"
+_READ_ON = 0.179
+"""Above this luminance black is read better than white."""
+_NOTHING = "#f3f4f6"
 _MOST_LABEL = 330
 
 
@@ -53,12 +57,14 @@ def matrix(
     wide = cell or max(needed, min(84.0, (width - left - EDGE) / max(1, len(columns))))
     width = max(width, left + wide * len(columns) + EDGE)
     high = max(22.0, min(wide, 30.0))
-    above = head(title, note, width)
     heads = [shortened(name, 150, SMALL) for name in columns]
     slanted = any(width_of(name, SMALL) > wide - 4 for name in heads)
-    room = 18 + (0.72 * max(width_of(name, SMALL) for name in heads) if slanted else 0.0)
+    slant = 0.72 * max(width_of(name, SMALL) for name in heads) if slanted else 0.0
+    width, room = max(width, left + wide * len(columns) + slant), 18 + slant
+    above = head(title, note, width)
     top = above.height + (20 if across else 0) + room
-    drawn = [above.body]
+    size = {"width": wide * len(columns), "height": high * len(rows)}
+    drawn = [above.body, element("rect", x=left, y=top, **size, fill=_NOTHING, class_="empty")]
     drawn += [text(left, above.height + 6, across, size=SMALL, fill=MUTED)] if across else []
     drawn += [text(EDGE, top - 10, down, size=SMALL, fill=MUTED)] if down else []
     for place, (name, full) in enumerate(zip(heads, columns, strict=True)):
@@ -67,8 +73,9 @@ def matrix(
         y = top + high * number
         drawn.append(text(left - 10, y + high / 2, name, anchor="end", full=full))
         for place, value in enumerate(row):
-            told = f"{full} · {columns[place]}: {'–' if value is None else f'{value:.{digits}f}'}"
-            drawn.append(_cell(left + wide * place, y, wide, high, value, digits, most, told))
+            if value is not None:
+                told = f"{full} · {columns[place]}: {value:.{digits}f}"
+                drawn.append(_cell(left + wide * place, y, wide, high, value, digits, most, told))
     told = "; ".join(
         f"{name}: {', '.join('–' if each is None else f'{each:.{digits}f}' for each in row)}"
         for name, row in zip(rows, values, strict=True)
@@ -82,21 +89,17 @@ def _column(x: float, y: float, name: str, full: str, slanted: bool) -> Svg:
     return element("g", text(0, 0, name, size=SMALL, full=full), transform=f"translate({x:.1f} {y:.1f}) rotate(-45)")
 
 
-def _cell(
-    x: float, y: float, wide: float, high: float, value: float | None, digits: int, most: float, told: str
-) -> Svg:
-    share = 0.0 if value is None else min(1.0, abs(round(value, 6)) / most)
-    full = _FULL if value is None or value >= 0 else _BELOW
+def _cell(x: float, y: float, wide: float, high: float, value: float, digits: int, most: float, told: str) -> Svg:
+    share = min(1.0, abs(round(value, 6)) / most)
+    full = _FULL if value >= 0 else _BELOW
     shade = [round(255 - (255 - channel) * round(100 * share) / 100) for channel in full]
-    fill = "#f3f4f6" if value is None else "#" + "".join(f"{channel:02x}" for channel in shade)
+    fill = "#" + "".join(f"{channel:02x}" for channel in shade)
     box = element(
         "rect", element("title", told), x=x, y=y, width=wide, height=high, fill=fill, stroke=GROUND, stroke_width=1.5
     )
-    if value is None:
-        return box
-    ink = GROUND if share > 0.55 else INK
+    ink = GROUND if luminance(fill) < _READ_ON else _BLACK
     inside = text(x + wide / 2, y + high / 2, _short(value, digits, most), size=SMALL, anchor="middle", fill=ink)
-    return joined(box, Svg(inside.replace(' class="ink"', ' class="on-shade"')))
+    return joined(box, inside)
 
 
 def _short(value: float, digits: int, most: float) -> str:

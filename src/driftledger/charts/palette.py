@@ -45,6 +45,13 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> Mapping[
     }
 
 
+def luminance(colour: str) -> float:
+    """Of ``#rrggbb``, from 0 for black to 1 for white; as in Web Content Accessibility Guidelines 2.2."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
 def nth(place: int) -> Series:
     """The series at a place of the selection; shapes go round otherwise than colours do."""
     rounds = place // len(COLOURS)

@@ -78,7 +78,7 @@ def _iso(iso: Iso, x: Scale, y: Scale) -> Svg:
         stroke=MUTED,
         stroke_width=0.8,
         stroke_dasharray="1 4",
-        class_="muted",
+        class_="muted-line",
     )
     return joined(path, text(at[-1][0] + 6, at[-1][1], iso.label, size=SMALL - 1, fill=MUTED))
 

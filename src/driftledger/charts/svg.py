@@ -1,10 +1,13 @@
 """SVG as text: the one place where names become markup and numbers become digits.
 
-Pages may recolour by class in the dark: ``ground``, ``ink``, ``muted``, ``grid``; what has no class is a series' own
-colour, which stands out on white and on black.
+Presentation attributes alone say how things look, so that a page may recolour them by class in the dark: the fill of
+``ground``, of texts ``ink`` and ``muted``, of marks ``hollow`` and of the matrix's ``empty``; the stroke of ``grid``,
+``ink-line``, ``muted-line``, ``edge`` and of marks ``solid``. What has no class keeps its colour, which stands out on
+white and on black, or is a text on a shade.
 """
 
 import html
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -53,6 +56,11 @@ def page(drawing: Drawing) -> str:
     return element("svg", *inside, width=width, height=height, font_family=FONT, **of_file) + "\n"
 
 
+def attribute_of_font() -> str:
+    """As every file has it."""
+    return f'font-family="{_inert(FONT)}"'
+
+
 def element(name: str, *inside: str, **attributes: str | float | None) -> Svg:
     """An element. What is inside is made inert unless it is :class:`Svg`; ``font_size`` is ``font-size``, ``class_``
     is ``class``, and what is None is left out.
@@ -98,7 +106,7 @@ def text(
         y=y + 0.35 * size,
         font_size=size,
         text_anchor=None if anchor == "start" else anchor,
-        font_weight="600" if bold else None,
+        font_weight="bold" if bold else None,
         fill=fill,
         class_=names.get(fill),
     )
@@ -135,14 +143,29 @@ def shortened(content: str, most: float, size: float = TEXT) -> str:
 
 
 def wrapped(content: str, most: float, size: float = TEXT) -> Sequence[str]:
-    """Lines no wider than ``most`` pixels; none where there is nothing to say."""
+    """Lines no wider than ``most`` pixels, broken at blanks, and a long word at ``_``; none where there is nothing to
+    say."""
     lines: list[str] = []
     for word in for_line(content).split():
-        if lines and width_of(f"{lines[-1]} {word}", size) <= most:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(shortened(word, most, size))
+        gap = " "
+        for part in [word] if width_of(word, size) <= most else re.split("(?<=_)", word):
+            if lines and width_of(f"{lines[-1]}{gap}{part}", size) <= most:
+                lines[-1] += f"{gap}{part}"
+            else:
+                lines.append(shortened(part, most, size))
+            gap = ""
     return lines
+
+
+def row(title: str, note: str, drawings: Sequence[Drawing]) -> Drawing:
+    """Charts beside each other, under one title."""
+    width = sum(each.width for each in drawings)
+    above, x, drawn = head(title, note, width), 0.0, []
+    for each in drawings:
+        drawn.append(moved(each.body, x, above.height))
+        x += each.width
+    told = " ".join(f"{each.title}: {each.told}." for each in drawings)
+    return Drawing(title, note, width, above.height + max(d.height for d in drawings), joined(above.body, *drawn), told)
 
 
 def sentence(title: str, said: str, width: float = 600) -> Drawing:

@@ -6,7 +6,9 @@ from pathlib import Path
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import Score
 from driftledger.charts.figure import Figure
-from driftledger.core.files import new_folder, write_text
+from driftledger.charts.pdf import to_pdf
+from driftledger.core.errors import StoreError
+from driftledger.core.files import new_folder, write_bytes, write_text
 
 
 def write_figures(folder: Path, scores: Sequence[Score]) -> None:
@@ -25,3 +27,19 @@ def figures_by_name(scores: Sequence[Score]) -> Iterator[tuple[str, Figure]]:
     for spec in benchmarks():
         for block in spec.blocks([score for score in scores if score.benchmark == spec.name]):
             yield from ((f"{block.name}-{figure.name}", figure) for figure in spec.figures(block))
+
+
+def write_pdfs(folder: Path, target: Path) -> int:
+    """Write the figures of ``folder`` as PDF into ``target``; say how many.
+
+    Raises:
+        StoreError: there are none yet.
+        MissingExtraError: what draws PDFs is not installed.
+    """
+    found = sorted(folder.glob("*.svg"))
+    if not found:
+        raise StoreError(f"{folder} holds no figures; run 'dvc repro report', which draws them")
+    target.mkdir(parents=True, exist_ok=True)
+    for figure in found:
+        write_bytes(target / f"{figure.stem}.pdf", to_pdf(figure.read_text(encoding="utf-8")))
+    return len(found)

@@ -166,7 +166,7 @@ def assembled(root: Path, ladder: Ladder = LADDER) -> Validity:
 
 def files(root: Path) -> list[Path]:
     """Those of the report: tables for programs, tables for people, a picture."""
-    return [(root / REPORT).with_suffix(suffix) for suffix in (".json", ".md", ".png")]
+    return [(root / REPORT).with_suffix(suffix) for suffix in (".json", ".md", ".svg")]
 
 
 def written(root: Path) -> list[bytes]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from PIL import Image
 from scipy import stats
 
 from driftledger.cli import main
@@ -17,6 +16,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.project.project import Project
 from driftledger.reports.correlation.correlation import write_correlation
 from tests.conftest import REPOSITORY, shapes_only
+from tests.support.svg import pale, seen
 
 TABLE_3 = {
     ("GC@3", "MME"): 0.52,
@@ -128,15 +128,17 @@ def test_the_matrix_is_square_and_the_picture_shows_it(project: Project) -> None
     np.testing.assert_array_equal(values, values.T)
     gc_1, gc_3 = head.index("mmeception: GC@1"), head.index("mmeception: GC@3")
     assert values[gc_1 - 1, gc_3 - 1] == pytest.approx(0.992, abs=1e-3)
-    with Image.open(project.paths.reports / "correlation.png") as picture:
-        assert min(picture.size) > 300
-        colours = {colour for _, colour in picture.convert("RGB").getcolors(2**20) or ()}
-    assert any(blue > red + 100 for red, _, blue in colours)
-    assert any(red > blue + 100 for red, _, blue in colours)
+    drawn = (project.paths.reports / "correlation.svg").read_text(encoding="utf-8")
+    assert pale(drawn) == []
+    cells = {each.told: each.at["fill"] for each in seen(drawn) if each.told}
+    [alike] = {fill for told, fill in cells.items() if told.startswith("GC@1, mmeception") and told.endswith(": 0.99")}
+    [opposite] = {fill for told, fill in cells.items() if "GC_FID@3" in told and told.endswith(": -0.99")}
+    assert int(alike[5:], 16) > int(alike[1:3], 16) + 100
+    assert int(opposite[1:3], 16) > int(opposite[5:], 16) + 100
 
 
 def test_twice_is_the_same_bytes(project: Project) -> None:
-    files = ("correlation.csv", "correlation_matrix.csv", "correlation.md", "correlation.png")
+    files = ("correlation.csv", "correlation_matrix.csv", "correlation.md", "correlation.svg")
     write_correlation(project)
     first = [(project.paths.reports / name).read_bytes() for name in files]
     write_correlation(project)

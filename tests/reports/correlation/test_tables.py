@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from markdown_it import MarkdownIt
 
 from driftledger.data.leaderboards import Leaderboard, OutsideValue
+from driftledger.metrics.agreement import Agreement
+from driftledger.metrics.fisher import Ends
 from driftledger.project.correlation import CorrelationSettings
 from driftledger.reports.correlation.columns import Column, our_columns, outside_columns
-from driftledger.reports.correlation.pairs import pairs
-from driftledger.reports.correlation.tables import markdown, matched, pairs_csv
+from driftledger.reports.correlation.pairs import Pair, pairs
+from driftledger.reports.correlation.tables import markdown, matched, pairs_csv, read_pairs
 from tests.support.question_ledgers import question_score
 from tests.support.tables import HOSTILE
 
@@ -49,7 +51,23 @@ def test_two_models_in_common_are_no_correlation() -> None:
 def test_names_of_leaderboards_are_inert() -> None:
     html = MarkdownIt("commonmark").enable("table").render(told("abcde", HOSTILE))
     assert "<script" not in html
-    assert "<img" not in html.replace('<img src="correlation.png"', "")
+    assert "<img" not in html.replace('<img src="correlation.svg"', "")
     _, columns = made("abcde", "=1+1")
     [row] = csv.DictReader(io.StringIO(pairs_csv(list(pairs(columns, 0.95)))))
     assert row["b"] == "'=1+1"
+
+
+def test_pairs_are_read_as_they_were_written() -> None:
+    ours, other = (
+        Column("ours", "a/b", "A", {"x": 1.0}, True, False, True),
+        Column("=board", "c/d", "", {}, None, True, False),
+    )
+    written = [
+        Pair(ours, other, Agreement(0.5, 0.25, -0.125, 7), Ends(-1.0, 0.5), None, Ends(0.0, 1.0)),
+        Pair(other, ours, Agreement(0.5, 0.25, 1.0, 3), None, None, None),
+    ]
+    found = read_pairs(pairs_csv(written).encode(), [ours])
+    assert [(pair.found, *pair[3:]) for pair in found] == [(pair.found, *pair[3:]) for pair in written]
+    assert found[0].a is ours is found[1].b
+    assert found[0].b is found[1].a
+    assert (found[0].b.key, found[0].b.outside, found[0].b.headline, found[0].b.detail) == ("c/d", True, False, True)

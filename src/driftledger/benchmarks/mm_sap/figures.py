@@ -82,7 +82,7 @@ def _positions(spec: "Benchmark", block: "SideBySide") -> Iterator[Figure]:
         list(rows),
         letters,
         list(rows.values()),
-        note=about(block, "how often each letter was chosen, in % of the answers read"),
+        note=about(block, "how often each letter was chosen, in % of the answers read", marks=False),
         digits=1,
     )
     yield Figure.of("positions", drawing)

@@ -44,7 +44,7 @@ def _classes(spec: "Benchmark", block: "SideBySide") -> Iterator[Figure]:
         [score.model for score in block.scores],
         labels[:_MOST],
         [[score.groups["class"].get(label, {}).get("top1") for label in labels[:_MOST]] for score in block.scores],
-        note=about(block, f"in the order of {best.model}" + _cut(labels)),
+        note=about(block, f"in the order of {best.model}{_cut(labels)}", marks=False),
     )
     yield Figure.of("classes", drawing)
 
@@ -61,25 +61,16 @@ def _confusion(spec: "Benchmark", block: "SideBySide") -> Iterator[Figure]:
     labels = sorted(involved[:_MOST])
     if not counts:
         return
-    rows = [
-        [
-            best.groups["class"][own].get("top1")
-            if own == other
-            else 100 * counts.get((own, other), 0) / tested[own]
-            if tested[own]
-            else None
-            for other in labels
-        ]
-        for own in labels
-    ]
+    taken = {(own, own): best.groups["class"][own].get("top1") for own in labels}
+    taken |= {pair: 100 * many / tested[pair[0]] for pair, many in counts.items() if many and tested.get(pair[0])}
+    rows = [[taken.get((own, other)) for other in labels] for own in labels]
+    what = "in % of the test samples of a class, its row; the model with the best top-1"
     drawing = matrix(
         f"{spec.title}: what {best.model} takes classes for",
         labels,
         labels,
         rows,
-        note=about(
-            block, "in % of the test samples of a class, its row; the model with the best top-1" + _cut(involved)
-        ),
+        note=about(block, f"{what}{_cut(involved)}", marks=False),
         across="taken for",
     )
     yield Figure.of("confusion", drawing)

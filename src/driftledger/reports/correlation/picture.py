@@ -21,8 +21,9 @@ def draw_matrix(columns: Sequence[Column], pairs: Sequence[Pair]) -> str:
     if not shown:
         return page(sentence(_TITLE, "No two columns share three models."))
     numbers = [str(number) for number in range(1, len(shown) + 1)]
-    labels = [shortened(f"{each.title}, {each.of}", 290) for each in shown]
-    rows = [f"{label} · {number}" for number, label in zip(numbers, labels, strict=True)]
+    rows = [
+        f"{shortened(f'{each.title}, {each.of}', 290)} · {number}" for number, each in zip(numbers, shown, strict=True)
+    ]
     values = [[None if a is b else found.get(frozenset((id(a), id(b)))) for b in shown] for a in shown]
     note = "Over the models that two columns share; grey where these are fewer than three, or all alike."
     return page(matrix(_TITLE, rows, numbers, values, note=note, digits=2, most=1.0, cell=30.0))
