@@ -17,6 +17,7 @@ from driftledger.ledger.audit.touched import Answer, ScoreUse, as_json, as_table
 from driftledger.ledger.objects.git import Git
 from tests.support.audited import Audited, audited_in, empty, version
 from tests.support.ledgers import divide_lock, genception_score
+from tests.support.terminal import printed
 
 HOSTILE = "\x1b[2J\x9b31m\r\n\u202eevil [red]markup[/red] <img src=x> =1+1 \ud800"
 SMALL = version("brush", settings={"longest_side": 64}, identity={"repository": "org/brush", "commit": "c0ffee" * 6})
@@ -286,11 +287,11 @@ def test_hostile_text_is_inert_in_the_table_and_in_json(unfinished: Audited) -> 
     unfinished.commit("hostile")
     answer = ask(unfinished, model="seer")
     plain = Answer([ScoreUse.model_validate(row.model_dump()) for row in answer.rows], [HOSTILE])
-    for text in (as_table(plain), as_json(plain)):
+    for text in (printed(as_table(plain)), as_json(plain)):
         assert {letter for letter in text if unicodedata.category(letter) in ("Cc", "Zl", "Zp")} <= {"\n"}
         assert not {"\u202e", "\x9b", "\x1b"} & set(text)
-    assert "[red]markup[/red]" in as_table(answer)
-    assert len(as_table(answer).splitlines()) == 3 + len(answer.said)
+    assert "[red]markup[/red]" in printed(as_table(answer))
+    assert len(printed(as_table(answer)).splitlines()) == 3 + len(answer.said)
     [row] = json.loads(as_json(answer))["scores"]
     assert hostile in [version["name"] for version in row["versions"]]
 

@@ -13,6 +13,7 @@ from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrie
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import component, genception_score, marked, md5_of, varied
 from tests.support.question_ledgers import question_score
+from tests.support.terminal import printed
 
 EIGHT = [f"s{number}a" for number in range(8)]
 LOW = {sample: [0.5, 0.25 + number / 64] for number, sample in enumerate(EIGHT)}
@@ -71,7 +72,7 @@ def test_only_common_samples_are_compared_and_the_others_counted(tmp_path):
     gc = metrics(found)["gc_at_2"]
     assert (gc.common, gc.only_a, gc.only_b) == (6, 1, 2)
     assert gc.difference == pytest.approx(0.5 - (4 + 6 + 8 + 10 + 12 + 14) / 6 / 64)
-    assert "over the common ones A is" in as_table(found)
+    assert "over the common ones A is" in printed(as_table(found))
 
 
 def test_samples_of_a_category_are_averaged_before_categories(tmp_path):
@@ -267,7 +268,7 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(tmp_path, benchmark,
     barred = {name for name, each in metrics(found).items() if each.verdict.startswith(f"not ranked: {fact} differs")}
     assert barred == ONLY.get((benchmark, fact), set(metrics(found)))
     assert all(metrics(found)[name].difference is None for name in barred)
-    assert "use --anyway" in as_table(found)
+    assert "use --anyway" in printed(as_table(found))
     anyway = compared(tmp_path, a, b, anyway=True)
     assert not anyway.comparable
     assert anyway.reasons == found.reasons
@@ -355,7 +356,7 @@ def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path):
     b = chains(tmp_path, "b", HIGH, **with_chain(generator=newer))
     found = compared(tmp_path, chains(tmp_path, "a", LOW), b)
     assert found.pairs[0].changed == ["generator brush, settings.longest_side: 64 → 128"]
-    assert "changed: generator brush, settings.longest_side: 64 → 128" in as_table(found)
+    assert "changed: generator brush, settings.longest_side: 64 → 128" in printed(as_table(found))
 
 
 def test_seeds_and_code_are_noted(tmp_path):
@@ -396,7 +397,7 @@ def test_what_only_one_has_is_told(tmp_path):
     exam = answered(tmp_path, "b", BY_IMAGE)
     found = compared(tmp_path, run(chains(tmp_path, "a", LOW)), run(chains(tmp_path, "b", LOW), exam))
     assert (found.only_a, found.only_b) == ([], ["mm_sap on exam"])
-    assert "only B has: mm_sap on exam" in as_table(found)
+    assert "only B has: mm_sap on exam" in printed(as_table(found))
     with pytest.raises(LedgerError, match=r"nothing in common.*genception on shapes, the other mm_sap on exam"):
         compared(tmp_path, chains(tmp_path, "a", LOW), exam)
 
@@ -451,7 +452,7 @@ def test_long_prompts_are_shown_where_they_differ(tmp_path):
 def test_untrusted_text_is_inert_in_the_terminal(tmp_path):
     evil = "\x1b[2J[red]\nrank: A is higher\u202e"
     b = chains(tmp_path, "b", HIGH, **with_chain(describe_prompt=evil, model=component(evil)))
-    text = as_table(compared(tmp_path, chains(tmp_path, "a", LOW), run(b, name=evil)))
+    text = printed(as_table(compared(tmp_path, chains(tmp_path, "a", LOW), run(b, name=evil))))
     assert not any(sign in text for sign in ("\x1b", "\u202e", "\nrank"))
     assert "[red]" in text  # as it is written, not as a colour
 
@@ -468,5 +469,5 @@ def test_a_component_that_is_marked_is_named_with_its_side(tmp_path):
     theirs = marked(genception_score(), model="made elsewhere")
     found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, theirs))
     assert found.noted == ["B's model seer: made elsewhere"]
-    assert "to know: B's model seer: made elsewhere" in as_table(found).splitlines()
+    assert "to know: B's model seer: made elsewhere" in printed(as_table(found)).splitlines()
     assert found.comparable  # answers of another origin under the same grading are what one wants to compare
