@@ -88,22 +88,24 @@ def as_many(texts: Sequence[str], letters: int, joint: str = ", ") -> str:
     >>> as_many(["photos", "digits", "scenes"], 21), as_many(["photographs"], 8)
     ('photos and 2 more', 'photogr…')
     """
-    shown = [text if len(text) <= letters else f"{text[: letters - 1]}…" for text in texts[:1]]
-    for text in texts[1:]:
+    shown: list[str] = []
+    for text in map(for_line, texts):
         left = len(texts) - len(shown) - 1
         rest = f" and {left} more" if left else ""
-        if len(joint.join([*shown, text])) + len(rest) > letters:
-            break
-        shown.append(text)
-    more = len(texts) - len(shown)
-    return joint.join(shown) + (f" and {more} more" if more else "")
+        if not shown:
+            shown.append(text if len(text) <= letters else f"{text[: letters - 1]}…")
+        elif len(joint.join([*shown, text])) + len(rest) <= letters:
+            shown.append(text)
+        else:
+            return f"{joint.join(shown)} and {left + 1} more"
+    return joint.join(shown)
 
 
 def figure(value: float, digits: int, ends: tuple[float, float] | None = None) -> str:
     """A value with as many decimals, and its interval in brackets.
 
-    >>> figure(0.7432, 3, (0.7198, 0.7661)), figure(-12.5, 1)
-    ('0.743 [0.720, 0.766]', '-12.5')
+    >>> figure(0.7432, 3, (0.7198, 0.7661)), figure(-0.01, 1)
+    ('0.743 [0.720, 0.766]', '0.0')
     """
-    told = f"{value:.{digits}f}"
-    return told if ends is None else f"{told} [{', '.join(f'{end:.{digits}f}' for end in ends)}]"
+    told = f"{value:z.{digits}f}"
+    return told if ends is None else f"{told} [{', '.join(f'{end:z.{digits}f}' for end in ends)}]"

@@ -29,7 +29,7 @@ _OF_RUNS = ("model", "generator", "encoder", "text_encoder", "judge")
 DIGITS = 4
 """Decimals of a number that no table of metrics has."""
 
-_WIDE, _LINES = 64, 12
+_WIDE, _LINES = 62, 12
 """Letters beside a role's name, and lines of an answer."""
 
 _CHECKED: dict[Origin, str] = {
@@ -137,4 +137,4 @@ def _next(target: RunTarget) -> Facts:
     name = shlex.quote("/".join(target.evidence.combination))
     short = name if target.known == "dvc.lock" and len(name) < 30 else target.evidence.fingerprint[:12]
     verify = f"driftledger verify {short}; " if target.is_run else ""
-    return [("next", f"{verify}all of it: --full")]
+    return [("next", f"{verify}more: --full")]

@@ -178,7 +178,9 @@ def code_of(run: RunTarget, *, short: bool = False) -> str:
     if run.known == "mlflow":
         return _commit(noted.get("commit"), noted.get("dirty"), short)
     if run.known == "git":
-        return f"the scores stand in {_commit(here.commit, None, short)}; which code gave them is not in Git"
+        if short:
+            return f"{_commit(here.commit, None, short)} has the scores; their code is unknown"
+        return f"the scores stand in {_commit(here.commit, None)}; which code gave them is not in Git"
     return _commit(here.commit, here.dirty, short)
 
 

@@ -51,7 +51,7 @@ def image_answer(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
         "file": f"{place.folder}/{place.file}{'' if place.current else ', in a version that dvc.lock no longer has'}",
         "described as": str(place.entry.get("description") or ""),
         "question": str(place.entry.get("question") or ""),
-        "parent": _parent(place) or "",
+        "drawn from": (_parent(place) or "").rpartition(", ")[2],
         **{
             role: f"{card.get('name')}@{str(card.get('fingerprint'))[:_SHORT]}"
             for role, card in sorted(cards)
@@ -59,10 +59,12 @@ def image_answer(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
         },
         "digest": str(place.card.get("digest") or place.card.get("data_digest") or "")[:_SHORT],
         "doubt": as_many(place.doubts, _WIDE),
-        "used by": as_many(used, 2 * _WIDE),
+        "used by": as_many(used, _WIDE),
         "also": as_many([f"{each.folder}/{each.file}" for each in others], _WIDE),
     }
-    return _what(place), [(name, as_many([text], 2 * _WIDE)) for name, text in told.items() if text]
+    return _what(place), [
+        (name, as_many([text], 2 * _WIDE if name == "described as" else _WIDE)) for name, text in told.items() if text
+    ]
 
 
 def image_json(target: ImageTarget) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def _of_metric(sources: Sources, name: str) -> list[Offer]:
         called = {number.key, title, number.name, *number.keys}
         if number.key == headline.key:
             called |= {number.lineage.score.benchmark, number.lineage.spec.title, number.lineage.place}
-        if name in map(str.casefold, called):
+        if name and name in map(str.casefold, called):
             found.append(_offered(run, number))
     return found
 
@@ -113,5 +113,5 @@ def _offered(run: Evidence, number: Number) -> Offer:
 
 def _rank(number: Number) -> tuple[bool, bool, bool]:
     """Headlines first, then what is of a whole score; ends of intervals last."""
-    metric = number.metric
-    return base_key(number.key) != number.key, metric is None or not metric.headline, "/" in number.key
+    metric, key = number.metric, number.key.partition("@")[0]
+    return base_key(key) != key, metric is None or not metric.headline, "/" in number.key

@@ -177,7 +177,8 @@ def as_table(answer: Answer) -> Group:
     for row in answer.rows:
         when = f"from {_when(row.first_commit, row.first_date)}"
         until = "stands now" if row.current else f"until {_when(row.last_commit, row.last_date)}"
-        made_with = ", ".join(dict.fromkeys(_named(each) for each in row.facts.versions if each.role != "model"))
+        versions = sorted(row.facts.versions, key=lambda each: each.role != "generator")
+        made_with = ", ".join(dict.fromkeys(_named(each) for each in versions if each.part != "model"))
         together.setdefault((f"{when}, {until} ({', '.join(row.known_from)})", made_with), []).append(row)
     blocks: list[RenderableType] = []
     for (when, made_with), rows in together.items():

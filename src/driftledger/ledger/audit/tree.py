@@ -12,7 +12,7 @@ from driftledger.core.canonical import canonical_json, pretty_json
 from driftledger.core.code_digest import code_digest
 from driftledger.core.escaping import for_terminal
 from driftledger.core.registry import PROVIDERS
-from driftledger.core.terminal import line
+from driftledger.core.terminal import QUIET, line
 from driftledger.ledger.lock import LockedFile
 
 _NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
@@ -20,7 +20,9 @@ _NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
 
 def add(tree: Tree, what: str, said: str) -> Tree:
     """A branch that says ``what: said``."""
-    return tree.add(line(f"{what}: {said}"))
+    told = line(f"{what}: {said}")
+    told.stylize(QUIET, 0, len(what) + 1)
+    return tree.add(told)
 
 
 def add_file(tree: Tree, what: str, file: LockedFile) -> Tree:
