@@ -51,18 +51,20 @@ class Verified(NamedTuple):
         for name, each in self.checks.items():
             many = ", ".join(f"{count:,} {what}" for what, count in sorted(each.checked.items()))
             found, skipped = each.findings, each.skipped
-            came = f"{len(found)} wrong" if found else f"{len(skipped)} not checked" if skipped else "holds"
+            good = "holds" if many else "nothing to check"
+            came = f"{len(found)} wrong" if found else f"{len(skipped)} not checked" if skipped else good
             first = found[0].where if found else skipped[0].where if skipped else ""
             style = BAD if found else DOUBT if skipped else GOOD
             made.add_row(line(name), line(many or "–"), line(came, style), line(first))
         what = self.names[0] if len(self.names) == 1 else f"{len(self.names)} runs"
-        many = ", ".join(f"{count:,} {what}" for what, count in sorted(result.checked.items()))
-        end = f"{len(result.findings)} differences" if result.findings else f"all holds ({many})"
+        several = "" if len(result.findings) == 1 else "s"
+        rest = f" that can be checked here; {len(result.skipped)} not" if result.skipped else ""
+        end = f"{len(result.findings)} difference{several}" if result.findings else f"all holds{rest}"
         told = [f"{each.kind}: {each.where}: {each.what}" for each in result.findings]
         told += [f"→ {_REMEDY[kind]}" for kind in dict.fromkeys(each.kind for each in result.findings)]
         told += [f"not checked: {each.where}: {each.why}" for each in result.skipped[:_SHOWN]]
-        rest = len(result.skipped) - _SHOWN
-        told += [f"not checked: {rest} more; --json has them all"] * (rest > 0)
+        more = len(result.skipped) - _SHOWN
+        told += [f"not checked: {more} more; --json has them all"] * (more > 0)
         return Group(made, "", lines(told), line(f"{what}: {end}", GOOD if result.holds else BAD))
 
     def to_dict(self) -> dict[str, object]:
