@@ -110,7 +110,7 @@ def test_what_is_untouched_holds(published: Checkout) -> None:
     done = published.run("driftledger", "verify", "regions_medium/painter/layout", "--regenerate", "20")
     *checks, last = done.stdout.splitlines()
     assert last.startswith("regions_medium · painter · layout: all holds")
-    checked = [line for line in checks[1 : checks.index("")]]
+    checked = checks[1 : checks.index("")]
     assert [line.split("  ")[0] for line in checked] == [
         *("files", "links between them", "scores computed again", "calls made again", "ledger")
     ]

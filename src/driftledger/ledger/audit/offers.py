@@ -102,7 +102,13 @@ def _numbers(sources: Sources) -> Iterator[tuple[Evidence, Number]]:
         for lineage in run.lineages:
             if lineage.score_file.path not in seen:
                 seen.add(lineage.score_file.path)
-                yield from ((run, number) for number in numbers_in(lineage))
+                yield from ((run, number) for number in numbers_in(lineage) if not _is_twice(number))
+
+
+def _is_twice(number: Number) -> bool:
+    """Whether it is the end of an interval out of a curve, which stands among the metrics as well."""
+    curve, step, _ = number.key.partition("@")
+    return bool(step) and base_key(curve) != curve
 
 
 def _offered(run: Evidence, number: Number) -> Offer:
