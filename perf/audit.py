@@ -34,6 +34,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_json
+from driftledger.core.terminal import show
 from driftledger.ledger.audit.audit import as_tree
 from driftledger.ledger.audit.query import parse_query
 from driftledger.ledger.audit.sources import Sources
@@ -99,9 +100,9 @@ def ask(kind: str, root: str, image: str) -> None:
     with Sources(Path(root)) as sources:
         try:
             if kind == "audit":
-                print(as_tree(resolve_target(sources, image), sources))
+                show(as_tree(resolve_target(sources, image), sources))
             else:
-                print(as_table(touched(sources, parse_query(image=image))))
+                show(as_table(touched(sources, parse_query(image=image))))
         except LedgerError as error:
             print(error)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)

@@ -62,6 +62,7 @@ class Checkout:
             "DVC_SITE_CACHE_DIR": str(state / "site"),
             "DVC_GLOBAL_CONFIG_DIR": str(state / "global"),
             "GIT_CONFIG_GLOBAL": os.devnull,
+            "COLUMNS": "1000",  # what commands say stays on its lines
         }
         for name in ("MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID"):
             self.env.pop(name, None)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from driftledger.commands import ask, resolve, stages, verify
 from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
 from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.project.project import Project
 from tests.conftest import PIPELINES, REPOSITORY
 
 COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
@@ -82,13 +84,14 @@ def test_audit_asks_for_a_target_or_for_a_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr(ask, "audit", lambda project, name, as_json: asked.append((name, as_json)) or "a tree")
+    monkeypatch.setattr(ask, "audit", lambda project, name, **how: asked.append((name, how)) or "a tree")
     monkeypatch.setattr(ask, "touched", lambda project, **what: asked.append((what,)) or "a table")
     assert run(monkeypatch, "audit", "seer · brush · eye") == 0
-    assert run(monkeypatch, "audit", "--json", "seer/brush/eye") == 0
+    assert run(monkeypatch, "audit", "--json", "--full", "seer/brush/eye") == 0
     assert run(monkeypatch, "audit", "--generator", "brush@12345678", "--since", "2026-01-01") == 0
     assert capsys.readouterr().out == "a tree\na tree\na table\n"
-    assert asked[:2] == [("seer · brush · eye", False), ("seer/brush/eye", True)]
+    assert asked[0] == ("seer · brush · eye", {"full": False, "as_json": False})
+    assert asked[1] == ("seer/brush/eye", {"full": True, "as_json": True})
     [what] = asked[2]
     assert isinstance(what, dict)
     given = {key: value for key, value in what.items() if value}
@@ -99,21 +102,25 @@ def test_audit_asks_for_a_target_or_for_a_version(
 def test_verify_exits_with_one_where_something_does_not_hold(
     findings: list[Finding], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = verify.Verified(["seer · brush · eye"], VerifyResult(findings, [], Counter(files=3)))
+    found = verify.Verified(["seer · brush · eye"], {"files": VerifyResult(findings, [], Counter(files=3))})
     monkeypatch.setattr(verify, "verify", lambda project, run, regenerated: found)
     monkeypatch.setattr(verify, "verify_ledger", lambda project: found)
     for arguments in (["verify"], ["verify", "seer/brush/eye"], ["verify", "--ledger"]):
         assert run(monkeypatch, *arguments) == code
         said = capsys.readouterr().out
         assert "\x1b" not in said
-        assert ("all holds (3 files)" in said) == (code == 0)
-        assert ("bytes: a" in said) == (code == 1)
+        assert said.splitlines()[-1].startswith("seer · brush · eye: ")
+        assert "3 files" in said
+        assert ("all holds" in said) == (code == 0)
+        assert ("bytes: a\\x1b[31m.png: moved" in said) == ("'dvc checkout'" in said) == (code == 1)
     assert run(monkeypatch, "verify", "--json") == code
     assert json.loads(capsys.readouterr().out)["holds"] == (code == 0)
 
 
-def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(ask, "why", lambda project, call: f"{call}\n  text: \x1b[31m \x9b1m")
+def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    monkeypatch.setattr(ask, "explain_call", lambda store, call: [call, "  text: \x1b[31m \x9b1m"])
+    monkeypatch.setattr(Project, "store", lambda project: nullcontext())
+    monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, "calls", "why", "coffee") == 0
     assert capsys.readouterr().out == "coffee\n  text: \\x1b[31m \\x9b1m\n"
 

@@ -7,9 +7,10 @@ import errno
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from driftledger.benchmarks.registry import benchmarks, imported
 from driftledger.core.errors import DriftledgerError
@@ -18,17 +19,27 @@ from driftledger.project.project import Project
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
+PANELS = EVALUATE, ASK, VIEW, PEOPLE, STAGES = ("Evaluate", "Ask", "Publish and view", "With people", "DVC's stages")
+"""The panels of ``--help``: what people type first comes first."""
+
+
+class _ByPanel(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        panels = {name: getattr(command, "rich_help_panel", None) for name, command in self.commands.items()}
+        return sorted(panels, key=lambda name: PANELS.index(panels[name]) if panels[name] in PANELS else len(PANELS))
+
 
 app = typer.Typer(
+    cls=_ByPanel,
     help="Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
-app.add_typer(calls, name="calls")
+app.add_typer(calls, name="calls", rich_help_panel=ASK)
 for group, place in (each for spec in benchmarks() for each in spec.commands.items()):
-    app.add_typer(imported(place), name=group)
+    app.add_typer(imported(place), name=group, rich_help_panel=PEOPLE)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
@@ -38,7 +49,7 @@ def top(context: typer.Context) -> None:
     context.obj = Project(Path.cwd())
 
 
-@app.command()
+@app.command(rich_help_panel=STAGES)
 def resolve(context: typer.Context) -> None:
     """DVC stage: note what the selected names stand for now, and which code is behind each stage."""
     from driftledger.commands import resolve as resolving
@@ -46,7 +57,7 @@ def resolve(context: typer.Context) -> None:
     resolving.resolve(context.obj)
 
 
-@app.command()
+@app.command(rich_help_panel=STAGES)
 def dataset(context: typer.Context, dataset: Annotated[str, typer.Argument(help="An entry of datasets.")]) -> None:
     """DVC stage: read, check and store a dataset."""
     from driftledger.commands import stages
@@ -54,7 +65,7 @@ def dataset(context: typer.Context, dataset: Annotated[str, typer.Argument(help=
     stages.dataset(context.obj, dataset)
 
 
-@app.command(name="question_set")
+@app.command(name="question_set", rich_help_panel=STAGES)
 def question_set(
     context: typer.Context, question_set: Annotated[str, typer.Argument(help="An entry of question_sets.")]
 ) -> None:
@@ -77,7 +88,7 @@ def stage(
     stages.run_stage(context.obj, benchmark, stage, names)
 
 
-@app.command()
+@app.command(rich_help_panel=VIEW)
 def report(
     context: typer.Context,
     show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser.")] = False,
@@ -93,7 +104,7 @@ def report(
         stages.report(context.obj)
 
 
-@app.command()
+@app.command(rich_help_panel=VIEW)
 def figures(
     context: typer.Context,
     pdf: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to; files of the same names are written anew.")],
@@ -104,7 +115,7 @@ def figures(
     typer.echo(f"{write_pdfs(context.obj.paths.figures, pdf)} figures are written to {for_line(str(pdf))}")
 
 
-@app.command()
+@app.command(rich_help_panel=STAGES)
 def correlation(context: typer.Context) -> None:
     """DVC stage: set our metrics against each other and against the leaderboards in data/leaderboards."""
     from driftledger.commands import stages
@@ -112,7 +123,7 @@ def correlation(context: typer.Context) -> None:
     typer.echo(for_terminal(stages.correlation(context.obj)))
 
 
-@app.command()
+@app.command(rich_help_panel=VIEW)
 def track(context: typer.Context) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
@@ -120,35 +131,37 @@ def track(context: typer.Context) -> None:
     typer.echo(stages.track(context.obj))
 
 
-@app.command()
+@app.command(rich_help_panel=EVALUATE)
 def preset(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(help="The preset to select.")] = None,
 ) -> None:
     """Select a published protocol in params.yaml; without a name, list them."""
-    from driftledger.project.presets import apply_preset, presets
+    from driftledger.core.terminal import facts, lines, show
+    from driftledger.project.presets import apply_preset, presets_in_words
 
     root = context.obj.root
     if name is None:
-        typer.echo("\n".join(presets(root)))
+        show(facts(presets_in_words(root)))
     else:
-        typer.echo("\n".join(apply_preset(root, name)) or f"params.yaml is as {name} wants it")
+        show(lines(apply_preset(root, name) or [f"params.yaml is as {name} wants it"]))
 
 
-@app.command()
+@app.command(rich_help_panel=EVALUATE)
 def plan(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """What would the selected runs still ask of each component, and what may that cost? Nothing is asked."""
     from driftledger.commands import collect as collecting
+    from driftledger.core.terminal import show
     from driftledger.reports.plan import plan_table
 
     planned = {name: calls.to_dict() for name, calls in collecting.plan(context.obj).items()}
-    typer.echo(json.dumps(planned, indent=2) if as_json else plan_table(planned))
+    show(json.dumps(planned, indent=2) if as_json else plan_table(planned))
 
 
-@app.command()
+@app.command(rich_help_panel=EVALUATE)
 def collect(
     context: typer.Context,
     benchmarks: Annotated[
@@ -165,10 +178,14 @@ def collect(
     collecting.collect(context.obj, benchmarks or (), model or ())
 
 
-@app.command()
+@app.command(rich_help_panel=ASK)
 def audit(
     context: typer.Context,
-    target: Annotated[str | None, typer.Argument(help="A run, a score, an image, or RUN:METRIC.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Argument(help="A run, a score, an image, RUN:METRIC; or a value or name, to see what it could mean."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="All files, settings, versions and lock entries.")] = False,
     model: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")] = None,
     generator: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, a fingerprint's start.")] = None,
     encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of image and text encoders.")] = None,
@@ -180,15 +197,16 @@ def audit(
 ) -> None:
     """Where does a score come from, and what did a version touch? Back to images, versions, dataset and commit."""
     from driftledger.commands import ask
+    from driftledger.core.terminal import show
 
     if target is not None:
-        typer.echo(ask.audit(context.obj, target, as_json=as_json))
+        show(ask.audit(context.obj, target, full=full, as_json=as_json))
     else:
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        typer.echo(ask.touched(context.obj, **asked, image=image, since=since, as_json=as_json))
+        show(ask.touched(context.obj, **asked, image=image, since=since, as_json=as_json))
 
 
-@app.command()
+@app.command(rich_help_panel=ASK)
 def verify(
     context: typer.Context,
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
@@ -198,14 +216,15 @@ def verify(
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
     from driftledger.commands import verify as verifying
+    from driftledger.core.terminal import show
 
     project = context.obj
     verified = verifying.verify_ledger(project) if ledger else verifying.verify(project, run, regenerated=regenerate)
-    typer.echo(json.dumps(verified.to_dict(), indent=2) if as_json else for_terminal("\n".join(verified.lines())))
+    show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 
 
-@app.command()
+@app.command(rich_help_panel=ASK)
 def compare(
     context: typer.Context,
     a: Annotated[str, typer.Argument(help="A run.")],
@@ -215,12 +234,12 @@ def compare(
 ) -> None:
     """Is one run better than another, and are they comparable at all? With paired intervals over common samples."""
     from driftledger.commands import ask
+    from driftledger.core.terminal import show
 
-    comparison = ask.compare(context.obj, a, b, anyway=anyway)
-    typer.echo(json.dumps(comparison.model_dump(mode="json"), indent=2) if as_json else ask.compare_table(comparison))
+    show(ask.compare(context.obj, a, b, anyway=anyway, as_json=as_json))
 
 
-@app.command()
+@app.command(rich_help_panel=ASK)
 def diff(
     context: typer.Context,
     old: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")],
@@ -229,8 +248,9 @@ def diff(
 ) -> None:
     """What changed between two revisions: components, data, scores, and how answers are read."""
     from driftledger.commands import ask
+    from driftledger.core.terminal import show
 
-    typer.echo(ask.diff(context.obj, old, new, as_json=as_json))
+    show(ask.diff(context.obj, old, new, as_json=as_json))
 
 
 @calls.command()
@@ -240,8 +260,9 @@ def why(
 ) -> None:
     """Which part of a call's key differs from the nearest stored call?"""
     from driftledger.commands import ask
+    from driftledger.core.terminal import show
 
-    typer.echo(for_terminal(ask.why(context.obj, call)))
+    show(ask.why(context.obj, call))
 
 
 def main() -> None:

@@ -33,6 +33,7 @@ from tests.benchmarks.genception import test_score as chains
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.fakes import TableEncoder
 from tests.support.ledgers import add_stages, lock_entries, locked, selected, write_scored
+from tests.support.terminal import printed
 
 DROP = Metric("drop_at_{t}", "drop@{t}", "1 - s(t)", "drift.cosine_similarity", SEEN, higher_is_better=False, digits=4,
               headline=True, row="drop")  # fmt: skip
@@ -137,7 +138,7 @@ def test_runs_are_compared_by_it(ledger: Path) -> None:
 
 def test_audit_explains_it(ledger: Path) -> None:
     with Sources(ledger, SELECTED, PAIR) as sources:
-        text = as_tree(resolve_target(sources, "m/g/e:drop_at_3"), sources)
+        text = printed(as_tree(resolve_target(sources, "m/g/e:drop_at_3"), sources))
     assert text.startswith(f"genception/d/drop_at_3 = {scores(ledger)[0].metrics['drop_at_3']!r}, of m · g · e")
     assert f"computed: {DROP.formula}" in text
     assert "function: driftledger.metrics.drift.cosine_similarity" in text

@@ -178,10 +178,10 @@ def test_why_names_the_part_that_differs(tmp_path: Path) -> None:
         store.put([finished(key("far away", images=("x", "y")))])
         store.put([finished(key())])
         store.put([finished(key(fingerprint="f2", component={"settings": {"detail": "coarse"}}))])
-        said = why(store, "coffee")
+        said = "\n".join(why(store, "coffee"))
         assert 'component.settings.detail: "coarse" here, "fine" there' in said
         assert key().digest[:16] in said
-        assert why(store, key(fingerprint="f2").digest[:12]) == said
+        assert "\n".join(why(store, key(fingerprint="f2").digest[:12])) == said
         with pytest.raises(StoreError, match="no call with key or sample 'tea'"):
             why(store, "tea")
 

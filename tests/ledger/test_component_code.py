@@ -16,7 +16,7 @@ from driftledger.core.files import read_jsonl
 from driftledger.core.registry import PROVIDERS
 from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
-from driftledger.ledger.audit.tree import add_component, rendered
+from driftledger.ledger.audit.tree import add_component
 from driftledger.ledger.compare.compare import as_table, compare
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.objects.contents import Contents
@@ -26,6 +26,7 @@ from driftledger.ledger.verify.components import Components, Unavailable, at_han
 from driftledger.project.project import Project
 from tests.support.compared_runs import chains, run
 from tests.support.ledgers import component, genception_score, varied
+from tests.support.terminal import printed
 
 VALUES = {f"s{number}a": [0.5, 0.25 + number / 64] for number in range(8)}
 OLD, NEW = "0" * 64, "1" * 64
@@ -49,7 +50,7 @@ def test_compare_tells_of_two_codes_under_one_version(tmp_path: Path) -> None:
     said = f'encoder eye, code: "{OLD}" → "{NEW}", both of version 3'
     assert found.pairs[0].changed == [said]
     assert found.comparable  # the version stands for the code
-    assert f"changed: {said}" in as_table(found)
+    assert f"changed: {said}" in printed(as_table(found))
 
 
 def test_compare_takes_another_code_for_another_component_where_code_is_the_identity(tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_compare_takes_another_code_for_another_component_where_code_is_the_iden
 def audited(card: ComponentCard) -> list[str]:
     tree = Tree("run")
     add_component(tree, "encoder", card)
-    return [line.partition("code: ")[2] for line in rendered(tree).splitlines() if "── code: " in line]
+    return [line.partition("code: ")[2] for line in printed(tree).splitlines() if "── code: " in line]
 
 
 def test_audit_tells_the_code_and_whether_another_is_here() -> None:

@@ -11,6 +11,7 @@ from driftledger.ledger.audit.targets import RunTarget, resolve_target
 from driftledger.ledger.lineage import Evidence, read_evidence
 from tests.support.ledgers import COMBINATION, KEYS, component, marked, selected, varied, write_ledger
 from tests.support.question_ledgers import EXAM, add_questions, question_score
+from tests.support.terminal import printed
 
 
 def evidence(root: Path) -> Evidence:
@@ -29,7 +30,7 @@ def test_the_audit_leads_to_the_judge_and_the_answers(tmp_path: Path) -> None:
     judged = varied(question_score(flags=["moved"], **counts), judge=component("umpire"), grade_prompt="Grade {truth}")
     add_questions(tmp_path, judged)
     with Sources(Path("nowhere")) as sources:
-        text = as_tree(RunTarget(evidence(tmp_path), "dvc.lock"), sources)
+        text = printed(as_tree(RunTarget(evidence(tmp_path), "dvc.lock"), sources))
     for part in (
         "mm_sap on exam: self-awareness score = 62.0000, coverage 3/4 (4 counted)",
         f"judge: umpire, fingerprint {component('umpire').fingerprint}",
@@ -44,7 +45,7 @@ def test_the_audit_says_which_component_is_marked(tmp_path: Path) -> None:
     write_ledger(tmp_path)
     add_questions(tmp_path, marked(question_score(), model="made elsewhere"))
     with Sources(Path("nowhere")) as sources:
-        tree = as_tree(RunTarget(evidence(tmp_path), "dvc.lock"), sources)
+        tree = printed(as_tree(RunTarget(evidence(tmp_path), "dvc.lock"), sources))
     lines = [line.strip(" │├└─") for line in tree.splitlines()]
     of_score, of_component = (at for at, line in enumerate(lines) if line == "to know: made elsewhere")
     assert lines[of_component - 1].startswith("model: seer, fingerprint ")
@@ -57,4 +58,5 @@ def test_a_number_is_of_what_counts(tmp_path: Path) -> None:
     add_questions(tmp_path, question_score(scored=2, counted=3, coverage=0.5))
     found = selected(("genception", KEYS), ("mm_sap", EXAM))
     with Sources(tmp_path, found, [COMBINATION]) as sources:
-        assert "of: 3 of 4" in as_tree(resolve_target(sources, f"{'/'.join(COMBINATION)}:mm_sap/exam/score"), sources)
+        found = resolve_target(sources, f"{'/'.join(COMBINATION)}:mm_sap/exam/score")
+        assert "of: 3 of 4" in printed(as_tree(found, sources))

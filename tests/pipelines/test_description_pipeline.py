@@ -71,7 +71,7 @@ def test_from_the_labelled_set_to_the_tables(described: Checkout) -> None:
     assert "trac on beetles" in board
     assert "fidelity on my_images" in board
     Image.open(root / "reports/chains.png").verify()
-    said = described.run("driftledger", "audit", f"{MODEL}/painter/layout").stdout
+    said = described.run("driftledger", "audit", f"{MODEL}/painter/layout", "--full").stdout
     assert "trac on beetles" in said
     assert "fidelity on my_images" in said
 

@@ -207,8 +207,11 @@ def test_a_generator_of_other_colours_under_its_version_makes_what_it_drew_stale
     assert new["identity"]["code"] != old["identity"]["code"]
     assert second != first
     codes = [card["identity"]["code"] for card in (old, new)]
-    assert f"code: {codes[0]}, and the code here is {codes[1]}" in changed.run("driftledger", "audit", first).stdout
-    here = changed.run("driftledger", "audit", second).stdout
+    assert (
+        f"code: {codes[0]}, and the code here is {codes[1]}"
+        in changed.run("driftledger", "audit", first, "--full").stdout
+    )
+    here = changed.run("driftledger", "audit", second, "--full").stdout
     assert f"code: {codes[1]}\n" in here
     assert codes[0] not in here
     said = changed.run("driftledger", "compare", first, second).stdout

@@ -39,6 +39,7 @@ from tests.support.ledgers import (
     write_image,
     write_scored,
 )
+from tests.support.terminal import printed
 
 SAMPLES = {"disc": (200, 0, 0), "ring": (200, 30, 0)}
 
@@ -178,5 +179,5 @@ def empty(root: Path) -> Sources:
 def as_text(evidence: Evidence) -> str:
     """The tree of a run, without what it proves."""
     with Sources(Path("nowhere")) as sources:
-        tree = as_tree(RunTarget(evidence, "dvc.lock"), sources)
+        tree = printed(as_tree(RunTarget(evidence, "dvc.lock"), sources))
     return tree.partition("\nfrom Git and DVC:")[0]

@@ -18,6 +18,7 @@ from driftledger.tracking.lookup import MlflowRuns
 from driftledger.tracking.projection import run_content
 from tests.support.audited import Audited, audited_in, version
 from tests.support.ledgers import COMBINATION, SELECTED
+from tests.support.terminal import printed
 
 from .contents import EXPERIMENT, run
 from .stores import Store
@@ -62,7 +63,7 @@ def names(sources: Sources) -> list[tuple[str, str, str, bool]]:
 
 
 def tree(text: str) -> Callable[[Sources], str]:
-    return lambda sources: as_tree(resolve_target(sources, text), sources)
+    return lambda sources: printed(as_tree(resolve_target(sources, text), sources))
 
 
 def test_a_score_of_mlflow_and_one_of_the_working_tree(

@@ -1,10 +1,16 @@
 """What a user asks of the ledger: where a score comes from, what a version touched, how runs and revisions differ."""
 
+import json
 from pathlib import Path
 
+from rich.console import RenderableType
+
 from driftledger.core.errors import LedgerError
+from driftledger.core.terminal import lines
 from driftledger.ledger.audit import audit as audits
 from driftledger.ledger.audit import touched as touching
+from driftledger.ledger.audit.answer import as_answer
+from driftledger.ledger.audit.offers import as_offers, meant
 from driftledger.ledger.audit.query import parse_query
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import find_run, resolve_target
@@ -22,11 +28,22 @@ def sources(project: Project) -> Sources:
     return Sources(project.root, project.selected, project.combinations, mlflow=mlflow)
 
 
-def audit(project: Project, target: str, *, as_json: bool) -> str:
-    """The evidence behind a run, a score file, an image or one number."""
+def audit(project: Project, target: str, *, full: bool, as_json: bool) -> RenderableType:
+    """The evidence behind a run, a score file, an image or one number; in short, ``full`` as a tree.
+
+    A text that names none of these may be a value, or the name of a metric, a component or a dataset: what it could
+    mean is offered.
+    """
     with sources(project) as known:
-        found = resolve_target(known, target)
-        return audits.as_json(found, known) if as_json else audits.as_tree(found, known)
+        try:
+            found = resolve_target(known, target)
+        except LedgerError:
+            if as_json or not (offers := meant(known, target)):
+                raise
+            return as_offers(target, offers)
+        if as_json:
+            return audits.as_json(found, known)
+        return audits.as_tree(found, known) if full else as_answer(found)
 
 
 def touched(
@@ -40,7 +57,7 @@ def touched(
     image: Path | None = None,
     since: str | None = None,
     as_json: bool,
-) -> str:
+) -> RenderableType:
     """Every score that a version of a component, a dataset or an image stands behind, here, in Git and in MLflow."""
     query = parse_query(
         model=model, generator=generator, encoder=encoder, judge=judge, dataset=dataset, image=image, since=since
@@ -50,27 +67,23 @@ def touched(
         return touching.as_json(answer) if as_json else touching.as_table(answer)
 
 
-def compare(project: Project, a: str, b: str, *, anyway: bool) -> comparing.Comparison:
+def compare(project: Project, a: str, b: str, *, anyway: bool, as_json: bool) -> RenderableType:
     """Two runs, metric by metric, with paired intervals over what both were measured on."""
     with sources(project) as known:
-        one, two = _evidence(known, a), _evidence(known, b)
-        return comparing.compare(one, two, known.contents, anyway=anyway)
+        found = comparing.compare(_evidence(known, a), _evidence(known, b), known.contents, anyway=anyway)
+    return json.dumps(found.model_dump(mode="json"), indent=2) if as_json else comparing.as_table(found)
 
 
-def compare_table(comparison: comparing.Comparison) -> str:
-    return comparing.as_table(comparison)
-
-
-def diff(project: Project, old: str, new: str | None, *, as_json: bool) -> str:
+def diff(project: Project, old: str, new: str | None, *, as_json: bool) -> RenderableType:
     """What changed between two Git revisions, or since one: components, data, scores, and how answers are read."""
     found = diffing.diff(project.root, old, new)
     return str(found.model_dump_json(indent=2)) if as_json else diffing.as_text(found)
 
 
-def why(project: Project, key_or_sample: str) -> str:
+def why(project: Project, key_or_sample: str) -> RenderableType:
     """Which part of a call's key differs from the nearest stored call."""
     with project.store() as store:
-        return explain_call(store, key_or_sample)
+        return lines(explain_call(store, key_or_sample))
 
 
 def evidence_of(project: Project, run: str) -> Evidence:

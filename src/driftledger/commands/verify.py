@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from rich.console import Group
+
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.paths import Combination
-from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
+from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, read_all_evidence
 from driftledger.ledger.log.chain import check as check_chain
 from driftledger.ledger.objects.contents import Contents
@@ -17,21 +20,52 @@ from driftledger.ledger.verify.links import check_links
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
 
+_REMEDY: dict[Kind, str] = {
+    "bytes": "bytes: 'dvc checkout' or 'git checkout' brings back what was recorded; 'dvc repro' makes it anew",
+    "numbers": "numbers: 'dvc repro' computes them again from the records; what was published with them was wrong",
+    "missing": "missing: 'dvc pull' brings what a remote has; 'dvc repro' makes it anew",
+}
+"""What to do, kind by kind."""
+
+_SHOWN = 5
+"""Of what cannot be checked here; JSON has all."""
+
+_FILES, _CHAIN = "files", "ledger"
+
 
 class Verified(NamedTuple):
     """What was checked, and what came of it."""
 
     names: list[str]
-    result: VerifyResult
+    checks: dict[str, VerifyResult]
+    """In the order in which they were made."""
 
-    def lines(self) -> list[str]:
-        """One line where all holds, or one for each difference; then what cannot be checked here."""
-        checked = ", ".join(f"{count:,} {what}" for what, count in sorted(self.result.checked.items()))
+    @property
+    def result(self) -> VerifyResult:
+        """All of it together."""
+        return sum(self.checks.values(), VerifyResult())
+
+    def as_table(self) -> Group:
+        """A line per check; each difference, and what to do; what cannot be checked here; and a sentence on all."""
+        made, result = table("check", "how many", "result", "first problem"), self.result
+        for name, each in self.checks.items():
+            many = ", ".join(f"{count:,} {what}" for what, count in sorted(each.checked.items()))
+            found, skipped = each.findings, each.skipped
+            good = "holds" if many else "nothing to check"
+            came = f"{len(found)} wrong" if found else f"{len(skipped)} not checked" if skipped else good
+            first = found[0].where if found else skipped[0].where if skipped else ""
+            style = BAD if found else DOUBT if skipped else GOOD
+            made.add_row(line(name), line(many or "–"), line(came, style), line(first))
         what = self.names[0] if len(self.names) == 1 else f"{len(self.names)} runs"
-        findings = self.result.findings
-        said = [f"{what}: all holds ({checked})"] if not findings else [f"{what}: {len(findings)} differences"]
-        said += [f"{finding.kind}: {finding.where}: {finding.what}" for finding in findings]
-        return said + [f"not checked: {each.where}: {each.why}" for each in self.result.skipped]
+        several = "" if len(result.findings) == 1 else "s"
+        rest = f" that can be checked here; {len(result.skipped)} not" if result.skipped else ""
+        end = f"{len(result.findings)} difference{several}" if result.findings else f"all holds{rest}"
+        told = [f"{each.kind}: {each.where}: {each.what}" for each in result.findings]
+        told += [f"→ {_REMEDY[kind]}" for kind in dict.fromkeys(each.kind for each in result.findings)]
+        told += [f"not checked: {each.where}: {each.why}" for each in result.skipped[:_SHOWN]]
+        more = len(result.skipped) - _SHOWN
+        told += [f"not checked: {more} more; --json has them all"] * (more > 0)
+        return Group(made, "", lines(told), line(f"{what}: {end}", GOOD if result.holds else BAD))
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -54,23 +88,26 @@ def verify(project: Project, run: str | None, *, regenerated: int) -> Verified:
         evidence = _to_verify(project, run)
     except DriftledgerError as error:  # what is damaged may be what would have told what is behind the run
         return _damaged(project, run, contents, error)
-    result = check_bytes(project.root, evidence, contents)
-    result += check_links(evidence, contents)
-    components = Components.of(project)
-    result += recompute(project, [lineage for each in evidence for lineage in each.lineages], contents, components)
+    components, lineages = Components.of(project), [lineage for each in evidence for lineage in each.lineages]
+    checks = {
+        _FILES: check_bytes(project.root, evidence, contents),
+        "links between them": check_links(evidence, contents),
+        "scores computed again": recompute(project, lineages, contents, components),
+    }
     if regenerated:
         from driftledger.ledger.verify.regenerate import regenerate
 
-        for each in evidence:
-            result += regenerate(project, each, contents, regenerated, project.settings.run.seed, components)
-    result += check_chain(project.paths.ledger, project.root, evidence)
-    return Verified([each.name for each in evidence], result)
+        seed = project.settings.run.seed
+        again = (regenerate(project, each, contents, regenerated, seed, components) for each in evidence)
+        checks["calls made again"] = sum(again, VerifyResult())
+    checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
+    return Verified([each.name for each in evidence], checks)
 
 
 def verify_ledger(project: Project) -> Verified:
     """Check the chain of ``ledger.jsonl``, and that the selected runs are in it."""
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    return Verified(["ledger.jsonl"], check_chain(project.paths.ledger, project.root, evidence))
+    return Verified(["ledger.jsonl"], {_CHAIN: check_chain(project.paths.ledger, project.root, evidence)})
 
 
 def _to_verify(project: Project, run: str | None) -> Sequence[Evidence]:
@@ -98,4 +135,4 @@ def _damaged(project: Project, run: str | None, contents: Contents, error: Drift
     result = check_stages(project.root, Selected(scores), contents)
     if result.holds:
         result += VerifyResult([Finding("missing", "evidence", str(error))])
-    return Verified([str(each) for each in chosen], result)
+    return Verified([str(each) for each in chosen], {_FILES: result})

@@ -11,7 +11,7 @@ from driftledger.ledger.changes import changes
 _SHOWN = 160
 
 
-def why(store: CallStore, key_or_sample: str) -> str:
+def why(store: CallStore, key_or_sample: str) -> list[str]:
     """Say for a call, or for each of a sample's newest calls, how it differs from the nearest older one.
 
     Args:
@@ -25,7 +25,7 @@ def why(store: CallStore, key_or_sample: str) -> str:
     chosen = chosen or _newest(store.rows(sample=key_or_sample))
     if not chosen:
         raise StoreError(f"the call store {store.folder} has no call with key or sample {key_or_sample!r}")
-    return "\n".join(line for call in chosen for line in _explain(call, store.rows(sample=call.context.sample)))
+    return [line for call in chosen for line in _explain(call, store.rows(sample=call.context.sample))]
 
 
 def _newest(calls: list[StoredCall]) -> list[StoredCall]:

@@ -5,8 +5,10 @@ A value is replaced where it stands in the text. A YAML library that writes the 
 not its layout, and one preset could then not undo another.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,16 @@ def presets(root: Path) -> dict[str, Path]:
     """Every preset that a project can select, by name."""
     folders = Path(str(files("driftledger"))) / "presets", root / "presets"
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
+
+
+def presets_in_words(root: Path) -> list[tuple[str, str]]:
+    """Every preset with the first sentence of the comment that it begins with."""
+    found = []
+    for name, path in presets(root).items():
+        comment = takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
+        words = " ".join(line.lstrip("# ") for line in comment)
+        found.append((name, re.split(r"\. (?=[A-Z])", words)[0].rstrip(".")))
+    return found
 
 
 def apply_preset(root: Path, name: str) -> list[str]:

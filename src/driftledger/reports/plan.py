@@ -1,22 +1,20 @@
 """A plan as a table for the terminal."""
 
-import io
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from driftledger.core.terminal import line, table
+
 _COLUMNS = ("", "stored", "to make", "tokens in, at most", "out, at most", "cost, likely", "cost, at most", "spent")
+_NOTHING = "–"
 
 
-def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> str:
-    """One line per component, and the sum of what costs money."""
-    table = Table(*_COLUMNS, box=None, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for name, calls in plan.items():
-        table.add_row(
+def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
+    """One line per component, and the sum of what costs money; without columns that say nothing."""
+    rows: list[tuple[str, ...]] = [
+        (
             name,
             f"{calls['stored']:,}",
             f"{calls['to_make']:,}",
@@ -26,18 +24,22 @@ def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> str:
             _money(calls["most_cost"]),
             _money(calls["spent"] if calls["attempts_so_far"] else None),
         )
+        for name, calls in plan.items()
+    ]
+    told = [number for number, cells in enumerate(zip(*rows, strict=True)) if set(cells) != {_NOTHING}]
     sums = {key: sum(calls[key] or 0.0 for calls in plan.values()) for key in ("most_cost", "spent")}
     if any(calls["most_cost"] is not None for calls in plan.values()):
-        table.add_row("all", *[""] * 5, _money(sums["most_cost"]), _money(sums["spent"]))
-    console = Console(file=io.StringIO(), width=160, color_system=None)
-    console.print(table)
-    text: str = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
-    return "\n".join(line.rstrip() for line in text.splitlines())
+        rows.append(("all", *[""] * 5, _money(sums["most_cost"]), _money(sums["spent"])))
+    columns = [_COLUMNS[number] for number in told]
+    planned = table(*columns, numbers=columns[1:])
+    for row in rows:
+        planned.add_row(*(line(row[number]) for number in told))
+    return planned
 
 
 def _count(value: int) -> str:
-    return f"{value:,}" if value else "–"
+    return f"{value:,}" if value else _NOTHING
 
 
 def _money(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.2f}"
+    return _NOTHING if value is None else f"{value:,.2f}"

@@ -16,6 +16,7 @@ from tests.conftest import draw
 from tests.support.chains import chains
 from tests.support.fakes import SizeGenerator
 from tests.support.fakes.services import FarGenerator, FarModel
+from tests.support.terminal import printed
 
 PAID = Prices(input=1000.0, output=2000.0)
 """At which the fake model's call costs 0.2 at the most, and 0.1 in fact."""
@@ -91,7 +92,7 @@ def test_the_table_says_what_costs_and_what_does_not() -> None:
     free |= {"likely_cost": None, "attempts_so_far": 0, "spent": 0.0}
     paid = {"stored": 1, "to_make": 5, "most_input_tokens": 12345, "most_output_tokens": 10, "most_cost": 3.456}
     paid |= {"likely_cost": 1.2, "attempts_so_far": 4, "spent": 0.5}
-    head, first, second, last = plan_table({"models.free": free, "models.paid": paid}).splitlines()
+    head, first, second, last = printed(plan_table({"models.free": free, "models.paid": paid})).splitlines()
     assert first.split() == ["models.free", "1,000", "5", "–", "–", "–", "–", "–"]
     assert second.split() == ["models.paid", "1", "5", "12,345", "10", "1.20", "3.46", "0.50"]
     assert last.split() == ["all", "3.46", "0.50"]

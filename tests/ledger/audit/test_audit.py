@@ -14,6 +14,7 @@ from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence, read_evidence
 from tests.support.audited import Audited, as_text, audited_in, version
 from tests.support.ledgers import CHAINS, COMBINATION, SELECTED, component, genception_score, varied, write_ledger
+from tests.support.terminal import printed
 
 HOSTILE = (
     "\x1b[2J\x1b]0;owned\x07\x9b31m\r\n\u202eevil\u2066 [bold]markup[/bold] [link=http://x]y[/link] :smile: \x85 end"
@@ -141,7 +142,7 @@ def test_every_tree_and_every_json_is_inert(tmp_path: Path, monkeypatch: pytest.
     files = {"SCORE": made.score_path, "SAMPLE": made.image("disc"), "DRAWN": made.image("disc", 2)}
     with made.sources() as sources:
         found = resolve_target(sources, str(files.get(target, target)))
-        tree, text = as_tree(found, sources), as_json(found, sources)
+        tree, text = printed(as_tree(found, sources)), as_json(found, sources)
     assert is_inert(tree)
     assert is_inert(text)
     if target != "SAMPLE":
@@ -163,7 +164,7 @@ def test_half_a_character_in_a_record_is_shown_as_its_code(tmp_path: Path, monke
     records.write_text(records.read_text().replace("a disc", "half \\ud800"))
     with made.sources() as sources:
         found = resolve_target(sources, str(made.image("disc", 1)))
-        tree, text = as_tree(found, sources), as_json(found, sources)
+        tree, text = printed(as_tree(found, sources)), as_json(found, sources)
     assert "description: half \\ud800" in tree
     assert is_inert(tree)
     assert json.loads(text)["places"][0]["entry"]["description"] == "half \ud800"

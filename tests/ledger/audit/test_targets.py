@@ -14,6 +14,7 @@ from driftledger.ledger.audit.images import hash_of
 from driftledger.ledger.audit.targets import ImageTarget, RunTarget, resolve_target
 from tests.support.audited import Audited, audited_in, empty, version
 from tests.support.ledgers import CHAINS, COMBINATION, DATA
+from tests.support.terminal import printed
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audited:
 
 def told(audited: Audited, text: str) -> str:
     with audited.sources() as sources:
-        return as_tree(resolve_target(sources, text), sources)
+        return printed(as_tree(resolve_target(sources, text), sources))
 
 
 def image_target(audited: Audited, text: str) -> ImageTarget:
@@ -66,7 +67,7 @@ def test_a_score_file_is_known_by_its_bytes_wherever_it_is(audited: Audited, tmp
             assert isinstance(found, RunTarget)
             assert found.lineage is not None
             assert found.is_run
-            tree = as_tree(found, sources)
+            tree = printed(as_tree(found, sources))
         assert tree.startswith(
             "reports/scores/genception/shapes/seer/brush/eye/score.json, of seer · brush · eye, fingerprint"
         )
@@ -86,7 +87,7 @@ def test_a_score_that_no_selected_run_shows_is_still_explained(audited: Audited)
         assert isinstance(found, RunTarget)
         assert found.lineage is not None
         assert not found.is_run
-        assert "of no run that is selected here" in as_tree(found, sources)
+        assert "of no run that is selected here" in printed(as_tree(found, sources))
         assert json.loads(as_json(found, sources))["run"] is None
 
 
@@ -102,7 +103,7 @@ def test_an_older_score_file_and_run_are_found_in_git(audited: Audited, tmp_path
         assert score.lineage is not None
         assert (run.known, score.known) == ("git", "git")
         assert run.evidence.fingerprint == fingerprint
-        text = as_tree(run, sources)
+        text = printed(as_tree(run, sources))
     assert "gc_at_2 = 0.7" in text
     assert "which code gave them is not in Git" in text
     assert "from Git history: the score file and the dvc.lock that were committed together" in text
@@ -220,7 +221,7 @@ def test_a_metric_is_one_number_with_its_formula(audited: Audited, name: str) ->
         assert isinstance(found, RunTarget)
         assert found.number is not None
         assert found.number.value == 0.7
-        text, said = as_tree(found, sources), json.loads(as_json(found, sources))
+        text, said = printed(as_tree(found, sources)), json.loads(as_json(found, sources))
     assert "computed: Σ t·s(t) / Σ t" in text
     assert "function: driftledger.metrics.drift.gc_at" in text
     assert "similarity_mean" not in text

@@ -16,7 +16,8 @@ from driftledger.ledger.audit.summary import summary_of
 from driftledger.ledger.audit.touched import Answer, ScoreUse, as_json, as_table, touched
 from driftledger.ledger.objects.git import Git
 from tests.support.audited import Audited, audited_in, empty, version
-from tests.support.ledgers import divide_lock, genception_score
+from tests.support.ledgers import component, divide_lock, genception_score
+from tests.support.terminal import fitting, printed
 
 HOSTILE = "\x1b[2J\x9b31m\r\n\u202eevil [red]markup[/red] <img src=x> =1+1 \ud800"
 SMALL = version("brush", settings={"longest_side": 64}, identity={"repository": "org/brush", "commit": "c0ffee" * 6})
@@ -286,13 +287,26 @@ def test_hostile_text_is_inert_in_the_table_and_in_json(unfinished: Audited) -> 
     unfinished.commit("hostile")
     answer = ask(unfinished, model="seer")
     plain = Answer([ScoreUse.model_validate(row.model_dump()) for row in answer.rows], [HOSTILE])
-    for text in (as_table(plain), as_json(plain)):
+    for text in (fitting(as_table(plain)), as_json(plain)):
         assert {letter for letter in text if unicodedata.category(letter) in ("Cc", "Zl", "Zp")} <= {"\n"}
         assert not {"\u202e", "\x9b", "\x1b"} & set(text)
-    assert "[red]markup[/red]" in as_table(answer)
-    assert len(as_table(answer).splitlines()) == 3 + len(answer.said)
+    assert "[red]markup[/red]" in printed(as_table(answer))
+    assert len(printed(as_table(answer)).splitlines()) == 6 + len(answer.said)
     [row] = json.loads(as_json(answer))["scores"]
     assert hostile in [version["name"] for version in row["versions"]]
+
+
+def test_scores_stand_below_the_versions_that_they_came_and_went_with(changed: Told) -> None:
+    first, second, third = (commit[:8] for commit in changed.commits[::2])
+    text = fitting(as_table(ask(changed.audited, generator="brush")))
+    lines = text.splitlines()
+    old, new = (next(n for n, line in enumerate(lines) if line.startswith(f"from {name}")) for name in (first, second))
+    assert (lines[old][-23:], third in lines[old]) == (" stands now (git, here)", False)
+    assert lines[old + 1].startswith(f"made with brush@{SMALL.fingerprint[:8]}, eye@")
+    assert lines[new + 1].startswith(f"made with brush@{LARGE.fingerprint[:8]}, eye@")
+    seer = f"seer@{component('seer').fingerprint[:8]}"
+    assert lines[old + 3].split()[:4] == ["genception/shapes", seer, "GC@2", "0.700"]
+    assert lines[new + 3].split()[:4] == ["genception/shapes", seer, "GC@2", "0.500"]
 
 
 @pytest.mark.parametrize("text", ["2026-3-1", "v1.2", "", "2026-13-01", "HEAD"])

@@ -13,6 +13,7 @@ from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrie
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import component, genception_score, marked, md5_of, varied
 from tests.support.question_ledgers import question_score
+from tests.support.terminal import fitting, printed
 
 EIGHT = [f"s{number}a" for number in range(8)]
 LOW = {sample: [0.5, 0.25 + number / 64] for number, sample in enumerate(EIGHT)}
@@ -71,7 +72,8 @@ def test_only_common_samples_are_compared_and_the_others_counted(tmp_path):
     gc = metrics(found)["gc_at_2"]
     assert (gc.common, gc.only_a, gc.only_b) == (6, 1, 2)
     assert gc.difference == pytest.approx(0.5 - (4 + 6 + 8 + 10 + 12 + 14) / 6 / 64)
-    assert "over the common ones A is" in as_table(found)
+    told = "1 have a value for A alone, 2 for B alone; over the common ones "
+    assert f"GC@2: {told}{gc.a_common:.3f} and {gc.b_common:.3f}" in printed(as_table(found))
 
 
 def test_samples_of_a_category_are_averaged_before_categories(tmp_path):
@@ -267,7 +269,7 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(tmp_path, benchmark,
     barred = {name for name, each in metrics(found).items() if each.verdict.startswith(f"not ranked: {fact} differs")}
     assert barred == ONLY.get((benchmark, fact), set(metrics(found)))
     assert all(metrics(found)[name].difference is None for name in barred)
-    assert "use --anyway" in as_table(found)
+    assert "use --anyway" in printed(as_table(found))
     anyway = compared(tmp_path, a, b, anyway=True)
     assert not anyway.comparable
     assert anyway.reasons == found.reasons
@@ -355,7 +357,7 @@ def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path):
     b = chains(tmp_path, "b", HIGH, **with_chain(generator=newer))
     found = compared(tmp_path, chains(tmp_path, "a", LOW), b)
     assert found.pairs[0].changed == ["generator brush, settings.longest_side: 64 → 128"]
-    assert "changed: generator brush, settings.longest_side: 64 → 128" in as_table(found)
+    assert "changed: generator brush, settings.longest_side: 64 → 128" in printed(as_table(found))
 
 
 def test_seeds_and_code_are_noted(tmp_path):
@@ -396,7 +398,7 @@ def test_what_only_one_has_is_told(tmp_path):
     exam = answered(tmp_path, "b", BY_IMAGE)
     found = compared(tmp_path, run(chains(tmp_path, "a", LOW)), run(chains(tmp_path, "b", LOW), exam))
     assert (found.only_a, found.only_b) == ([], ["mm_sap on exam"])
-    assert "only B has: mm_sap on exam" in as_table(found)
+    assert "only B has: mm_sap on exam" in printed(as_table(found))
     with pytest.raises(LedgerError, match=r"nothing in common.*genception on shapes, the other mm_sap on exam"):
         compared(tmp_path, chains(tmp_path, "a", LOW), exam)
 
@@ -451,7 +453,7 @@ def test_long_prompts_are_shown_where_they_differ(tmp_path):
 def test_untrusted_text_is_inert_in_the_terminal(tmp_path):
     evil = "\x1b[2J[red]\nrank: A is higher\u202e"
     b = chains(tmp_path, "b", HIGH, **with_chain(describe_prompt=evil, model=component(evil)))
-    text = as_table(compared(tmp_path, chains(tmp_path, "a", LOW), run(b, name=evil)))
+    text = fitting(as_table(compared(tmp_path, chains(tmp_path, "a", LOW), run(b, name=evil))))
     assert not any(sign in text for sign in ("\x1b", "\u202e", "\nrank"))
     assert "[red]" in text  # as it is written, not as a colour
 
@@ -468,5 +470,62 @@ def test_a_component_that_is_marked_is_named_with_its_side(tmp_path):
     theirs = marked(genception_score(), model="made elsewhere")
     found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, theirs))
     assert found.noted == ["B's model seer: made elsewhere"]
-    assert "to know: B's model seer: made elsewhere" in as_table(found).splitlines()
+    assert "to know: B's model seer: made elsewhere" in printed(as_table(found)).splitlines()
     assert found.comparable  # answers of another origin under the same grading are what one wants to compare
+
+
+def read(comparison):
+    """As it stands in 80 columns, with single blanks."""
+    return [" ".join(line.split()) for line in fitting(as_table(comparison)).splitlines()]
+
+
+def test_the_better_model_is_named_and_by_how_much(tmp_path):
+    score = varied(genception_score(metrics={"gc_at_2": 0.9}), model=OTHER)
+    a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, score)
+    found = compared(tmp_path, a, b)
+    gc = metrics(found)["gc_at_2"]
+    by = f"{gc.difference:.3f} [{gc.low:.3f}, {gc.high:.3f}]"
+    text = read(found)
+    assert f"genception on shapes: oracle is better than seer by {by} in GC@2" in text
+    assert "seer oracle better by [95% interval] N" in text
+    assert f"GC@2 0.700 0.900 oracle {by} 8" in text
+    turned = compared(tmp_path, b, a)
+    gc = metrics(turned)["gc_at_2"]
+    by = f"{-gc.difference:.3f} [{-gc.high:.3f}, {-gc.low:.3f}]"
+    assert f"GC@2 0.900 0.700 oracle {by} 8" in read(turned)
+    assert text[:2] == [f"{name}: seer · brush · eye, fingerprint ffffffffffff" for name in ("seer", "oracle")]
+
+
+def test_another_version_is_named_with_its_fingerprint_and_nothing_that_differs_as_a_and_b(tmp_path):
+    newer = component("seer").model_copy(update={"fingerprint": "9" * 64})
+    a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **with_chain(model=newer))
+    old = component("seer").fingerprint[:8]
+    assert compared(tmp_path, a, b).sides == (f"seer@{old}", "seer@99999999")
+    assert compared(tmp_path, run(a), run(a, fingerprint="0" * 64)).sides == ("ffffffff", "00000000")
+    same = read(compared(tmp_path, a, a))
+    assert "genception on shapes: no difference in GC@2 that these samples show" in same
+    assert "GC@2 0.700 0.700 neither 0.000 [0.000, 0.000] 8" in same
+
+
+def test_what_is_not_comparable_stands_apart_with_its_sentence(tmp_path):
+    b = redrawn(tmp_path, "b", SIMILAR, **with_redraws(generate_prompt="{description}"))
+    text = read(compared(tmp_path, redrawn(tmp_path, "a", SIMILAR, metrics=SEEN), b))
+    apart = text.index("not comparable")
+    assert text[apart + 1].startswith("fidelity on shapes: SSIM (31.50 and 31.50); image similarity (")
+    assert any(line.startswith("CLIP-S 30.00 30.00") for line in text[:apart])
+    assert not any(line.startswith("SSIM") for line in text[:apart])
+    assert "unfair: generate prompt differs" in " ".join(text[apart:])
+    assert "not comparable" not in read(compared(tmp_path, chains(tmp_path, "c", LOW), chains(tmp_path, "d", HIGH)))
+
+
+def test_too_few_samples_are_no_ranking(tmp_path):
+    sides = [chains(tmp_path, name, {s: some[s] for s in EIGHT[:5]}) for name, some in (("a", LOW), ("b", HIGH))]
+    text = read(compared(tmp_path, *sides))
+    assert "not ranked: 5 samples can vary, and fewer than 6 show nothing with 95%" in text
+    assert not any("better than" in line for line in text)
+
+
+def test_json_is_without_what_only_people_read(tmp_path):
+    found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)).model_dump(mode="json")
+    assert "sides" not in found
+    assert "place" not in found["pairs"][0]

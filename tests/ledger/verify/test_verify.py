@@ -106,12 +106,18 @@ def test_every_changed_byte_is_found_and_named(published: Checkout, kind: str) -
     assert unfounded == []
 
 
-def test_what_is_untouched_holds_in_one_line(published: Checkout) -> None:
+def test_what_is_untouched_holds(published: Checkout) -> None:
     done = published.run("driftledger", "verify", "regions_medium/painter/layout", "--regenerate", "20")
-    first, *others = done.stdout.splitlines()
-    assert first.startswith("regions_medium · painter · layout: all holds (")
-    assert all(line.startswith("not checked: ") for line in others)
-    assert published.run("driftledger", "verify", "--ledger").stdout.startswith("ledger.jsonl: all holds")
+    *checks, last = done.stdout.splitlines()
+    assert last.startswith("regions_medium · painter · layout: all holds")
+    checked = checks[1 : checks.index("")]
+    assert [line.split("  ")[0] for line in checked] == [
+        *("files", "links between them", "scores computed again", "calls made again", "ledger")
+    ]
+    assert all("wrong" not in line for line in checked)
+    assert all(line.startswith("not checked: ") for line in checks[checks.index("") + 1 :])
+    said = published.run("driftledger", "verify", "--ledger").stdout
+    assert said.splitlines()[-1] == "ledger.jsonl: all holds"
 
 
 def _update(key: str, values: dict[str, Any], score: dict[str, Any]) -> None:

@@ -3,23 +3,28 @@
 from collections.abc import Set
 from typing import Any
 
+from rich.console import Group
 from rich.tree import Tree
 
 from driftledger.benchmarks.base import NEEDED_FOR, Input, base_role
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.records import RECORDS
 from driftledger.core.canonical import canonical_json
+from driftledger.core.terminal import line, lines
 from driftledger.ledger.audit.image_audit import image_json, image_tree
 from driftledger.ledger.audit.numbers import Number
 from driftledger.ledger.audit.sources import LoggedRun, Sources
 from driftledger.ledger.audit.targets import ImageTarget, Origin, RunTarget
-from driftledger.ledger.audit.tree import add, add_all, add_component, add_file, inert_json, line, rendered
+from driftledger.ledger.audit.tree import add, add_all, add_component, add_file, inert_json
 from driftledger.ledger.lineage import Lineage
 
 _RECORDED = {"packages.txt": "packages", "dirty.patch": "dirty patch"}
 """What a run in MLflow carries beside its evidence."""
 
 _EVERYTHING = frozenset(Input)
+
+_SHORT = 12
+"""Digits of a commit in a short answer."""
 
 _PROVES: dict[Origin | None, str] = {
     "dvc.lock": "from Git and DVC: which bytes each stage read and wrote, by MD5, and with which settings; whoever has "
@@ -33,10 +38,10 @@ _PROVES: dict[Origin | None, str] = {
 """Where evidence is from, or None for an image, of which only the ledger's files speak → what that alone can prove."""
 
 
-def as_tree(target: RunTarget | ImageTarget, sources: Sources) -> str:
+def as_tree(target: RunTarget | ImageTarget, sources: Sources) -> Group:
     """The whole way from what was asked back to bytes, versions and commit, and what that proves."""
     if isinstance(target, ImageTarget):
-        return "\n".join([rendered(image_tree(target)), *_proof(sources, None)])
+        return Group(image_tree(target), lines(_proof(sources, None)))
     run = f"{target.evidence.name}, fingerprint {target.evidence.fingerprint}"
     of = f"of {run}" if target.is_run else "of no run that is selected here"
     if target.number is not None:
@@ -50,7 +55,7 @@ def as_tree(target: RunTarget | ImageTarget, sources: Sources) -> str:
         for lineage in target.evidence.lineages:
             _add_score(tree, lineage)
     _add_code(tree, target)
-    return "\n".join([rendered(tree), *_proof(sources, target.known)])
+    return Group(tree, lines(_proof(sources, target.known)))
 
 
 def as_json(target: RunTarget | ImageTarget, sources: Sources) -> str:
@@ -167,19 +172,28 @@ def _number_json(number: Number) -> dict[str, Any]:
     }
 
 
-def _add_code(tree: Tree, run: RunTarget) -> None:
-    """The code now, or in the commit that has the score; and what was noted when the run was shown in MLflow."""
-    here = run.evidence.code
+def code_of(run: RunTarget, *, short: bool = False) -> str:
+    """The code now, or in the commit that has the score; of a run that only MLflow knows, as that noted it."""
+    here, noted = run.evidence.code, run.logged.evidence().get("code") or {} if run.logged else {}
+    if run.known == "mlflow":
+        return _commit(noted.get("commit"), noted.get("dirty"), short)
     if run.known == "git":
-        add(tree, "code", f"the scores stand in git commit {here.commit}; which code gave them is not in Git")
-    elif run.known == "dvc.lock":
-        add(tree, "code", _commit(here.commit, here.dirty))
+        if short:
+            return f"{_commit(here.commit, None, short)} has the scores; their code is unknown"
+        return f"the scores stand in {_commit(here.commit, None)}; which code gave them is not in Git"
+    return _commit(here.commit, here.dirty, short)
+
+
+def _add_code(tree: Tree, run: RunTarget) -> None:
+    """The same, and what was noted when the run was shown in MLflow."""
+    if run.known != "mlflow":
+        add(tree, "code", code_of(run))
     logged = run.logged
     if logged is None:
         add(tree, "packages and dirty patch", "not recorded: they are artifacts of a run in MLflow")
         return
     code = logged.evidence().get("code") or {}
-    commit = _commit(code.get("commit"), code.get("dirty"))
+    commit = _commit(code.get("commit"), bool(code.get("dirty")))
     branch = add(tree, "code", f"{commit}, when MLflow run {logged.run_id} was made")
     recorded = _recorded(logged)
     for file, what in _RECORDED.items():
@@ -187,9 +201,9 @@ def _add_code(tree: Tree, run: RunTarget) -> None:
         add(branch, what, recorded.get(file, without))
 
 
-def _commit(commit: object, dirty: object) -> str:
-    state = "with uncommitted changes" if dirty else "clean"
-    return f"git commit {commit} ({state})" if commit else "not under Git"
+def _commit(commit: object, dirty: object, short: bool = False) -> str:
+    state = "" if dirty is None else " (with uncommitted changes)" if dirty else " (clean)"
+    return f"git commit {str(commit)[: _SHORT if short else None]}{state}" if commit else "not under Git"
 
 
 def _recorded(logged: LoggedRun | None) -> dict[str, str]:

@@ -5,9 +5,13 @@ from typing import Any
 
 from rich.tree import Tree
 
+from driftledger.core.terminal import as_many, line
 from driftledger.ledger.audit.images import ImagePlace
 from driftledger.ledger.audit.targets import ImageTarget
-from driftledger.ledger.audit.tree import add, add_all, add_card, line
+from driftledger.ledger.audit.tree import add, add_all, add_card
+
+_SHORT, _WIDE = 8, 60
+"""Letters of a fingerprint, and of a line, in a short answer."""
 
 _MOST = 20
 """Places, and scores of a place, that the tree shows; JSON has all."""
@@ -33,6 +37,34 @@ def image_tree(target: ImageTarget) -> Tree:
     if unknown := target.places.unknown:
         add(tree, "not looked into", f"{len(unknown)} folders, for instance: {unknown[0]}")
     return tree
+
+
+def image_answer(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
+    """What the image is, and in short what is known of its first place."""
+    if not target.places.found:
+        return f"image {target.image}", [("stands", "nowhere in the ledger")]
+    place, *others = target.places.found
+    components = place.card.get("components")
+    cards = components.items() if isinstance(components, dict) else ()
+    used = [f"{path} ({facts.headline} = {facts.value!r})" for path, facts in place.scores.items()]
+    told = {
+        "file": f"{place.folder}/{place.file}{'' if place.current else ', in a version that dvc.lock no longer has'}",
+        "described as": str(place.entry.get("description") or ""),
+        "question": str(place.entry.get("question") or ""),
+        "drawn from": (_parent(place) or "").rpartition(", ")[2],
+        **{
+            role: f"{card.get('name')}@{str(card.get('fingerprint'))[:_SHORT]}"
+            for role, card in sorted(cards)
+            if isinstance(card, dict)
+        },
+        "digest": str(place.card.get("digest") or place.card.get("data_digest") or "")[:_SHORT],
+        "doubt": as_many(place.doubts, _WIDE),
+        "used by": as_many(used, _WIDE),
+        "also": as_many([f"{each.folder}/{each.file}" for each in others], _WIDE),
+    }
+    return _what(place), [
+        (name, as_many([text], 2 * _WIDE if name == "described as" else _WIDE)) for name, text in told.items() if text
+    ]
 
 
 def image_json(target: ImageTarget) -> dict[str, Any]:

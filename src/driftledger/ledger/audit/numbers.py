@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Metric
-from driftledger.benchmarks.score import HIGH, LOW, STD, tracked_key
+from driftledger.benchmarks.score import HIGH, LOW, STD, Interval, interval_of, tracked_key
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.escaping import for_line
 from driftledger.ledger.lineage import Lineage
@@ -46,6 +46,14 @@ class Number(NamedTuple):
             told = ", ".join(f"{name} {bootstrap[name]}" for name in sorted(bootstrap))
             return f"{which} end of the percentile bootstrap interval ({told}) of: {metric.formula}"
         return metric.formula
+
+    @property
+    def interval(self) -> Interval | None:
+        """Its interval, where it has one."""
+        group, _, key = self.key.rpartition("/")
+        kind, _, name = group.partition("/")
+        score = self.lineage.score
+        return interval_of(score.groups[kind][name] if group else score.metrics, key)
 
     @property
     def keys(self) -> set[str]:

@@ -5,23 +5,20 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
-from rich.table import Table
+from rich.console import Group, RenderableType
 
-from driftledger.benchmarks.base import SCORES
-from driftledger.benchmarks.score import SCORE
+from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import LedgerError
-from driftledger.core.escaping import for_line
+from driftledger.core.terminal import HEAD, figure, line, lines, table
+from driftledger.ledger.audit.answer import DIGITS, SHORT
 from driftledger.ledger.audit.history import State
 from driftledger.ledger.audit.query import AuditQuery, ScoreFilter
 from driftledger.ledger.audit.sources import LoggedRun, LoggedRuns, Sources
-from driftledger.ledger.audit.summary import ScoreSummary, read_summary
+from driftledger.ledger.audit.summary import ScoreSummary, Version, read_summary
 from driftledger.ledger.audit.targets import selection_of
-from driftledger.ledger.audit.tree import inert_json, line, rendered
-from driftledger.ledger.lineage import folders_behind
+from driftledger.ledger.audit.tree import inert_json
+from driftledger.ledger.lineage import folders_behind, place_of
 from driftledger.ledger.objects.git import why_unread
-
-_COLUMNS = ("score", "metric", "value", "made with", "runs", "came with", "stood until", "known from")
-_SHORT = 8
 
 
 class ScoreUse(BaseModel):
@@ -174,14 +171,23 @@ def _said(sources: Sources) -> Iterator[str]:
     yield "from MLflow: every finished run" if sources.why_not is None else f"MLflow was not asked: {sources.why_not}"
 
 
-def as_table(answer: Answer) -> str:
-    """One line per score, the oldest first, and on what the answer stands."""
-    table = Table(*_COLUMNS, box=None, pad_edge=False)
-    table.columns[2].justify = "right"
+def as_table(answer: Answer) -> Group:
+    """The scores that came and went together, the oldest first, below what made them; on what the answer stands."""
+    together: dict[tuple[str, str], list[ScoreUse]] = {}
     for row in answer.rows:
-        table.add_row(*map(line, _cells(row)))
+        when = f"from {_when(row.first_commit, row.first_date)}"
+        until = "stands now" if row.current else f"until {_when(row.last_commit, row.last_date)}"
+        versions = sorted(row.facts.versions, key=lambda each: each.role != "generator")
+        made_with = ", ".join(dict.fromkeys(_named(each) for each in versions if each.part != "model"))
+        together.setdefault((f"{when}, {until} ({', '.join(row.known_from)})", made_with), []).append(row)
+    blocks: list[RenderableType] = []
+    for (when, made_with), rows in together.items():
+        scores = table("score", "model", "metric", "value", "run", numbers=["value"])
+        for row in rows:
+            scores.add_row(*map(line, _cells(row)))
+        blocks += [line(when, HEAD), line(f"made with {made_with}"), scores, ""]
     several = "" if len(answer.rows) == 1 else "s"
-    return "\n".join([rendered(table), f"{len(answer.rows)} score{several}", *map(for_line, answer.said)])
+    return Group(*blocks, lines([f"{len(answer.rows)} score{several}", *answer.said]))
 
 
 def as_json(answer: Answer) -> str:
@@ -192,19 +198,21 @@ def as_json(answer: Answer) -> str:
 
 def _cells(row: ScoreUse) -> tuple[str, ...]:
     facts = row.facts
-    more = f" and {len(row.runs) - 1} more" if len(row.runs) > 1 else ""
+    spec = benchmark(facts.benchmark)
+    metric, more = spec.metric(facts.headline), f" and {len(row.runs) - 1} more" if len(row.runs) > 1 else ""
     return (
-        row.path.removeprefix(f"{SCORES}/").removesuffix(f"/{SCORE}"),
-        f"{facts.benchmark} {facts.headline}",
-        "–" if facts.value is None else f"{facts.value:.4f}",
-        ", ".join(f"{each.name}@{each.fingerprint[:_SHORT]}" for each in facts.versions),
-        row.runs[0][:_SHORT] + more if row.runs else "–",
-        _when(row.first_commit, row.first_date),
-        "now" if row.current else _when(row.last_commit, row.last_date),
-        ", ".join(row.known_from),
+        place_of(spec, facts.keys),
+        ", ".join(_named(each) for each in facts.versions if each.part == "model"),
+        metric.named(facts.headline) if metric and metric.match(facts.headline) else facts.headline,
+        "–" if facts.value is None else figure(facts.value, metric.digits if metric else DIGITS),
+        row.runs[0][:SHORT] + more if row.runs else "–",
     )
 
 
+def _named(version: Version) -> str:
+    return f"{version.name}@{version.fingerprint[:SHORT]}"
+
+
 def _when(commit: str | None, date: str | None) -> str:
-    said = [commit[:_SHORT] if commit else "", date[:10] if date else ""]
+    said = [commit[:SHORT] if commit else "", date[:10] if date else ""]
     return " ".join(each for each in said if each) or "–"

@@ -1,34 +1,28 @@
 """Branches of an audit's tree, and its JSON. What they say was in part written by others: every line of it is inert."""
 
-import io
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 from rich.tree import Tree
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json, pretty_json
 from driftledger.core.code_digest import code_digest
-from driftledger.core.escaping import for_line, for_terminal
+from driftledger.core.escaping import for_terminal
 from driftledger.core.registry import PROVIDERS
+from driftledger.core.terminal import QUIET, line
 from driftledger.ledger.lock import LockedFile
 
 _NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
 
 
-def line(text: str) -> Text:
-    """One line, in which no markup and no control character does anything, and half a character stands as its code."""
-    return Text(for_line(text).encode(errors="backslashreplace").decode())
-
-
 def add(tree: Tree, what: str, said: str) -> Tree:
     """A branch that says ``what: said``."""
-    return tree.add(line(f"{what}: {said}"))
+    told = line(f"{what}: {said}")
+    told.stylize(QUIET, 0, len(what) + 1)
+    return tree.add(told)
 
 
 def add_file(tree: Tree, what: str, file: LockedFile) -> Tree:
@@ -72,14 +66,6 @@ def add_all(tree: Tree, said: Mapping[str, Any], *names: str) -> None:
         value = said.get(name)
         if value not in (None, "", [], {}):
             add(tree, name.replace("_", " "), value if isinstance(value, str) else canonical_json(value))
-
-
-def rendered(shown: Tree | Table) -> str:
-    """As text, however long its lines."""
-    console = Console(file=io.StringIO(), width=10_000_000, color_system=None)
-    console.print(shown, soft_wrap=True)
-    text: str = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
-    return "\n".join(each.rstrip() for each in text.splitlines())
 
 
 def inert_json(value: Any) -> str:

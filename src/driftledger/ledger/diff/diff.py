@@ -5,14 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
 
-from driftledger.benchmarks.base import SECTIONS, Stage, kind_of
+from driftledger.benchmarks.base import SCORES, SECTIONS, Stage, kind_of
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.benchmarks.score import SCORE
+from driftledger.benchmarks.tables import NOTHING
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import LedgerError, StoreError, first_few
-from driftledger.core.escaping import for_line
-from driftledger.ledger.changes import Change, changes, component_changes, shown
+from driftledger.core.terminal import HEAD, figure, line, lines, table
+from driftledger.ledger.changes import Change, changes, component_changes
 from driftledger.ledger.code import is_dirty
 from driftledger.ledger.diff.folders import DataChange, Readings, data_changes, readings_between
 from driftledger.ledger.diff.revision import Snapshot, snapshot
@@ -213,33 +218,29 @@ def _reads(stage: Stage) -> bool:
     return stage.record is not None and stage.record.reading is not CollectedRecord.reading
 
 
-def as_text(difference: ProjectDiff) -> str:
+def as_text(difference: ProjectDiff) -> Group:
     """Section by section, those that changed; a line per change, in which untrusted text is inert."""
-    sections = {
+    sections: dict[str, Sequence[str | Table]] = {
         "commits": _tell_commits(difference.commits),
         "commits that are not in the new state": _tell_commits(difference.left),
         "selection": [_tell_selected(change) for change in difference.selection],
         "protocols": [str(change) for change in difference.protocols],
         "catalogues": [str(change) for change in difference.catalogues],
-        "components": [line for each in difference.components for line in _tell_component(each)],
-        "data": [line for each in difference.data for line in _tell_data(each)],
-        "scores": [line for each in difference.scores for line in _tell_score(each)],
-        "answers read otherwise": [line for each in difference.readings if each.moved for line in _tell_reading(each)],
+        "components": [told for each in difference.components for told in _tell_component(each)],
+        "data": [told for each in difference.data for told in _tell_data(each)],
+        "scores": [_scores_table(difference.scores)] if difference.scores else [],
+        "answers read otherwise": [told for each in difference.readings if each.moved for told in _tell_reading(each)],
         "not told": difference.untold,
     }
     changed = " with uncommitted changes" if difference.dirty else ""
-    lines = [f"from {for_line(difference.old)} to {for_line(difference.new)}{changed}"]
+    blocks: list[RenderableType] = [line(f"from {difference.old} to {difference.new}{changed}")]
     if difference.empty:
-        lines += ["nothing changed that scores depend on"]
+        blocks.append("nothing changed that scores depend on")
     for name, found in sections.items():
         if found:
-            lines += ["", f"{name}:", *(_indented(line) for line in found)]
-    return "\n".join(lines)
-
-
-def _indented(line: str) -> str:
-    """Two spaces, and those that the line begins with."""
-    return " " * (2 + len(line) - len(line.lstrip(" "))) + for_line(line)
+            told = (lines([each]) if isinstance(each, str) else each for each in found)
+            blocks += ["", line(f"{name}:", HEAD), *(Padding(each, (0, 0, 0, 2)) for each in told)]
+    return Group(*blocks)
 
 
 def _tell_commits(commits: Sequence[CommitSummary]) -> list[str]:
@@ -271,13 +272,22 @@ def _tell_data(each: DataChange) -> Iterator[str]:
         yield "  the same entries, written otherwise"
 
 
-def _tell_score(each: ScoreChange) -> Iterator[str]:
-    yield f"{each.path}: {each.became}, {len(each.metrics)} metrics"
-    for change in each.headline:
-        step = ""
-        if isinstance(change.old, float | int) and isinstance(change.new, float | int):
-            step = f" ({change.new - change.old:+.4f})"
-        yield f"  {change.key}: {_number(change.old)} → {_number(change.new)}{step}"
+def _scores_table(changed: Sequence[ScoreChange]) -> Table:
+    """The headlines that changed; of a score in which none did, how many numbers."""
+    made = table("score", "", "metric", "was", "is", "change", numbers=["was", "is", "change"])
+    for each in changed:
+        spec = benchmark(each.benchmark)
+        place = each.path.removeprefix(f"{SCORES}/").removesuffix(f"/{SCORE}")
+        for change in each.headline or [Change(key=f"{len(each.metrics)} others")]:
+            metric = spec.metric(change.key)
+            digits = 2 if metric is None else metric.digits
+            told = [NOTHING if value is None else figure(value, digits) for value in (change.old, change.new)]
+            step = "" if NOTHING in told else f"{change.new - change.old:+.{digits}f}"
+            made.add_row(
+                *map(line, [place, each.became, metric.named(change.key) if metric else change.key, *told, step])
+            )
+            place = ""
+    return made
 
 
 def _tell_reading(each: Readings) -> Iterator[str]:
@@ -286,10 +296,6 @@ def _tell_reading(each: Readings) -> Iterator[str]:
     yield from (f"  {moved.record}: {moved.before} → {moved.now}" for moved in each.moved[:MOST])
     if len(each.moved) > MOST:
         yield f"  and {len(each.moved) - MOST} more"
-
-
-def _number(value: object) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else shown(value)
 
 
 def _short(digest: str | None) -> str:

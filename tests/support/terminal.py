@@ -1,0 +1,33 @@
+"""What commands show, as text."""
+
+import io
+import unicodedata
+from collections import Counter
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+
+from driftledger.core.terminal import console, show
+
+WIDTHS = (60, 80, 120)
+"""Of terminals, in columns."""
+
+
+def printed(shown: RenderableType, width: int = 100_000) -> str:
+    """As it stands in a file, however long its lines, or in so many columns."""
+    out = console(io.StringIO(), width)
+    show(shown, out)
+    text: str = out.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
+    return text.removesuffix("\n")
+
+
+def fitting(shown: RenderableType) -> str:
+    """It fits terminals of all widths, with nothing in it that a terminal obeys, and nothing is left out in a narrow
+    one; as it stands in 80 columns."""
+    whole = "".join(printed(shown).split())
+    for width in WIDTHS:
+        text = printed(shown, width)
+        assert max(map(cell_len, text.split("\n"))) <= width
+        assert {letter for letter in text if unicodedata.category(letter) in ("Cc", "Zl", "Zp")} <= {"\n"}
+        assert Counter(text) - Counter(" \n" * len(text)) == Counter(whole) or "─" in text  # a tree repeats its lines
+    return printed(shown, 80)
