@@ -24,6 +24,8 @@ SPECIFICATIONS = (
         "benchmarks.tables",
         "benchmarks.*.tables",
         "benchmarks.*.artifacts",
+        "benchmarks.figures",
+        "benchmarks.*.figures",
         "benchmarks.traces",
         "benchmarks.*.traces",
     ),
@@ -33,7 +35,7 @@ SPECIFICATIONS = (
 
 LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("core",),),
-    (("metrics",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
+    (("metrics",), ("charts",), ("benchmarks._questions.parsing",)),  # pure functions of arrays and of text
     (("components.base",),),
     (("components.card",), ("core.registry",)),
     (("components.checkpoints",), ("components.remote",)),

@@ -21,6 +21,8 @@ from driftledger.benchmarks.coverage import comparable, difference, range_of
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
 from driftledger.benchmarks.score import Row, Score, base_key
 from driftledger.benchmarks.settings import Scoring, Section
+from driftledger.charts.figure import Figure
+from driftledger.charts.palette import Series, colour_of
 from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
@@ -290,6 +292,18 @@ class SideBySide(NamedTuple):
     """The data and the components that they share; several blocks that have it alike lie too far apart to be ranked."""
     apart: str = ""
     """Why these are not ranked with those of the block before, without a full stop; empty for the first one."""
+    series: Mapping[str, Series] = {}
+    """Model → how it looks in figures, by its place in the selection."""
+
+
+def series_of(scores: Sequence[Score]) -> Mapping[str, Series]:
+    """Model → how it looks in figures.
+
+    Args:
+        scores: all that are selected, in the order of the selection; those of one benchmark give the same.
+    """
+    cards = {score.model: score.components["model"] for score in scores}
+    return colour_of(list(cards), {name for name, card in cards.items() if card.is_control})
 
 
 Artifacts = dict[str, Callable[[], bytes]]
@@ -430,6 +444,7 @@ class Benchmark(ABC):
         groups: dict[tuple[str, ...], list[Score]] = {}
         for score in scores:
             groups.setdefault(tuple(score.keys[key] for key in self.scores.keys if key != "model"), []).append(score)
+        series = series_of(scores)
         for names, some in groups.items():
             on = " · ".join(names)
             title, before = f"{self.name} on {on}", some[:0]
@@ -438,9 +453,9 @@ class Benchmark(ABC):
                 before = block
                 in_order = [score for score in some if any(score is each for each in block)]
                 if apart is None:
-                    yield SideBySide(title, in_order, on)
+                    yield SideBySide(title, in_order, on, series=series)
                 else:
-                    yield SideBySide(f"{title}, {range_of(block)}", in_order, on, apart.reason)
+                    yield SideBySide(f"{title}, {range_of(block)}", in_order, on, apart.reason, series)
 
     def ranked(self, score: Score, key: str) -> float | None:
         """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""
@@ -460,6 +475,12 @@ class Benchmark(ABC):
         Flags are told below them by whoever asks.
         """
         return None
+
+    def figures(self, block: SideBySide) -> Iterator[Figure]:
+        """Its figures of a block; by default bars of the first headline, and lines of what has values over steps."""
+        from driftledger.benchmarks.figures import default_figures
+
+        return default_figures(self, block)
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         """Files for MLflow beside ``rows.csv``, which every score has: pictures, descriptions, answers."""

@@ -9,6 +9,9 @@ from driftledger.core.files import Record
 if TYPE_CHECKING:
     from driftledger.components.base import Component
 
+CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
+"""Providers of models that do not look: what they score is what a benchmark gives away for free."""
+
 
 class ComponentCard(Record):
     """Which version of a component was at work: its catalogue name, its spec, and the fingerprint over the spec.
@@ -35,6 +38,11 @@ class ComponentCard(Record):
     @model_serializer(mode="wrap")
     def _without_empty_mark(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {key: value for key, value in whole(self).items() if key != "mark" or value is not None}
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it stands beside the models as a control, and is no model to choose."""
+        return self.provider in CONTROLS
 
     @property
     def code_digest(self) -> str | None:

@@ -1,0 +1,1 @@
+"""Charts as SVG: pure functions of numbers and names, which give the same bytes everywhere."""
