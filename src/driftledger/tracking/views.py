@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.score import base_key
+from driftledger.benchmarks.score import USAGE, base_key, tracked_key
 from driftledger.benchmarks.tables import grouped
 from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.tracking.score_part import ScorePart
@@ -76,7 +76,7 @@ def views(parts: Sequence[ScorePart], metrics: Iterable[str]) -> Iterator[SavedV
         curves = {chart.key: chart for part in some for chart in _curves(part)}
         sections = {"over iterations": list(curves.values()), "scores": list(own.values())}
         yield SavedView(title, list(own), {name: charts for name, charts in sections.items() if charts}, closed)
-    if taken := [Chart(key, _cost_title(key), over_steps=False) for key in metrics if "/cost/" in key]:
+    if taken := [Chart(key, _cost_title(key), over_steps=False) for key in metrics if key.startswith(f"{USAGE}/")]:
         yield SavedView("Cost", [chart.key for chart in taken], {"per call": taken}, closed)
 
 
@@ -86,20 +86,21 @@ def _headlines(part: ScorePart, at_a_glance: bool = False) -> Iterator[Chart]:
         metric = spec.metric(key)
         if metric is not None and (metric.key in spec.glanced or not at_a_glance):
             title = f"{spec.title} {metric.named(key)}" if at_a_glance else metric.named(key)
-            yield Chart(f"{part.prefix}/{key}", f"{title} · {part.on}", over_steps=False)
+            yield Chart(tracked_key(part.prefix, key), f"{title} · {part.on}", over_steps=False)
 
 
 def _curves(part: ScorePart) -> Iterator[Chart]:
     for name in part.lineage.score.curves:
         metric = part.lineage.spec.of_curve(name)
         if metric is not None and metric.headline and base_key(name) == name:
-            yield Chart(f"{part.prefix}/{name}", f"{metric.title.format(t='t')} · {part.on}", over_steps=True)
+            title = f"{metric.title.format(t='t')} · {part.on}"
+            yield Chart(tracked_key(part.prefix, name), title, over_steps=True)
 
 
 def _cost_title(key: str) -> str:
-    """``seconds per describe · <benchmark>/<data>``."""
-    prefix, _, name = key.partition("/cost/")
-    return f"{name.replace('_', ' ')} · {prefix}"
+    """``seconds per describe · <benchmark> <data>``."""
+    name, _, place = key.removeprefix(f"{USAGE}/").partition(".")
+    return f"{name.replace('_', ' ')} · {place.replace('.', ' ')}"
 
 
 def tags_of(some: Iterable[SavedView], held: Mapping[str, str], now: int) -> dict[str, str]:
