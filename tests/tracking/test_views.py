@@ -14,7 +14,11 @@ from tests.support.ledgers import COMBINATION, SELECTED, write_ledger
 
 from .stores import Store
 
-METRICS = ["genception/shapes/gc", "genception/shapes/cost/seconds_per_describe", "genception/shapes/category/a/gc"]
+METRICS = [
+    "genception/gc.shapes",
+    "usage/seconds_per_describe.genception.shapes",
+    "within category/a.gc.genception.shapes",
+]
 
 
 def of_ledger(root: Path) -> dict[str, SavedView]:
@@ -33,14 +37,14 @@ def held(tag: str) -> dict[str, Any]:
 def test_there_is_a_leaderboard_a_view_per_benchmark_and_the_cost(tmp_path: Path) -> None:
     found = of_ledger(tmp_path)
     assert list(found) == ["Leaderboard", "GenCeption", "Cost"]
-    assert found["Leaderboard"].columns == ["genception/shapes/gc_at_2"]
+    assert found["Leaderboard"].columns == ["gc_at_2.genception.shapes"]
     assert found["GenCeption"].sections["over iterations"] == [
-        Chart("genception/shapes/gc", "GC@t · shapes", over_steps=True),
-        Chart("genception/shapes/similarity", "s(t) · shapes", over_steps=True),
+        Chart("genception/gc.shapes", "GC@t · shapes", over_steps=True),
+        Chart("genception/similarity.shapes", "s(t) · shapes", over_steps=True),
     ]
     assert [chart.title for chart in found["GenCeption"].sections["scores"]] == ["GC@2 · shapes", "s(2) · shapes"]
-    assert found["Cost"].columns == ["genception/shapes/cost/seconds_per_describe"]
-    assert found["Cost"].closed == ["genception/shapes", "genception/shapes/category/a", "genception/shapes/cost"]
+    assert found["Cost"].columns == ["usage/seconds_per_describe.genception.shapes"]
+    assert found["Cost"].closed == ["genception", "usage", "within category"]
 
 
 def test_a_view_sorts_by_its_first_column_and_shows_its_own_charts_first() -> None:

@@ -168,26 +168,28 @@ def base_key(key: str) -> str:
     return key.rpartition("_")[0] if key.endswith(SPREAD) else key
 
 
-def tracked_key(place: str, key: str) -> str:
+def tracked_key(place: str, key: str, *, headline: bool = False) -> str:
     """What MLflow calls a number that the score at ``<benchmark>/<on>`` has under ``key``.
 
-    MLflow makes a section of charts of what stands before the last slash, sections and charts in the order of the
-    alphabet, and cuts titles off: so benchmarks come first with their metrics, then what qualifies these, what calls
-    took, and groups; and within a section what tells charts apart comes first.
+    MLflow cuts titles of columns and charts off after ten to twenty letters, so what tells them apart comes first. It
+    makes a section of charts of what stands before a slash: headlines have none, other metrics and curves are their
+    benchmark's, and what qualifies numbers, what calls took and each kind of group have one for all benchmarks.
 
-    >>> tracked_key("genception/photos", "gc_at_5"), tracked_key("genception/photos", "gc_at_5_low")
-    ('genception/gc_at_5.photos', 'uncertainty/gc_at_5_low.genception.photos')
+    >>> tracked_key("genception/photos", "gc_at_5", headline=True), tracked_key("genception/photos", "gc")
+    ('gc_at_5.genception.photos', 'genception/gc.photos')
+    >>> tracked_key("genception/photos", "gc_at_5_low")
+    'uncertainty/gc_at_5_low.genception.photos'
     >>> tracked_key("genception/photos", "category/old scans/gc_at_5")
     'within category/old scans.gc_at_5.genception.photos'
     """
     kind, _, rest = key.partition("/")
-    name, _, metric = rest.rpartition("/")
-    if name:
+    name, in_group, metric = rest.rpartition("/")
+    if in_group:
         return in_section(f"within {kind}", place, key_of(name), metric)
     if key == "coverage" or base_key(key) != key:
         return in_section("uncertainty", place, key)
     benchmark, _, on = place.partition("/")
-    return in_section(benchmark, on, key)
+    return _dotted(key, place) if headline else in_section(benchmark, on, key)
 
 
 USAGE = "usage"
@@ -200,7 +202,11 @@ def in_section(section: str, place: str, *names: str) -> str:
     >>> in_section("usage", "genception/photos", "seconds_per_describe")
     'usage/seconds_per_describe.genception.photos'
     """
-    return f"{section}/" + ".".join([*names, place]).replace("/", ".")
+    return f"{section}/{_dotted(*names, place)}"
+
+
+def _dotted(*names: str) -> str:
+    return ".".join(names).replace("/", ".")
 
 
 def key_of(name: str) -> str:

@@ -48,7 +48,7 @@ class ScorePart(NamedTuple):
         """
         of, headlines = measured_in(self.lineage.score), self.lineage.spec.headlines(self.lineage.score)
         for key, value, step in (*self._values(), *self._curves(), *self._groups()):
-            name = tracked_key(self.prefix, key)
+            name = tracked_key(self.prefix, key, headline=key in headlines)
             yield LoggedMetric(name, value, step, self.lineage.on, of if key in headlines else ())
 
     def _values(self) -> Iterator[tuple[str, float, int]]:

@@ -24,6 +24,11 @@ WRITTEN_FOR = (3, 17)
 _MAX_TAG = 5000
 """The longest value of an experiment's tag."""
 
+LEADERBOARD = "Leaderboard"
+
+_WITHOUT_SLASH = "Model metrics"
+"""MLflow's section of the metrics without a slash."""
+
 _COMPARED = 20
 """Runs in a chart."""
 
@@ -65,12 +70,12 @@ def views(parts: Sequence[ScorePart], metrics: Iterable[str]) -> Iterator[SavedV
         metrics: the keys of all metrics of the runs.
     """
     metrics = list(dict.fromkeys(metrics))
-    closed = sorted({key.rpartition("/")[0] for key in metrics})
+    closed = sorted({key.rpartition("/")[0] or _WITHOUT_SLASH for key in metrics})
     heads = {chart.key: chart for part in parts for chart in _headlines(part)}
     glance = {chart.key: chart for part in parts for chart in _headlines(part, at_a_glance=True)}
     if not heads:
         return
-    yield SavedView("Leaderboard", list(glance), {"at a glance": list(glance.values())}, closed)
+    yield SavedView(LEADERBOARD, list(glance), {"at a glance": list(glance.values())}, closed)
     for title, some in grouped(parts, lambda part: part.lineage.spec.title).items():
         own = {chart.key: chart for part in some for chart in _headlines(part)}
         curves = {chart.key: chart for part in some for chart in _curves(part)}
@@ -86,7 +91,8 @@ def _headlines(part: ScorePart, at_a_glance: bool = False) -> Iterator[Chart]:
         metric = spec.metric(key)
         if metric is not None and (metric.key in spec.glanced or not at_a_glance):
             title = f"{spec.title} {metric.named(key)}" if at_a_glance else metric.named(key)
-            yield Chart(tracked_key(part.prefix, key), f"{title} · {part.on}", over_steps=False)
+            name = tracked_key(part.prefix, key, headline=True)
+            yield Chart(name, f"{title} · {part.on}", over_steps=False)
 
 
 def _curves(part: ScorePart) -> Iterator[Chart]:
@@ -103,6 +109,11 @@ def _cost_title(key: str) -> str:
     return f"{name.replace('_', ' ')} · {place.replace('.', ' ')}"
 
 
+def key_of_view(name: str) -> str:
+    """What an address of MLflow's names a view by."""
+    return _id("view", name)
+
+
 def tags_of(some: Iterable[SavedView], held: Mapping[str, str], now: int) -> dict[str, str]:
     """The experiment's tags that hold views, less those that are there already; charts that do not fit are left out.
 
@@ -112,7 +123,7 @@ def tags_of(some: Iterable[SavedView], held: Mapping[str, str], now: int) -> dic
     """
     tags = {}
     for view in some:
-        key, state = VIEW + _id("view", view.name), _fitting(view)
+        key, state = VIEW + key_of_view(view.name), _fitting(view)
         if key not in held or _state_in(held[key]) != state:
             tags[key] = _tag(view.name, state, now)
     return tags

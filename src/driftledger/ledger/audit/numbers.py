@@ -52,7 +52,8 @@ class Number(NamedTuple):
     def tracked(self, place: str) -> str:
         """MLflow's name for it, of the score at ``place``."""
         metric, at, step = self.key.partition("@")
-        return f"{tracked_key(place, metric)}{at}{step}"
+        headline = not at and metric in self.lineage.spec.headlines(self.lineage.score)
+        return f"{tracked_key(place, metric, headline=headline)}{at}{step}"
 
 
 def numbers_in(lineage: Lineage) -> Iterator[Number]:
@@ -69,7 +70,7 @@ def numbers_in(lineage: Lineage) -> Iterator[Number]:
 def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     """The number of that name, ``<benchmark>/<on>/gc_at_5`` for instance, or ``gc_at_5`` where one score has it.
 
-    It may be MLflow's name, ``genception/gc_at_5.photos``; of several scores of a benchmark on the same data MLflow has
+    It may be MLflow's name, ``gc_at_5.genception.photos``; of several scores of a benchmark on the same data MLflow has
     the first without its further keys. Names that MLflow had before, ``<benchmark>/<on>/interval/gc_at_5_low``, do too.
 
     Raises:
