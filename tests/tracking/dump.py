@@ -85,7 +85,7 @@ def _trace(client: "MlflowClient", trace: Any) -> dict[str, Any]:
         address = urlsplit(value)
         [owner] = parse_qs(address.query)["trace_id"]  # another trace of the run, which shows the same picture
         place = trace.info.tags["mlflow.artifactLocation"].replace(trace.info.trace_id, owner)
-        store = get_artifact_repository(place, tracking_uri=client.tracking_uri)
+        store: Any = get_artifact_repository(place, tracking_uri=client.tracking_uri)
         return sha256_file(Path(store.download_artifacts(f"attachments/{address.hostname}")))
 
     return {

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from driftledger.benchmarks.traces import Trace
 from driftledger.core.canonical import canonical_json
@@ -83,6 +83,8 @@ class DatasetInput:
     samples: int
     columns: Mapping[str, str] = field(default_factory=dict)
     """What each sample or question has → its type, as MLflow's schemas name it."""
+    records: Callable[[], list[dict[str, Any]]] = list
+    """Each of them: ``inputs``, and ``expectations`` where it is known what is right."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.digest) <= _DIGEST_LIMIT:

@@ -5,10 +5,11 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from driftledger.benchmarks.base import Artifacts, base_role, kind_of
 from driftledger.benchmarks.traces import Trace
@@ -61,6 +62,9 @@ TABLES = "mlflow.loggedArtifacts"
 """Tag of runs: which artifacts are tables that MLflow's evaluation view sets side by side."""
 
 _TYPES: Mapping[type, str] = {bool: "boolean", int: "long", float: "double", list: "array", dict: "map"}
+_EXPECTED = ("answer", "refusal", "label")
+"""Of a sample or question: what is right."""
+
 _IS_REMOTE = re.compile(r"(https?|ssh|git)://|[\w.-]+@[\w.-]+:")
 
 FLAGS = "driftledger.flags"
@@ -155,13 +159,14 @@ def run_content(
     units = [] if traces == "none" else [(part, _Shared(part.traces, 1 + part.costed)) for part in parts]
     artifacts |= {part.table: partial(_table, shared) for part, shared in units}
     tables = {TABLES: canonical_json([{"path": part.table, "type": "table"} for part, _ in units])} if units else {}
+    metrics = [metric for part in parts for metric in part.metrics()]
     costs = cache(partial(taken, root, parts))
     return RunContent(
         name=evidence.name,
         fingerprint=evidence.fingerprint,
         params=params,
         tags=tags | _source(root, evidence) | _said(evidence) | tables | {NOTE: _note(evidence, parts)},
-        metrics=tuple(metric for part in parts for metric in part.metrics()),
+        metrics=(*(each for each in metrics if each.of), *(each for each in metrics if not each.of)),  # headlines first
         datasets=tuple(_datasets(root, evidence)),
         components=all_of(lineage.score for lineage in evidence.lineages),
         artifacts=artifacts,
@@ -297,17 +302,33 @@ def _datasets(root: Path, evidence: Evidence) -> Iterable[DatasetInput]:
     for lineage in evidence.lineages:
         key = lineage.on, lineage.data.md5
         most = max(lineage.score.total, inputs[key].samples if key in inputs else 0)
-        columns = _columns(root / lineage.data.path) if key not in inputs else inputs[key].columns
-        inputs[key] = DatasetInput(lineage.on, lineage.data.md5, lineage.data.path, most, columns)
+        if key in inputs:
+            inputs[key] = replace(inputs[key], samples=most)
+        else:
+            folder = root / lineage.data.path
+            columns = _columns(_lines(folder))
+            inputs[key] = DatasetInput(*key, lineage.data.path, most, columns, partial(_records, folder))
     return inputs.values()
 
 
-def _columns(folder: Path) -> dict[str, str]:
-    """What each sample or question of a dataset has, as far as any has it → its type; nothing without the folder."""
-    found: dict[str, str] = {}
-    for listing in sorted(folder.glob("*.jsonl")):
-        for line in listing.read_text(encoding="utf-8").splitlines():
-            for key, value in json.loads(line).items():
-                if value not in (None, [], {}):
-                    found.setdefault(key, _TYPES.get(type(value), "string"))
-    return dict(sorted(found.items()))
+def _lines(folder: Path) -> list[dict[str, Any]]:
+    """What a dataset or question set has, less what is empty; nothing without the folder."""
+    texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.jsonl"))]
+    lines = [json.loads(line) for text in texts for line in text.splitlines()]
+    return [{key: value for key, value in line.items() if value not in (None, [], {})} for line in lines]
+
+
+def _records(folder: Path) -> list[dict[str, Any]]:
+    return [
+        {
+            "inputs": {key: value for key, value in line.items() if key not in _EXPECTED},
+            "expectations": {key: value for key, value in line.items() if key in _EXPECTED},
+        }
+        for line in _lines(folder)
+    ]
+
+
+def _columns(lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What any line has → its type."""
+    columns = {key: _TYPES.get(type(value), "string") for line in lines for key, value in line.items()}
+    return dict(sorted(columns.items()))

@@ -176,9 +176,13 @@ def evaluation_table(traces: Sequence[Trace]) -> bytes:
 
 
 def _cells(trace: Trace) -> dict[str, str | float]:
+    """MLflow groups by the first column, and compares by the second until someone chooses others."""
     numbers = {key: value for step in trace.steps for key, value in step.gave.items() if isinstance(value, float)}
-    told = {key: _as_cell(value) for key, value in {**trace.asked, **trace.gave}.items() if not isinstance(value, Shot)}
-    return {"unit": trace.unit} | told | numbers | {"outcome": trace.outcome.value} | dict(trace.values)
+    gave, asked = (
+        {key: _as_cell(value) for key, value in shown.items() if not isinstance(value, Shot) and value != trace.unit}
+        for shown in (trace.gave, trace.asked)
+    )
+    return {"unit": trace.unit} | gave | numbers | dict(trace.values) | {"outcome": trace.outcome.value} | asked
 
 
 def _as_cell(value: Shown) -> str:
