@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import json
 import os
 import subprocess
 import sys
@@ -183,6 +184,45 @@ def test_every_metric_is_linked_to_its_dataset_and_a_dataset_is_one_input(tmp_pa
         ("digits", "3" * 32 + ".dir", "data/datasets/digits", 1),
         ("exam", "1e" * 16 + ".dir", "data/questions/exam", 4),
     ]
+
+
+def test_a_dataset_says_what_it_has_and_each_of_it(tmp_path: Path) -> None:
+    [shapes] = content(tmp_path).datasets
+    assert shapes.columns == {
+        **{"category": "string", "file": "string", "height": "long", "id": "string", "schema": "long"},
+        **{"sha256": "string", "width": "long"},
+    }
+    assert [record["inputs"]["id"] for record in shapes.records()] == ["disc", "ring"]
+
+
+def test_units_are_a_table_that_mlflow_sets_side_by_side(tmp_path: Path) -> None:
+    write_ledger(tmp_path)
+    run = run_content(tmp_path, evidence_of(tmp_path), traces=1)
+    assert json.loads(run.tags["mlflow.loggedArtifacts"]) == [{"path": "genception/shapes/table.json", "type": "table"}]
+    made = json.loads(run.artifacts["genception/shapes/table.json"]())
+    assert made["columns"] == ["unit", "description", "s(1)", "s(2)", "GC@2", "outcome", "category"]
+    rows = [dict(zip(made["columns"], row, strict=True)) for row in made["data"]]
+    assert [(row["unit"], row["description"], row["s(1)"]) for row in rows] == [
+        ("disc", "a disc", 0.9),
+        ("ring", "a disc", 0.9),
+    ]
+    assert [logged.trace.unit for logged in run.traces()] == ["disc"], "all stand in the table, one is shown by steps"
+    again = run_content(tmp_path, evidence_of(tmp_path), traces=1)
+    assert json.loads(again.artifacts["genception/shapes/table.json"]()) == made
+
+
+@pytest.mark.parametrize(
+    ("remote", "shown"),
+    [
+        ("https://ada:secret@git.example/ada/x.git", "https://git.example/ada/x.git"),
+        ("git@git.example:ada/x.git", "git@git.example:ada/x.git"),
+        ("/home/ada/x", None),
+    ],
+)
+def test_where_the_code_came_from_is_a_tag_without_a_password(tmp_path: Path, remote: str, shown: str | None) -> None:
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    subprocess.run(["git", "-C", tmp_path, "remote", "add", "origin", remote], check=True)
+    assert content(tmp_path).tags.get("mlflow.source.git.repoURL") == shown
 
 
 def test_two_datasets_stand_side_by_side(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """MLflow's pages in a real browser, from its home to the scores and to a chain with its pictures; and the command that
 serves them."""
 
-import os
+import json
 import signal
 import socket
 import subprocess
@@ -81,7 +81,7 @@ def served(finished: Checkout) -> Iterator[list[str]]:
     """What ``driftledger ui`` says of the evaluated checkout; it is ended with all its children."""
     port = _free_port()
     command = [sys.executable, "-c", "from driftledger.cli import main; main()", "ui", "--port", str(port)]
-    environment = finished.environment | {"PYTHONUNBUFFERED": "1"}
+    environment = finished.env | {"PYTHONUNBUFFERED": "1"}
     started = subprocess.Popen(
         command, cwd=finished.root, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -104,23 +104,22 @@ def _opened(browser: "Browser", address: str) -> "Page":
 
 @pytest.mark.slow
 def test_from_its_home_mlflow_leads_to_the_scores_and_to_a_chain_with_its_pictures(
-    served: list[str], browser: "Browser"
+    served: list[str], finished: Checkout, browser: "Browser"
 ) -> None:
-    home = served[0].removeprefix("scores: ").partition("#")[0]
-    page = _opened(browser, home)
+    page = _opened(browser, served[0].removeprefix("scores: ").partition("#")[0])
     page.get_by_role("link", name="driftledger", exact=True).first.click()
-    page.keyboard.press("Escape")  # what MLflow has to say of itself
+    page.get_by_role("button", name="Got it").click()  # what MLflow wants to say of itself
     page.get_by_role("link", name="Evaluation runs").click()
-    row = page.get_by_role("row").filter(has_text="regions_medium")
-    row.first.wait_for()
-    assert row.count() == 1
-    head = page.get_by_role("columnheader").all_inner_texts()
-    assert [title for title in head if "." in title][:2] == [
-        "gc_at_2.genception.my_images",
-        "similarity_at_2.genception.my_images",
-    ]
-    page.goto(f"{home}#/experiments/1/traces")
-    page.get_by_text("ok", exact=False).first.wait_for()
+    page.get_by_text("regions_medium · painter").first.wait_for()
+    columns = [title for title in page.get_by_role("columnheader").all_inner_texts() if "my_images" in title]
+    assert columns[:2] == ["gc_at_2.genception.my_images", "similarity_at_2.genception.my_images"]
+    [file] = (finished.root / "reports" / "scores").rglob("metrics.json")
+    score = json.loads(file.read_text())["gc_at_2"]
+    assert f"{score:.4f}"[:6] in page.get_by_role("row").filter(has_text="regions_medium").first.inner_text()
+    page.get_by_role("link", name="Traces").click()
+    page.get_by_role("row").nth(1).get_by_text("square").first.click()
+    page.get_by_text("describe 2").first.wait_for()
+    page.locator("img[src^='blob:']").first.wait_for()
 
 
 @pytest.mark.slow

@@ -317,6 +317,8 @@ class Benchmark(ABC):
     """The word that stages, modules, params and MLflow use."""
     title: ClassVar[str]
     """For people: ``MM-SAP``."""
+    topic: ClassVar[str] = ""
+    """For people who do not know the title, what it measures; empty where the title says it."""
     data: ClassVar[Stage]
     """:data:`DATASET` or :data:`QUESTION_SET`."""
     questions: ClassVar[QuestionRules | None] = None

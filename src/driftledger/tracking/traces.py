@@ -43,7 +43,7 @@ class Traces:
         self._experiment_id = experiment_id
 
     def write(self, run_id: str, start: int, traces: Iterable[LoggedTrace]) -> None:
-        """Write the traces of a run that has none.
+        """Write the traces of a run that has none; the first is the newest, which MLflow lists first.
 
         Args:
             start: of the run, in milliseconds since 1970.
@@ -51,7 +51,7 @@ class Traces:
         waiting: list[Span] = []
         pictures = _Pictures()
         for place, each in enumerate(traces, 1):
-            written = _Written(run_id, self._experiment_id, start + place - 1, each, pictures)
+            written = _Written(run_id, self._experiment_id, start - place, each, pictures)
             waiting += written.spans()
             self._upload(self._client.start_trace(written.info()), pictures.new())
             if place % _PER_CALL == 0:

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import USAGE, base_key, tracked_key
 from driftledger.benchmarks.tables import grouped
 from driftledger.core.canonical import canonical_json, sha256_of
@@ -76,13 +77,18 @@ def views(parts: Sequence[ScorePart], metrics: Iterable[str]) -> Iterator[SavedV
     if not heads:
         return
     yield SavedView(LEADERBOARD, list(glance), {"at a glance": list(glance.values())}, closed)
-    for title, some in grouped(parts, lambda part: part.lineage.spec.title).items():
+    for title, some in grouped(parts, lambda part: _titled(part.lineage.spec)).items():
         own = {chart.key: chart for part in some for chart in _headlines(part)}
         curves = {chart.key: chart for part in some for chart in _curves(part)}
         sections = {"over iterations": list(curves.values()), "scores": list(own.values())}
         yield SavedView(title, list(own), {name: charts for name, charts in sections.items() if charts}, closed)
     if taken := [Chart(key, _cost_title(key), over_steps=False) for key in metrics if key.startswith(f"{USAGE}/")]:
         yield SavedView("Cost", [chart.key for chart in taken], {"per call": taken}, closed)
+
+
+def _titled(spec: Benchmark) -> str:
+    """``Self-awareness (MM-SAP)``."""
+    return f"{spec.topic} ({spec.title})" if spec.topic else spec.title
 
 
 def _headlines(part: ScorePart, at_a_glance: bool = False) -> Iterator[Chart]:
