@@ -60,8 +60,8 @@ lint: $(VENV)/installed-dev
 	ruff format --check .
 	mypy
 
-ui: $(VENV)/installed ## open http://127.0.0.1:5000
-	mlflow ui --backend-store-uri "$${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db}" --host 127.0.0.1 --port 5000
+ui: $(VENV)/installed ## open MLflow on the scores
+	driftledger ui
 
 perf: $(VENV)/installed-all ## measure; results in reports/perf/
 	python perf/frechet.py

@@ -16,6 +16,7 @@ from driftledger.benchmarks.registry import benchmarks, imported
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.project.project import Project
+from driftledger.tracking.connection import PORT
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -129,6 +130,18 @@ def track(context: typer.Context) -> None:
     from driftledger.commands import stages
 
     typer.echo(stages.track(context.obj))
+
+
+@app.command(rich_help_panel=VIEW)
+def ui(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Of 127.0.0.1.")] = PORT,
+) -> None:
+    """Open MLflow on the scores: serve its pages on this machine, and say where they are."""
+    from driftledger.tracking.ui import serve
+
+    for line in serve(context.obj.settings.tracking, port):
+        typer.echo(line)
 
 
 @app.command(rich_help_panel=EVALUATE)

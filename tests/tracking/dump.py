@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import LedgerError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import LoggedModel, Run
 
-_VOLATILE = {"mlflow.runName", "mlflow.user", "mlflow.source.name", "mlflow.source.type", "mlflow.modelVersions"}
+_VOLATILE = {"mlflow.runName", "mlflow.user", "mlflow.modelVersions"}
 """What MLflow adds by itself: who and where, and version numbers, which count how often a store was filled."""
 
 
@@ -82,8 +82,11 @@ def _trace(client: "MlflowClient", trace: Any) -> dict[str, Any]:
             return {key: shown(each) for key, each in value.items()}
         if not str(value).startswith("mlflow-attachment://"):
             return value
-        store = get_artifact_repository(trace.info.tags["mlflow.artifactLocation"], tracking_uri=client.tracking_uri)
-        return sha256_file(Path(store.download_artifacts(f"attachments/{urlsplit(value).hostname}")))
+        address = urlsplit(value)
+        [owner] = parse_qs(address.query)["trace_id"]  # another trace of the run, which shows the same picture
+        place = trace.info.tags["mlflow.artifactLocation"].replace(trace.info.trace_id, owner)
+        store: Any = get_artifact_repository(place, tracking_uri=client.tracking_uri)
+        return sha256_file(Path(store.download_artifacts(f"attachments/{address.hostname}")))
 
     return {
         "name": trace.info.tags["mlflow.traceName"],

@@ -11,7 +11,7 @@ import pytest
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import SCORE, Score
+from driftledger.benchmarks.score import SCORE, Score, tracked_key
 from driftledger.benchmarks.scoring import Scored
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.files import read_json, read_jsonl, write_jsonl
@@ -82,10 +82,12 @@ class Shown(NamedTuple):
     store: Store
 
     def metric(self, name: str) -> float:
-        return float(self.run.data.metrics[f"{self.score.benchmark}/{self.score.on}/{name}"])
+        place = f"{self.score.benchmark}/{self.score.on}"
+        headline = name in benchmark(self.score.benchmark).headlines(self.score)
+        return float(self.run.data.metrics[tracked_key(place, name, headline=headline)])
 
     def steps(self, name: str) -> dict[int, float]:
-        key = f"{self.score.benchmark}/{self.score.on}/{name}"
+        key = f"{self.score.benchmark}/{name}.{self.score.on}"
         return {row.step: row.value for row in self.store.client().get_metric_history(self.run.info.run_id, key)}
 
 
@@ -155,5 +157,5 @@ def test_headlines_alone_are_linked_to_versions_with_their_dataset(shown: dict[s
         model = client.get_logged_model(each.run.inputs.model_inputs[0].model_id)
         linked = {row.key: (row.dataset_name, row.dataset_digest) for row in model.metrics}
         headlines = benchmark(each.score.benchmark).headlines(each.score)
-        assert {f"{place}/{name}" for name in headlines} == linked.keys()
+        assert {tracked_key(place, name, headline=True) for name in headlines} == linked.keys()
         assert set(linked.values()) == {(dataset.name, dataset.digest)}

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import json
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import Score, key_of, tracked_key
 from driftledger.benchmarks.selection import Selected
 from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_result import Context, Cost, Result
@@ -28,7 +29,7 @@ from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence, read_evidence
 from driftledger.ledger.log.chain import evidence_digest
 from driftledger.project.settings import Tracking
-from driftledger.tracking.content import LoggedMetric, RunContent, key_of
+from driftledger.tracking.content import LoggedMetric, RunContent
 from driftledger.tracking.projection import run_content, tracking_uri
 from tests.conftest import REPOSITORY
 from tests.support.description_ledgers import (
@@ -95,26 +96,27 @@ def table(run: RunContent, name: str) -> list[dict[str, str]]:
 
 
 def test_curves_have_a_step_per_iteration_and_finals_have_none(tmp_path: Path) -> None:
-    prefix = "genception/shapes"
+    own, qualified = "genception/{}.shapes", "uncertainty/{}.genception.shapes"
+    within = "within category/round.{}.genception.shapes"
     assert values(content(tmp_path)) == {
-        (f"{prefix}/similarity", 1): 0.9,
-        (f"{prefix}/similarity", 2): 0.6,
-        (f"{prefix}/gc", 1): 0.9,
-        (f"{prefix}/gc", 2): 0.7,
-        (f"{prefix}/interval/gc_low", 1): 0.8,
-        (f"{prefix}/interval/gc_low", 2): 0.65,
-        (f"{prefix}/interval/gc_high", 1): 0.95,
-        (f"{prefix}/interval/gc_high", 2): 0.75,
-        (f"{prefix}/frechet_eye", 2): 4.5,
-        (f"{prefix}/gc_at_2", 0): 0.7,
-        (f"{prefix}/interval/gc_at_2_low", 0): 0.65,
-        (f"{prefix}/interval/gc_at_2_high", 0): 0.75,
-        (f"{prefix}/similarity_at_2", 0): 0.6,
-        (f"{prefix}/frechet_eye_at_2", 0): 4.5,
-        (f"{prefix}/similarity_mean", 0): 0.75,
-        (f"{prefix}/coverage", 0): 1.0,
-        (f"{prefix}/category/round/gc_at_2", 0): 0.7,
-        (f"{prefix}/category/round/similarity_at_2", 0): 0.6,
+        (own.format("similarity"), 1): 0.9,
+        (own.format("similarity"), 2): 0.6,
+        (own.format("gc"), 1): 0.9,
+        (own.format("gc"), 2): 0.7,
+        (qualified.format("gc_low"), 1): 0.8,
+        (qualified.format("gc_low"), 2): 0.65,
+        (qualified.format("gc_high"), 1): 0.95,
+        (qualified.format("gc_high"), 2): 0.75,
+        (own.format("frechet_eye"), 2): 4.5,
+        ("gc_at_2.genception.shapes", 0): 0.7,
+        (qualified.format("gc_at_2_low"), 0): 0.65,
+        (qualified.format("gc_at_2_high"), 0): 0.75,
+        ("similarity_at_2.genception.shapes", 0): 0.6,
+        (own.format("frechet_eye_at_2"), 0): 4.5,
+        (own.format("similarity_mean"), 0): 0.75,
+        (qualified.format("coverage"), 0): 1.0,
+        (within.format("gc_at_2"), 0): 0.7,
+        (within.format("similarity_at_2"), 0): 0.6,
     }
 
 
@@ -125,62 +127,102 @@ def test_groups_have_their_final_headlines(tmp_path: Path) -> None:
             "group": {"round": {"gc_at_2": 0.8}, "none": {}},
         }
     )
-    found = {key: value for (key, _), value in values(content(tmp_path, score)).items() if key.count("/") > 3}
+    found = {key: value for (key, _), value in values(content(tmp_path, score)).items() if key.startswith("within ")}
     assert found == {
-        "genception/shapes/category/round/gc_at_2": 0.7,
-        "genception/shapes/group/round/gc_at_2": 0.8,
+        "within category/round.gc_at_2.genception.shapes": 0.7,
+        "within group/round.gc_at_2.genception.shapes": 0.8,
     }
 
 
 def test_the_first_of_several_scores_has_the_short_names(tmp_path: Path) -> None:
     """Lengths, examples and votes are step charts where there are several."""
-    found = values(of_all(tmp_path), "trac/")
+    found = {key: value for key, value in values(of_all(tmp_path)).items() if "trac" in key[0]}
     own = {
-        ("top1", 0): 64.0, ("interval/top1_low", 0): 60.0, ("class_mean", 0): 58.0, ("chance", 0): 10.0,
-        ("leak_rate", 0): 25.0, ("coverage", 0): 1.0, ("vote", 1): 64.0, ("vote", 2): 66.0,
+        ("top1", 0): 64.0, ("class_mean", 0): 58.0, ("trac/chance", 0): 10.0, ("trac/leak_rate", 0): 25.0,
+        ("trac/vote", 1): 64.0, ("trac/vote", 2): 66.0,
     }  # fmt: skip
-    lengths = {("by_length/top1", 32): 64.0, ("by_length/top1", 64): 68.0}
-    shots = {("by_shots/top1", 0): 60.0, ("by_shots/top1", 1): 59.0, ("by_shots/top1", 2): 58.0}
-    places = {"": lengths, "short/counter/": lengths, **{f"shown/{reader}/": shots for reader in READERS}}
+    qualified = {("uncertainty/top1_low", 0): 60.0, ("uncertainty/coverage", 0): 1.0}
+    lengths = {("trac/by_length.top1", 32): 64.0, ("trac/by_length.top1", 64): 68.0}
+    shots = {("trac/by_shots.top1", 0): 60.0, ("trac/by_shots.top1", 1): 59.0, ("trac/by_shots.top1", 2): 58.0}
+    places = {"": lengths, ".short.counter": lengths, **{f".shown.{reader}": shots for reader in READERS}}
     assert found == {
-        (f"trac/digits/{place}{key}", step): value
+        (f"{key}{'' if key.startswith('trac') else '.trac'}.digits{place}", step): value
         for place, charts in places.items()
-        for (key, step), value in (own | charts).items()
+        for (key, step), value in (own | qualified | charts).items()
     }
 
 
 def test_groups_that_no_whole_score_has_are_told_with_all_their_numbers(tmp_path: Path) -> None:
-    assert values(of_all(tmp_path), "fidelity/") == {
-        ("fidelity/shapes/image_similarity", 0): 71.0,
-        ("fidelity/shapes/ssim", 0): 31.5,
-        ("fidelity/shapes/frechet_eye", 0): 4.5,
-        ("fidelity/shapes/human", 0): 3.5,
-        ("fidelity/shapes/coverage", 0): 0.5,
-        ("fidelity/shapes/agreement/ssim/spearman", 0): 0.5,
-        ("fidelity/shapes/agreement/ssim/n", 0): 2.0,
+    found = {key: value for (key, _), value in values(of_all(tmp_path)).items() if "fidelity" in key}
+    assert found == {
+        "image_similarity.fidelity.shapes": 71.0,
+        "ssim.fidelity.shapes": 31.5,
+        "fidelity/frechet_eye.shapes": 4.5,
+        "fidelity/human.shapes": 3.5,
+        "uncertainty/coverage.fidelity.shapes": 0.5,
+        "within agreement/ssim.spearman.fidelity.shapes": 0.5,
+        "within agreement/ssim.n.fidelity.shapes": 2.0,
     }
 
 
 def test_deviations_and_subsets_stand_beside_their_score(tmp_path: Path) -> None:
-    found = values(of_all(tmp_path), "mm_sap/")
+    found = {key: value for (key, _), value in values(of_all(tmp_path)).items() if "mm_sap" in key}
     assert found == {
-        ("mm_sap/exam/score", 0): 62.0,
-        ("mm_sap/exam/deviation/score_std", 0): 0.85,
-        ("mm_sap/exam/free_refusals", 0): 5.0,
-        ("mm_sap/exam/coverage", 0): 1.0,
-        ("mm_sap/exam/subset/basic/score", 0): 70.0,
+        "score.mm_sap.exam": 62.0,
+        "uncertainty/score_std.mm_sap.exam": 0.85,
+        "mm_sap/free_refusals.exam": 5.0,
+        "uncertainty/coverage.mm_sap.exam": 1.0,
+        "within subset/basic.score.mm_sap.exam": 70.0,
     }
 
 
 def test_every_metric_is_linked_to_its_dataset_and_a_dataset_is_one_input(tmp_path: Path) -> None:
     run = of_all(tmp_path)
-    linked = {(metric.key.split("/")[1], metric.dataset) for metric in run.every_metric()}
-    assert linked == {(name, name) for name in ("shapes", "digits", "exam")}
+    assert all(f".{metric.dataset}" in metric.key for metric in run.every_metric())
     assert [(each.name, each.digest, each.source, each.samples) for each in run.datasets] == [
         ("shapes", "1" * 32 + ".dir", "data/datasets/shapes", 2),
         ("digits", "3" * 32 + ".dir", "data/datasets/digits", 1),
         ("exam", "1e" * 16 + ".dir", "data/questions/exam", 4),
     ]
+
+
+def test_a_dataset_says_what_it_has_and_each_of_it(tmp_path: Path) -> None:
+    [shapes] = content(tmp_path).datasets
+    assert shapes.columns == {
+        **{"category": "string", "file": "string", "height": "long", "id": "string", "schema": "long"},
+        **{"sha256": "string", "width": "long"},
+    }
+    assert [record["inputs"]["id"] for record in shapes.records()] == ["disc", "ring"]
+
+
+def test_units_are_a_table_that_mlflow_sets_side_by_side(tmp_path: Path) -> None:
+    write_ledger(tmp_path)
+    run = run_content(tmp_path, evidence_of(tmp_path), traces=1)
+    assert json.loads(run.tags["mlflow.loggedArtifacts"]) == [{"path": "genception/shapes/table.json", "type": "table"}]
+    made = json.loads(run.artifacts["genception/shapes/table.json"]())
+    assert made["columns"] == ["unit", "description", "s(1)", "s(2)", "GC@2", "outcome", "category"]
+    rows = [dict(zip(made["columns"], row, strict=True)) for row in made["data"]]
+    assert [(row["unit"], row["description"], row["s(1)"]) for row in rows] == [
+        ("disc", "a disc", 0.9),
+        ("ring", "a disc", 0.9),
+    ]
+    assert [logged.trace.unit for logged in run.traces()] == ["disc"], "all stand in the table, one is shown by steps"
+    again = run_content(tmp_path, evidence_of(tmp_path), traces=1)
+    assert json.loads(again.artifacts["genception/shapes/table.json"]()) == made
+
+
+@pytest.mark.parametrize(
+    ("remote", "shown"),
+    [
+        ("https://ada:secret@git.example/ada/x.git", "https://git.example/ada/x.git"),
+        ("git@git.example:ada/x.git", "git@git.example:ada/x.git"),
+        ("/home/ada/x", None),
+    ],
+)
+def test_where_the_code_came_from_is_a_tag_without_a_password(tmp_path: Path, remote: str, shown: str | None) -> None:
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    subprocess.run(["git", "-C", tmp_path, "remote", "add", "origin", remote], check=True)
+    assert content(tmp_path).tags.get("mlflow.source.git.repoURL") == shown
 
 
 def test_two_datasets_stand_side_by_side(tmp_path: Path) -> None:
@@ -262,7 +304,13 @@ def test_tags_hold_fingerprints_code_and_the_digest_of_the_evidence(tmp_path: Pa
     expected = {f"{role}.fingerprint": hashlib.sha256(name.encode()).hexdigest() for role, name in (
         ("model", "seer"), ("generator", "brush"), ("encoder", "eye")
     )}  # fmt: skip
-    expected |= {"git.commit": "c0ffee", "git.dirty": "false", "mlflow.runType": "genai_evaluate"}
+    expected |= {"mlflow.source.name": "driftledger track", "mlflow.source.type": "LOCAL"}
+    expected |= {
+        "mlflow.source.git.commit": "c0ffee",
+        "git.commit": "c0ffee",
+        "git.dirty": "false",
+        "mlflow.runType": "genai_evaluate",
+    }
     expected["driftledger.evidence_sha256"] = evidence_digest(evidence_of(tmp_path))
     assert {key: value for key, value in tags.items() if key != "mlflow.note.content"} == expected
 
@@ -389,7 +437,7 @@ def test_hostile_text_is_inert_in_the_note(tmp_path: Path) -> None:
 
 
 def spelt(name: str) -> str:
-    return LoggedMetric(f"genception/shapes/category/{key_of(name)}/gc_at_2", 1.0).key
+    return LoggedMetric(tracked_key("genception/shapes", f"category/{name}/gc_at_2"), 1.0).key
 
 
 @pytest.mark.parametrize("name", ["round", "very round", "A-1_b", "x" * 80])
@@ -421,8 +469,8 @@ def test_hostile_categories_and_groups_make_a_run(tmp_path: Path, name: str) -> 
     categories = {name: {"gc_at_2": 0.5}, "a": {"gc_at_2": 0.7}}
     score = genception_score(groups={"category": categories, "group": {name: {"gc_at_2": 0.5}}})
     keys = [metric.key for metric in content(tmp_path, score).every_metric()]
-    assert len([key for key in keys if "/category/" in key]) == 2
-    assert len([key for key in keys if "/group/" in key]) == 1
+    assert len([key for key in keys if key.startswith("within category/")]) == 2
+    assert len([key for key in keys if key.startswith("within group/")]) == 1
 
 
 def test_the_longest_catalogue_names_make_keys_that_mlflow_takes(tmp_path: Path) -> None:
@@ -431,7 +479,7 @@ def test_the_longest_catalogue_names_make_keys_that_mlflow_takes(tmp_path: Path)
     add_trac(tmp_path, *(trac_score(asked, by) for asked, by in ways))
     chosen = selected(*(("trac", trac_score(asked, by).keys) for asked, by in ways))
     run = run_content(tmp_path, evidence_of(tmp_path, chosen))
-    assert f"trac/digits/{description}/{reader}/by_length/top1" in {metric.key for metric in run.metrics}
+    assert f"trac/by_length.top1.digits.{description}.{reader}" in {metric.key for metric in run.metrics}
 
 
 def finished_calls(records: list[ChainRecord], seconds: Mapping[str, float]) -> list[Finished]:
@@ -456,12 +504,18 @@ def test_what_calls_took_comes_from_the_call_store(tmp_path: Path) -> None:
     with CallStore(tmp_path / ".driftledger") as store:
         store.put(finished_calls(records, {"seer": 2.0, "brush": 0.5}))
     found = values(run_content(tmp_path, evidence_of(tmp_path)))
-    prefix = "genception/shapes/cost"
-    assert found[f"{prefix}/seconds_per_describe", 0] == 2.0
-    assert found[f"{prefix}/seconds_per_generate", 0] == 0.5
-    assert found[f"{prefix}/input_tokens_per_describe", 0] == 100
-    assert found[f"{prefix}/output_tokens_per_describe", 0] == 20
-    assert found[f"{prefix}/cost_of_describe", 0] == 0.25 * len({record.parent_sha256 for record in records})
+    described, drawn = len({record.parent_sha256 for record in records}), len({record.seed for record in records})
+    assert {key: value for (key, _), value in found.items() if key.startswith("usage/")} == {
+        "usage/seconds_per_describe.genception.shapes": 2.0,
+        "usage/seconds_per_generate.genception.shapes": 0.5,
+        "usage/input_tokens_per_describe.genception.shapes": 100,
+        "usage/input_tokens_per_generate.genception.shapes": 100,
+        "usage/output_tokens_per_describe.genception.shapes": 20,
+        "usage/output_tokens_per_generate.genception.shapes": 20,
+        "usage/cost_of_describe.genception.shapes": 0.25 * described,
+        "usage/cost_of_generate.genception.shapes": 0.25 * drawn,
+    }
+    assert run_content(tmp_path, evidence_of(tmp_path)).seconds() == 2.0 * described + 0.5 * drawn
 
 
 def test_what_the_calls_took_is_counted_per_benchmark(tmp_path: Path) -> None:
@@ -486,19 +540,21 @@ def test_what_the_calls_took_is_counted_per_benchmark(tmp_path: Path) -> None:
     found = values(run_content(tmp_path, evidence_of(tmp_path, ALL)))
     seconds = {key: value for (key, _), value in found.items() if "seconds_per" in key}
     assert seconds == {
-        "genception/shapes/cost/seconds_per_generate": 0.5,
-        "trac/digits/cost/seconds_per_describe": 2.0,
-        "trac/digits/shown/reader/cost/seconds_per_describe": 7.0,
-        "fidelity/shapes/cost/seconds_per_describe": 5.0,
-        "fidelity/shapes/cost/seconds_per_generate": 0.5,
+        "usage/seconds_per_generate.genception.shapes": 0.5,
+        "usage/seconds_per_describe.trac.digits": 2.0,
+        "usage/seconds_per_describe.trac.digits.shown.reader": 7.0,
+        "usage/seconds_per_describe.fidelity.shapes": 5.0,
+        "usage/seconds_per_generate.fidelity.shapes": 0.5,
     }
-    assert found["trac/digits/cost/cost_of_describe", 0] == 0.5
+    assert found["usage/cost_of_describe.trac.digits", 0] == 0.5
 
 
 def test_a_call_store_without_these_calls_adds_nothing(tmp_path: Path) -> None:
     without = values(content(tmp_path))
     CallStore(tmp_path / ".driftledger").close()
-    assert values(content(tmp_path)) == without
+    run = content(tmp_path)
+    assert values(run) == without
+    assert run.seconds() is None
 
 
 def test_what_services_said_they_were_is_a_tag_and_more_than_one_version_a_flag(tmp_path: Path) -> None:

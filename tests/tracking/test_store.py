@@ -1,7 +1,9 @@
 """What a push leaves in a store, and what a second one does not touch."""
 
 import json
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.tracking.content import CURRENT, FINGERPRINT, LoggedMetric
 from driftledger.tracking.store import Pushed
 
-from .contents import EXPERIMENT, PHOTOS, PICTURE, earlier_runs, generator, run, two_runs
+from .contents import EXPERIMENT, PHOTOS, PICTURE, TRACES, earlier_runs, generator, run, two_runs
 from .steps import watch_writes
 from .stores import Child, Store
 
@@ -84,7 +86,35 @@ def test_rows_carry_the_start_time_of_their_run(mlflow_store: Store) -> None:
     for shown in client.search_runs([mlflow_store.experiment_id()]):
         history = client.get_metric_history(shown.info.run_id, "genception/photos/gc")
         assert {row.timestamp for row in history} == {shown.info.start_time}
-        assert shown.info.end_time == shown.info.start_time
+        assert shown.info.end_time is None
+
+
+def test_a_run_lasts_as_long_as_its_calls_took(mlflow_store: Store) -> None:
+    before = int(time.time() * 1000)
+    mlflow_store.push([run("f1", seconds=lambda: 90.5)])
+    [shown] = mlflow_store.client().search_runs([mlflow_store.experiment_id()])
+    assert shown.info.end_time - shown.info.start_time == 90_500
+    assert before <= shown.info.end_time <= time.time() * 1000
+
+
+def test_what_was_asked_is_a_dataset_with_a_record_each_however_often_it_is_pushed(mlflow_store: Store) -> None:
+    records = [{"inputs": {"id": name}, "expectations": {"answer": 1}} for name in ("a", "b")]
+    photos = replace(PHOTOS, records=lambda: records)
+    for fingerprint in ("f1", "f2"):
+        mlflow_store.push([run(fingerprint, datasets=(photos,))])
+    [held] = mlflow_store.client().search_datasets([mlflow_store.experiment_id()])
+    assert (held.name, held.tags["dvc.path"], held.tags["dvc.md5"]) == (
+        f"photos@{PHOTOS.digest[:12]}", PHOTOS.source, PHOTOS.digest,
+    )  # fmt: skip
+    assert json.loads(held.profile) == {"num_records": 2}
+
+
+def test_equal_pictures_of_a_run_are_kept_once(mlflow_store: Store) -> None:
+    twice = [TRACES[0], TRACES[0]._replace(trace=replace(TRACES[0].trace, unit="tea"))]
+    mlflow_store.push([run("f1", traces=lambda: twice)])
+    assert len(list(mlflow_store.folder.rglob("attachments/*"))) == 1
+    first, second = mlflow_store.dump()["runs"][0]["traces"]
+    assert first["spans"] == second["spans"], "both show it"
 
 
 def test_a_second_push_writes_nothing(mlflow_store: Store, in_child: Callable[..., Any]) -> None:

@@ -4,17 +4,24 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from driftledger.charts.palette import COLOURS, GREY
 from driftledger.ledger.lineage import read_evidence
 from driftledger.project.settings import Tracking
 from driftledger.tracking import views
 from driftledger.tracking.projection import show
 from driftledger.tracking.score_part import ScorePart
 from driftledger.tracking.views import VIEW, Chart, SavedView, tags_of
-from tests.support.ledgers import COMBINATION, SELECTED, write_ledger
+from tests.support.ledgers import COMBINATION, SELECTED, component, genception_score, varied, write_ledger
 
 from .stores import Store
 
-METRICS = ["genception/shapes/gc", "genception/shapes/cost/seconds_per_describe", "genception/shapes/category/a/gc"]
+METRICS = [
+    "genception/gc.shapes",
+    "usage/seconds_per_describe.genception.shapes",
+    "within category/a.gc.genception.shapes",
+]
 
 
 def of_ledger(root: Path) -> dict[str, SavedView]:
@@ -32,15 +39,18 @@ def held(tag: str) -> dict[str, Any]:
 
 def test_there_is_a_leaderboard_a_view_per_benchmark_and_the_cost(tmp_path: Path) -> None:
     found = of_ledger(tmp_path)
-    assert list(found) == ["Leaderboard", "GenCeption", "Cost"]
-    assert found["Leaderboard"].columns == ["genception/shapes/gc_at_2"]
-    assert found["GenCeption"].sections["over iterations"] == [
-        Chart("genception/shapes/gc", "GC@t · shapes", over_steps=True),
-        Chart("genception/shapes/similarity", "s(t) · shapes", over_steps=True),
+    assert list(found) == ["Leaderboard", "Drift (GenCeption)", "Cost"]
+    assert found["Leaderboard"].columns == ["gc_at_2.genception.shapes"]
+    assert found["Drift (GenCeption)"].sections["over iterations"] == [
+        Chart("genception/gc.shapes", "GC@t · shapes", over_steps=True),
+        Chart("genception/similarity.shapes", "s(t) · shapes", over_steps=True),
     ]
-    assert [chart.title for chart in found["GenCeption"].sections["scores"]] == ["GC@2 · shapes", "s(2) · shapes"]
-    assert found["Cost"].columns == ["genception/shapes/cost/seconds_per_describe"]
-    assert found["Cost"].closed == ["genception/shapes", "genception/shapes/category/a", "genception/shapes/cost"]
+    assert [chart.title for chart in found["Drift (GenCeption)"].sections["scores"]] == [
+        "GC@2 · shapes",
+        "s(2) · shapes",
+    ]
+    assert found["Cost"].columns == ["usage/seconds_per_describe.genception.shapes"]
+    assert found["Cost"].closed == ["genception", "usage", "within category"]
 
 
 def test_a_view_sorts_by_its_first_column_and_shows_its_own_charts_first() -> None:
@@ -88,5 +98,18 @@ def test_the_experiment_has_its_note_and_views(tmp_path: Path, mlflow_store: Sto
     assert "Evaluation runs" in tags["mlflow.note.content"]
     assert {json.loads(tag)["name"] for key, tag in tags.items() if key.startswith(VIEW)} >= {
         "Leaderboard",
-        "GenCeption",
+        "Drift (GenCeption)",
     }
+
+
+@pytest.mark.parametrize(("provider", "colour"), [("seer_provider", COLOURS[0]), ("blind", GREY)])
+def test_a_control_is_grey(tmp_path: Path, mlflow_store: Store, provider: str, colour: str) -> None:
+    write_ledger(tmp_path, varied(genception_score(), model=component("seer", provider=provider)))
+    show(
+        tmp_path,
+        [read_evidence(tmp_path, SELECTED, COMBINATION)],
+        Tracking(uri=mlflow_store.uri, experiment="e", traces="none"),
+    )
+    client = mlflow_store.client()
+    [run] = client.search_runs([client.get_experiment_by_name("e").experiment_id])
+    assert run.data.tags["mlflow.runColor"] == colour

@@ -10,7 +10,7 @@ from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -329,6 +329,8 @@ class Benchmark(ABC):
     """The word that stages, modules, params and MLflow use."""
     title: ClassVar[str]
     """For people: ``MM-SAP``."""
+    topic: ClassVar[str] = ""
+    """For people who do not know the title, what it measures; empty where the title says it."""
     data: ClassVar[Stage]
     """:data:`DATASET` or :data:`QUESTION_SET`."""
     questions: ClassVar[QuestionRules | None] = None
@@ -396,8 +398,7 @@ class Benchmark(ABC):
 
     def metric(self, key: str) -> Metric | None:
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
-        base = base_key(key)
-        return next((metric for metric in (*self.metrics, COVERAGE) if metric.match(base) is not None), None)
+        return _row_of(self, base_key(key))
 
     def of_curve(self, name: str) -> Metric | None:
         """The row of the table that a curve's values belong to: a family over steps, or a metric of the same name."""
@@ -508,3 +509,9 @@ class Benchmark(ABC):
     def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
         """Role of a call, ``describe`` for instance → keys of the calls behind a score, as far as records tell them."""
         return {}
+
+
+@lru_cache(maxsize=10_000)
+def _row_of(spec: Benchmark, key: str) -> Metric | None:
+    """Asked of every row of every score."""
+    return next((metric for metric in (*spec.metrics, COVERAGE) if metric.match(key) is not None), None)

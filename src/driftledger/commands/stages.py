@@ -100,13 +100,17 @@ def correlation(project: Project) -> str:
 
 
 def track(project: Project) -> str:
-    """Show what is selected in MLflow, and say in a line each what that took."""
+    """Show what is selected in MLflow, and say in a line each what that took, and where to look."""
     from driftledger.ledger.lineage import read_all_evidence
     from driftledger.tracking import correlation_run, projection
+    from driftledger.tracking.ui import where_to_look
 
-    evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    told = projection.show(project.root, evidence, project.settings.tracking)
-    return "\n".join([told, *correlation_run.show(project.root, project.settings.tracking)])
+    evidence, tracking = (
+        read_all_evidence(project.root, project.selected, project.combinations),
+        project.settings.tracking,
+    )
+    told = [projection.show(project.root, evidence, tracking), *correlation_run.show(project.root, tracking)]
+    return "\n".join([*told, *where_to_look(tracking, project.paths.reports / "site" / "index.html")])
 
 
 def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Sequence[str]) -> None:

@@ -55,6 +55,11 @@ def dirty_patch(root: Path) -> str:
     return patch[:PATCH_LIMIT] + f"\n# cut here: {len(patch) - PATCH_LIMIT} more characters\n"
 
 
+def remote_address(root: Path) -> str:
+    """The remote repository that a clone came from, as its configuration has it, which may hold a password."""
+    return _git(root, "config", "--get", "remote.origin.url").strip()
+
+
 def _is_change(line: str) -> bool:
     return bool(line) and not line.startswith("# ")
 

@@ -27,6 +27,9 @@ ENVIRONMENT = {
 }
 """Defaults for what the user has not set; some are read once, when MLflow is imported."""
 
+PORT = 5000
+"""Of this machine: where MLflow's own pages are served."""
+
 _CHATTER = ("alembic", "mlflow.store.db.utils", "urllib3.connectionpool")
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _PLAIN_WORDS = {

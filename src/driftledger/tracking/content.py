@@ -8,11 +8,11 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 from driftledger.benchmarks.traces import Trace
-from driftledger.core.canonical import canonical_json, sha256_of
+from driftledger.core.canonical import canonical_json
 
 FINGERPRINT = "driftledger.fingerprint"
 """Tag of runs, logged models and registered versions: what they are looked up by."""
@@ -79,7 +79,12 @@ class DatasetInput:
     name: str
     digest: str
     source: str
+    """Its folder, which DVC has under ``digest``."""
     samples: int
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What each sample or question has → its type, as MLflow's schemas name it."""
+    records: Callable[[], list[dict[str, Any]]] = list
+    """Each of them: ``inputs``, and ``expectations`` where it is known what is right."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.digest) <= _DIGEST_LIMIT:
@@ -144,6 +149,8 @@ class RunContent:
     components: tuple[ComponentVersion, ...]
     artifacts: Mapping[str, Callable[[], bytes]]
     late_metrics: Callable[[], Iterable[LoggedMetric]] = tuple
+    seconds: Callable[[], float | None] = lambda: None
+    """What all of its calls took, one after the other; None where no one knows."""
     traces: Callable[[], Iterable[LoggedTrace]] = tuple
 
     def __post_init__(self) -> None:
@@ -175,18 +182,6 @@ class RunContent:
             for key in metric.of:
                 if key not in components:
                     raise ValueError(f"metric {metric.key!r}: {key!r} is not a component of run {self.name!r}")
-
-
-def key_of(name: str) -> str:
-    """Any name, a category's for instance, as part of a metric key.
-
-    One that MLflow would refuse, or that looks like a mended one, is mended and carries a part of its hash, so that no
-    two names become the same key.
-    """
-    plain = re.sub(r"[^A-Za-z0-9_ -]", "_", name)[:80]
-    if plain == name and name.strip() and not re.search(r"-[0-9a-f]{16}$", name):
-        return name
-    return f"{plain}-{sha256_of(name)[:16]}"
 
 
 def _check_keys(*mappings: Mapping[str, str]) -> None:

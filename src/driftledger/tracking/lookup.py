@@ -48,7 +48,7 @@ class MlflowRuns:
             exact = [each for each in self._runs if each.data.tags.get(FINGERPRINT, "").startswith(run)]
             if len({each.data.tags[FINGERPRINT] for each in exact}) > 1:
                 raise LedgerError(f"{len(exact)} runs in MLflow have a fingerprint that begins with {run}; give more")
-        found = max(exact, key=lambda each: (_is_current(each), each.info.start_time), default=None)
+        found = max(exact, key=lambda each: (_is_current(each), _written(each)), default=None)
         return None if found is None else self._logged(found)
 
     def every(self) -> Iterator[LoggedRun]:
@@ -74,7 +74,7 @@ class MlflowRuns:
             name=run.info.run_name or "",
             fingerprint=run.data.tags.get(FINGERPRINT, ""),
             current=_is_current(run),
-            started=_iso(run.info.start_time),
+            started=_iso(_written(run)),
             generator=run.data.params.get("generator"),
             address=connection.without_credentials(self._uri),
             evidence=partial(self._evidence, run.info.run_id),
@@ -100,6 +100,11 @@ class MlflowRuns:
 
 def _is_current(run: "Run") -> bool:
     return bool(run.data.tags.get(CURRENT) == "true")
+
+
+def _written(run: "Run") -> int:
+    """When, in milliseconds since 1970."""
+    return int(run.info.end_time or run.info.start_time)
 
 
 def _iso(milliseconds: int) -> str:

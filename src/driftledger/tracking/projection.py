@@ -1,27 +1,38 @@
 """Evidence and score files → what MLflow shows. A projection: nothing here is measured or decided."""
 
+import json
 import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal
+from threading import Lock
+from typing import Any, Generic, Literal, TypeVar
 
 from driftledger.benchmarks.base import Artifacts, base_role, kind_of
+from driftledger.benchmarks.traces import Trace
+from driftledger.charts.palette import colour_of
+from driftledger.collect.call_result import Cost
 from driftledger.components.card import ComponentCard
+from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import for_line, for_markdown
 from driftledger.core.paths import Paths
-from driftledger.ledger.code import dirty_patch, packages
+from driftledger.ledger.code import dirty_patch, packages, remote_address
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log import chain
+from driftledger.metrics.exact import exact_mean
 from driftledger.project.settings import Tracking
 from driftledger.reports.site.run_page import run_page
 from driftledger.tracking.component_versions import all_of, spec_params
+from driftledger.tracking.connection import without_credentials
 from driftledger.tracking.content import NOTE, DatasetInput, RunContent, as_text, clip
-from driftledger.tracking.score_part import ScorePart
+from driftledger.tracking.score_part import ScorePart, evaluation_table, taken
 from driftledger.tracking.store import Pushed, push
 from driftledger.tracking.views import readable, tags_of, views
+
+T = TypeVar("T")
 
 EVIDENCE = "evidence.json"
 
@@ -30,13 +41,6 @@ REPORT = "report.html"
 
 COLOUR = "mlflow.runColor"
 """Tag of runs: their colour in charts, which MLflow draws by chance otherwise."""
-
-COLOURS = (
-    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"),
-    *("#332288", "#882255", "#117733", "#aa4499", "#44aa99", "#999933"),
-)
-"""By the place of the model in the selection; Okabe and Ito's, then Tol's, which people who see few colours tell
-apart."""
 
 EVIDENCE_TAG = "driftledger.evidence_sha256"
 """Tag of runs: as in the ledger's line; the evidence itself is an artifact."""
@@ -57,6 +61,15 @@ _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 
 EVALUATION = {"mlflow.runType": "genai_evaluate"}
 """Tag of runs: lets MLflow show them among its evaluation runs, with their metrics and traces."""
+
+TABLES = "mlflow.loggedArtifacts"
+"""Tag of runs: which artifacts are tables that MLflow's evaluation view sets side by side."""
+
+_TYPES: Mapping[type, str] = {bool: "boolean", int: "long", float: "double", list: "array", dict: "map"}
+_EXPECTED = ("answer", "refusal", "label")
+"""Of a sample or question: what is right."""
+
+_IS_REMOTE = re.compile(r"(https?|ssh|git)://|[\w.-]+@[\w.-]+:")
 
 FLAGS = "driftledger.flags"
 """Tag of runs: what a reader of the scores must know; absent where there is nothing."""
@@ -80,9 +93,11 @@ def show(root: Path, evidence: Sequence[Evidence], tracking: Tracking) -> str:
             shown. The next call does what is left to do.
     """
     models = list(dict.fromkeys(each.combination.model for each in evidence))
-    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(models)}
+    cards = [each.components["model"] for each in evidence]
+    series = colour_of(models, {card.name for card in cards if card.is_control})
     contents = [
-        run_content(root, each, colour=colours[each.combination.model], traces=tracking.traces) for each in evidence
+        run_content(root, each, colour=series[each.combination.model].colour, traces=tracking.traces)
+        for each in evidence
     ]
     paths = Paths(root)
     pushed = publish(root, contents, tracking, tracking.experiment, partial(_about, root, evidence, contents))
@@ -141,25 +156,68 @@ def run_content(
     artifacts = _code_artifacts(root, evidence)
     for part in parts:
         params |= part.params
-
         artifacts |= part.artifacts
     for role, card in _roles(evidence):
         params |= spec_params(role, card) | {f"{role}_version": card.fingerprint[:12]}
         tags[f"{role}.fingerprint"] = card.fingerprint
     most = traces if isinstance(traces, int) else None if traces == "all" else 0
     artifacts[REPORT] = partial(run_page, root, evidence.name, evidence.lineages, most)
+    units = [] if traces == "none" else [(part, _Shared(part.traces, 1 + part.costed)) for part in parts]
+    artifacts |= {part.table: partial(_table, shared) for part, shared in units}
+    tables = {TABLES: canonical_json([{"path": part.table, "type": "table"} for part, _ in units])} if units else {}
+    metrics = [metric for part in parts for metric in part.metrics()]
+    costs = cache(partial(taken, root, parts))
     return RunContent(
         name=evidence.name,
         fingerprint=evidence.fingerprint,
         params=params,
-        tags=tags | _said(evidence) | {NOTE: _note(evidence, parts)},
-        metrics=tuple(metric for part in parts for metric in part.metrics()),
-        datasets=tuple(_datasets(evidence)),
+        tags=tags | _source(root, evidence) | _said(evidence) | tables | {NOTE: _note(evidence, parts)},
+        metrics=(*(each for each in metrics if each.of), *(each for each in metrics if not each.of)),  # headlines first
+        datasets=tuple(_datasets(root, evidence)),
         components=all_of(lineage.score for lineage in evidence.lineages),
         artifacts=artifacts,
-        late_metrics=cache(lambda: [metric for part in parts for metric in part.late_metrics()]),
-        traces=lambda: [trace for part in parts if traces != "none" for trace in part.traces(traces)],
+        late_metrics=lambda: [metric for part, some in costs() for metric in part.cost_metrics(some)],
+        seconds=lambda: _seconds(costs()),
+        traces=lambda: (
+            trace
+            for part, shared in units
+            if part.costed
+            for trace in part.worth_showing(shared.get(), traces if isinstance(traces, int) else None)
+        ),
     )
+
+
+class _Shared(Generic[T]):
+    """What several ask for, in any thread: made for the first of them, and let go of after the last."""
+
+    def __init__(self, make: Callable[[], T], uses: int) -> None:
+        self._make, self._uses, self._lock = make, uses, Lock()
+        self._made: list[T] = []
+
+    def get(self) -> T:
+        with self._lock:
+            made = self._made.pop() if self._made else self._make()
+            self._uses -= 1
+            if self._uses > 0:
+                self._made.append(made)
+            return made
+
+
+def _table(units: _Shared[list[Trace]]) -> bytes:
+    return evaluation_table(units.get())
+
+
+def _seconds(costs: Iterable[tuple[ScorePart, Mapping[str, Sequence[Cost]]]]) -> float | None:
+    calls = [call for _, of_roles in costs for some in of_roles.values() for call in some]
+    return exact_mean([call.seconds for call in calls]) * len(calls) if calls else None
+
+
+def _source(root: Path, evidence: Evidence) -> dict[str, str]:
+    """Where MLflow's pages look for the code of a run."""
+    tags = {"mlflow.source.name": "driftledger track", "mlflow.source.type": "LOCAL"}
+    tags |= {"mlflow.source.git.commit": evidence.code.commit} if evidence.code.commit else {}
+    address = without_credentials(remote_address(root))
+    return tags | ({"mlflow.source.git.repoURL": address} if _IS_REMOTE.match(address) else {})
 
 
 def _parts(root: Path, evidence: Evidence) -> Iterator[ScorePart]:
@@ -224,7 +282,8 @@ def _note(evidence: Evidence, parts: Iterable[ScorePart]) -> str:
     table = ["| | version | what identifies it |", "|---|---|---|"]
     for role, card in sorted(_roles(evidence), key=lambda each: not each[0].startswith("generator")):
         table.append(f"| {base_role(role).replace('_', ' ')} | {_version(role, card)} | {_identity(card)} |")
-    table += [f"| data | {each.name} | `{each.digest}` |" for each in _datasets(evidence)]
+    data = {lineage.on: lineage.data.md5 for lineage in evidence.lineages}
+    table += [f"| data | {name} | `{md5}` |" for name, md5 in data.items()]
     commit = "outside Git" if evidence.code.commit is None else f"`{evidence.code.commit[:12]}`"
     table.append(f"| code | {commit} | {'with uncommitted changes' if evidence.code.dirty else 'as committed'} |")
     scores = [line for part in parts for line in part.note]
@@ -243,11 +302,39 @@ def _identity(card: ComponentCard) -> str:
     return for_markdown(clip(", ".join(told) or f"{card.provider} {card.version}", _MAX_IDENTITY))
 
 
-def _datasets(evidence: Evidence) -> Iterable[DatasetInput]:
+def _datasets(root: Path, evidence: Evidence) -> Iterable[DatasetInput]:
     """One per name, whichever benchmarks go over it, with as many samples as the one that goes over most."""
     inputs: dict[tuple[str, str], DatasetInput] = {}
     for lineage in evidence.lineages:
         key = lineage.on, lineage.data.md5
         most = max(lineage.score.total, inputs[key].samples if key in inputs else 0)
-        inputs[key] = DatasetInput(name=lineage.on, digest=lineage.data.md5, source=lineage.data.path, samples=most)
+        if key in inputs:
+            inputs[key] = replace(inputs[key], samples=most)
+        else:
+            folder = root / lineage.data.path
+            columns = _columns(_lines(folder))
+            inputs[key] = DatasetInput(*key, lineage.data.path, most, columns, partial(_records, folder))
     return inputs.values()
+
+
+def _lines(folder: Path) -> list[dict[str, Any]]:
+    """What a dataset or question set has, less what is empty; nothing without the folder."""
+    texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.jsonl"))]
+    lines = [json.loads(line) for text in texts for line in text.splitlines()]
+    return [{key: value for key, value in line.items() if value not in (None, [], {})} for line in lines]
+
+
+def _records(folder: Path) -> list[dict[str, Any]]:
+    return [
+        {
+            "inputs": {key: value for key, value in line.items() if key not in _EXPECTED},
+            "expectations": {key: value for key, value in line.items() if key in _EXPECTED},
+        }
+        for line in _lines(folder)
+    ]
+
+
+def _columns(lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What any line has → its type."""
+    columns = {key: _TYPES.get(type(value), "string") for line in lines for key, value in line.items()}
+    return dict(sorted(columns.items()))

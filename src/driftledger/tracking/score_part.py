@@ -1,24 +1,28 @@
 """What one score adds to a run in MLflow, by its benchmark's tables."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from driftledger.benchmarks.base import Artifacts, Metric
 from driftledger.benchmarks.coverage import how_many
-from driftledger.benchmarks.score import SPREAD, Row, base_key, tracked_key
-from driftledger.benchmarks.traces import worth_showing
+from driftledger.benchmarks.score import SPREAD, USAGE, Row, base_key, in_section, tracked_key
+from driftledger.benchmarks.traces import Shot, Shown, Trace, worth_showing
 from driftledger.collect.call_result import Cost
 from driftledger.collect.call_store import CallStore
+from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Lineage
 from driftledger.metrics.exact import exact_mean
 from driftledger.tracking.component_versions import measured_in
-from driftledger.tracking.content import LoggedMetric, LoggedTrace, as_text, key_of
+from driftledger.tracking.content import LoggedMetric, LoggedTrace, as_text, clip
+
+_MAX_CELL = 2000
+"""Characters in a cell of an evaluation table."""
 
 
 class ScorePart(NamedTuple):
@@ -26,7 +30,8 @@ class ScorePart(NamedTuple):
 
     lineage: Lineage
     prefix: str
-    """Of its metrics and artifacts: ``<benchmark>/<on>``; a second score on the same data stands below its names."""
+    """Where its metrics are of, and its artifacts below: ``<benchmark>/<on>``; of a second score on the same data with
+    its further names."""
     root: Path
     costed: bool = True
     """Whether what its calls took is told here, and not with another score of the same records."""
@@ -43,11 +48,8 @@ class ScorePart(NamedTuple):
         """
         of, headlines = measured_in(self.lineage.score), self.lineage.spec.headlines(self.lineage.score)
         for key, value, step in (*self._values(), *self._curves(), *self._groups()):
-            yield LoggedMetric(f"{self.prefix}/{key}", value, step, self.lineage.on, of if key in headlines else ())
-
-    def late_metrics(self) -> Iterator[LoggedMetric]:
-        """What its calls took."""
-        yield from cost_metrics(self.root, self.prefix, self.lineage) if self.costed else ()
+            name = tracked_key(self.prefix, key, headline=key in headlines)
+            yield LoggedMetric(name, value, step, self.lineage.on, of if key in headlines else ())
 
     def _values(self) -> Iterator[tuple[str, float, int]]:
         score, spec = self.lineage.score, self.lineage.spec
@@ -61,11 +63,11 @@ class ScorePart(NamedTuple):
         for key in dict.fromkeys([*last, *others]):
             for end in SPREAD:
                 if key + end in score.metrics:
-                    yield tracked_key(key + end), score.metrics[key + end], 0
+                    yield key + end, score.metrics[key + end], 0
 
     def _curves(self) -> Iterator[tuple[str, float, int]]:
         for name, points in self.lineage.score.curves.items():
-            yield from ((tracked_key(name), point.value, point.step) for point in points)
+            yield from ((name, point.value, point.step) for point in points)
 
     def _groups(self) -> Iterator[tuple[str, float, int]]:
         score, spec = self.lineage.score, self.lineage.spec
@@ -74,7 +76,7 @@ class ScorePart(NamedTuple):
             for name, values in score.groups.get(kind, {}).items():
                 for key, value in values.items():
                     if key in shown or (base_key(key) == key and key not in score.metrics):
-                        yield f"{kind}/{key_of(name)}/{key}", value, 0
+                        yield f"{kind}/{name}/{key}", value, 0
 
     @property
     def params(self) -> dict[str, str]:
@@ -83,12 +85,19 @@ class ScorePart(NamedTuple):
         place = self.lineage.place.replace("/", ".")
         return {f"{place}.{key}": as_text(value) for key, value in protocol.items() if value not in (None, [], {})}
 
-    def traces(self, at_most: int | Literal["all"]) -> Iterator[LoggedTrace]:
-        """Units to look at step by step."""
-        spec, rows = self.lineage.spec, read_jsonl(self.root / self.lineage.rows_file.path, Row)
-        shown = worth_showing(spec, self.lineage.score, rows, None if at_most == "all" else at_most)
-        for trace in spec.traces(self.lineage, self.root, shown):
-            yield LoggedTrace(self.prefix, trace)
+    def traces(self) -> list[Trace]:
+        """All of its units step by step, in the order of its rows."""
+        return list(self.lineage.spec.traces(self.lineage, self.root, self._rows()))
+
+    def worth_showing(self, traces: Sequence[Trace], at_most: int | None) -> Iterator[LoggedTrace]:
+        """Those of ``traces`` to look at."""
+        of_unit = {trace.unit: trace for trace in traces}
+        for row in worth_showing(self.lineage.spec, self.lineage.score, self._rows(), at_most):
+            if row.unit in of_unit:
+                yield LoggedTrace(self.prefix, of_unit[row.unit])
+
+    def _rows(self) -> list[Row]:
+        return read_jsonl(self.root / self.lineage.rows_file.path, Row)
 
     @property
     def artifacts(self) -> Artifacts:
@@ -96,6 +105,24 @@ class ScorePart(NamedTuple):
         made: Artifacts = {"rows.csv": partial(rows_csv, self.root / self.lineage.rows_file.path)}
         made |= self.lineage.spec.artifacts(self.lineage, self.root)
         return {f"{self.prefix}/{path}": make for path, make in made.items()}
+
+    @property
+    def table(self) -> str:
+        """The path of its evaluation table among the artifacts."""
+        return f"{self.prefix}/table.json"
+
+    def costs(self, store: CallStore) -> dict[str, list[Cost]]:
+        """Role of a call → what each such call took, as far as the store knows."""
+        return {
+            role: list(store.costs(keys).values())
+            for role, keys in self.lineage.spec.costs(self.lineage, self.root).items()
+        }
+
+    def cost_metrics(self, costs: Mapping[str, Sequence[Cost]]) -> Iterator[LoggedMetric]:
+        """Per call of each role the mean seconds and tokens, and what all of them cost together, as far as known."""
+        for role, some in costs.items():
+            for key, value in _summary(role, some).items():
+                yield LoggedMetric(in_section(USAGE, self.prefix, key), value, dataset=self.lineage.on)
 
     @property
     def note(self) -> list[str]:
@@ -141,18 +168,37 @@ def rows_csv(file: Path) -> bytes:
     return csv_text(head, table).encode()
 
 
-def cost_metrics(root: Path, prefix: str, lineage: Lineage) -> Iterator[LoggedMetric]:
-    """Per call of each role the mean seconds and tokens, and what all of them cost together, as far as known.
+def evaluation_table(traces: Sequence[Trace]) -> bytes:
+    """Units as MLflow's side-by-side view of runs reads them: what is text or a number of each, pictures left out."""
+    rows = [_cells(trace) for trace in traces]
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return canonical_json({"columns": columns, "data": [[row.get(key) for key in columns] for row in rows]}).encode()
 
-    None where the call store, which alone holds this and no hashed file, is gone.
-    """
+
+def _cells(trace: Trace) -> dict[str, str | float]:
+    """MLflow groups by the first column, and compares by the second until someone chooses others."""
+    numbers = {key: value for step in trace.steps for key, value in step.gave.items() if isinstance(value, float)}
+    gave, asked = (
+        {key: _as_cell(value) for key, value in shown.items() if not isinstance(value, Shot) and value != trace.unit}
+        for shown in (trace.gave, trace.asked)
+    )
+    return {"unit": trace.unit} | gave | numbers | dict(trace.values) | {"outcome": trace.outcome.value} | asked
+
+
+def _as_cell(value: Shown) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "; ".join(map(_as_cell, value))
+    return "" if value is None else clip(as_text(value), _MAX_CELL)
+
+
+def taken(root: Path, parts: Iterable[ScorePart]) -> list[tuple[ScorePart, dict[str, list[Cost]]]]:
+    """The parts that tell what their calls took, with it; none where the call store, which alone holds this and no
+    hashed file, is gone."""
     state = Paths(root).state
     if not (state / "calls.db").is_file():
-        return
+        return []
     with CallStore(state) as store:
-        for role, keys in lineage.spec.costs(lineage, root).items():
-            for key, value in _summary(role, list(store.costs(keys).values())).items():
-                yield LoggedMetric(f"{prefix}/cost/{key}", value, dataset=lineage.on)
+        return [(part, part.costs(store)) for part in parts if part.costed]
 
 
 def _summary(role: str, costs: Sequence[Cost]) -> dict[str, float]:

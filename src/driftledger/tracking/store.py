@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
+    from driftledger.tracking.evaluation_datasets import EvaluationDatasets
     from driftledger.tracking.runs import Runs
     from driftledger.tracking.versions import Versions
 
@@ -64,6 +65,7 @@ def push(
         raise ValueError("two of the runs have the same fingerprint")
     with _locked(lock):
         client = connection.connect(tracking_uri, create=True)
+        from driftledger.tracking.evaluation_datasets import EvaluationDatasets
         from driftledger.tracking.runs import Runs
         from driftledger.tracking.traces import Traces
         from driftledger.tracking.versions import Versions
@@ -71,7 +73,9 @@ def push(
         with connection.spoken_errors(tracking_uri):
             experiment_id = _open_experiment(client, tracking_uri, experiment)
             versions = Versions(client, tracking_uri, experiment_id)
-            pushed = _Push(Runs(client, Traces(tracking_uri, experiment_id), experiment_id), versions).all(runs)
+            datasets = EvaluationDatasets(client, experiment_id)
+            held = Runs(client, Traces(tracking_uri, experiment_id), experiment_id)
+            pushed = _Push(held, versions, datasets).all(runs)
             if pushed.created or pushed.resumed:
                 for key, value in about(client.get_experiment(experiment_id).tags).items():
                     client.set_experiment_tag(experiment_id, key, value)
@@ -81,9 +85,10 @@ def push(
 class _Push:
     """One push: settle every run, point the aliases, and let go of what else was current or cut short."""
 
-    def __init__(self, runs: "Runs", versions: "Versions") -> None:
+    def __init__(self, runs: "Runs", versions: "Versions", datasets: "EvaluationDatasets") -> None:
         self._runs = runs
         self._versions = versions
+        self._datasets = datasets
         self._seen = {run.info.run_id: run for run in runs.tagged(CURRENT, "true")}
         self._kept: set[str] = set()
 
@@ -102,6 +107,8 @@ class _Push:
             self._kept.add(finished.info.run_id)
             self._runs.mark(finished, current=True)
             return "unchanged"
+        for dataset in content.datasets:
+            self._datasets.publish(dataset)
         model_ids = {component.key: self._versions.publish(component) for component in content.components}
         leftover = next((run for run in known if self._runs.fits(run, content, model_ids)), None)
         run = leftover or self._runs.create(content)

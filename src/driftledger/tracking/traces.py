@@ -5,14 +5,15 @@ Ids, times and the names of pictures follow from the run and the unit, so that w
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from mlflow.entities import AssessmentSource, Feedback, Span, TraceInfo, TraceLocation, TraceState
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 from mlflow.tracing.client import TracingClient
 
 from driftledger.benchmarks.traces import Shot, Shown, Step
@@ -42,16 +43,17 @@ class Traces:
         self._experiment_id = experiment_id
 
     def write(self, run_id: str, start: int, traces: Iterable[LoggedTrace]) -> None:
-        """Write the traces of a run that has none.
+        """Write the traces of a run that has none; the first is the newest, which MLflow lists first.
 
         Args:
             start: of the run, in milliseconds since 1970.
         """
         waiting: list[Span] = []
+        pictures = _Pictures()
         for place, each in enumerate(traces, 1):
-            written = _Written(run_id, self._experiment_id, start + place - 1, each)
+            written = _Written(run_id, self._experiment_id, start - place, each, pictures)
             waiting += written.spans()
-            self._upload(self._client.start_trace(written.info()), written.pictures.values())
+            self._upload(self._client.start_trace(written.info()), pictures.new())
             if place % _PER_CALL == 0:
                 self._client.log_spans(self._experiment_id, waiting)
                 waiting = []
@@ -63,18 +65,46 @@ class Traces:
         while found := self._client.search_traces([self._experiment_id], of_run, _PER_CALL, include_spans=False):
             self._client.delete_traces(self._experiment_id, trace_ids=[each.info.trace_id for each in found])
 
-    def _upload(self, info: TraceInfo, pictures: Iterable["_Picture"]) -> None:
+    def _upload(self, info: TraceInfo, pictures: Mapping[str, bytes]) -> None:
+        if not pictures:
+            return
         place = info.tags["mlflow.artifactLocation"]
         store: Any = get_artifact_repository(place, tracking_uri=self._client.tracking_uri)  # untyped
-        for name, content in dict(pictures).items():
-            store.upload_attachment(name, content)
+        if isinstance(store, LocalArtifactRepository):  # which would write each to a folder of its own first
+            folder = Path(store.artifact_dir, "attachments")
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, content in pictures.items():
+                (folder / name).write_bytes(content)
+        else:
+            for name, content in pictures.items():
+                store.upload_attachment(name, content)
 
 
-class _Picture(NamedTuple):
-    """The id of an attachment, and its bytes."""
+class _Pictures:
+    """The pictures of a run's traces: equal ones are kept once, with the first trace that shows them."""
 
-    name: str
-    content: bytes
+    def __init__(self) -> None:
+        self._references: dict[Path | str, str] = {}
+        """By file, and by the SHA-256 of its bytes."""
+        self._new: dict[str, bytes] = {}
+
+    def new(self) -> dict[str, bytes]:
+        """Id → bytes of those that were first referred to since this was last asked."""
+        new, self._new = self._new, {}
+        return new
+
+    def reference(self, file: Path, trace_id: str) -> str:
+        """As an ``Attachment`` of MLflow is referred to, whose id is drawn by chance."""
+        if file not in self._references:
+            content = file.read_bytes()
+            digest = sha256_bytes(content)
+            if digest not in self._references:
+                name = str(UUID(sha256_bytes(f"{trace_id}/{digest}".encode())[:32]))
+                told = {"content_type": "image/png", "trace_id": trace_id, "size": str(len(content))}
+                self._references[digest] = f"mlflow-attachment://{name}?{urlencode(told)}"
+                self._new[name] = content
+            self._references[file] = self._references[digest]
+        return self._references[file]
 
 
 @dataclass
@@ -85,8 +115,7 @@ class _Written:
     experiment_id: str
     start: int
     logged: LoggedTrace
-    pictures: dict[Path, _Picture] = field(default_factory=dict)
-    """What the spans refer to."""
+    pictures: _Pictures
 
     @property
     def id(self) -> str:
@@ -162,21 +191,12 @@ class _Written:
     def _plain(self, shown: Shown) -> Any:
         """As JSON has it, pictures as references to what is uploaded."""
         if isinstance(shown, Shot):
-            return self._reference(shown.file)
+            return self.pictures.reference(shown.file, self.id)
         if isinstance(shown, Mapping):
             return {key: self._plain(value) for key, value in shown.items()}
         if isinstance(shown, Sequence) and not isinstance(shown, str):
             return [self._plain(each) for each in shown]
         return shown
-
-    def _reference(self, file: Path) -> str:
-        """As an ``Attachment`` of MLflow is referred to, whose id is drawn by chance."""
-        if file not in self.pictures:
-            content = file.read_bytes()
-            self.pictures[file] = _Picture(str(UUID(self._digest(sha256_bytes(content))[:32])), content)
-        name, content = self.pictures[file]
-        said = {"content_type": "image/png", "trace_id": self.id, "size": str(len(content))}
-        return f"mlflow-attachment://{name}?{urlencode(said)}"
 
     def _scores(self) -> Iterator[Feedback]:
         for place, (title, value) in enumerate(self.logged.trace.values.items()):

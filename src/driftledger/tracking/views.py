@@ -10,7 +10,8 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.score import base_key
+from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.score import USAGE, base_key, tracked_key
 from driftledger.benchmarks.tables import grouped
 from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.tracking.score_part import ScorePart
@@ -23,6 +24,11 @@ WRITTEN_FOR = (3, 17)
 
 _MAX_TAG = 5000
 """The longest value of an experiment's tag."""
+
+LEADERBOARD = "Leaderboard"
+
+_WITHOUT_SLASH = "Model metrics"
+"""MLflow's section of the metrics without a slash."""
 
 _COMPARED = 20
 """Runs in a chart."""
@@ -65,19 +71,24 @@ def views(parts: Sequence[ScorePart], metrics: Iterable[str]) -> Iterator[SavedV
         metrics: the keys of all metrics of the runs.
     """
     metrics = list(dict.fromkeys(metrics))
-    closed = sorted({key.rpartition("/")[0] for key in metrics})
+    closed = sorted({key.rpartition("/")[0] or _WITHOUT_SLASH for key in metrics})
     heads = {chart.key: chart for part in parts for chart in _headlines(part)}
     glance = {chart.key: chart for part in parts for chart in _headlines(part, at_a_glance=True)}
     if not heads:
         return
-    yield SavedView("Leaderboard", list(glance), {"at a glance": list(glance.values())}, closed)
-    for title, some in grouped(parts, lambda part: part.lineage.spec.title).items():
+    yield SavedView(LEADERBOARD, list(glance), {"at a glance": list(glance.values())}, closed)
+    for title, some in grouped(parts, lambda part: _titled(part.lineage.spec)).items():
         own = {chart.key: chart for part in some for chart in _headlines(part)}
         curves = {chart.key: chart for part in some for chart in _curves(part)}
         sections = {"over iterations": list(curves.values()), "scores": list(own.values())}
         yield SavedView(title, list(own), {name: charts for name, charts in sections.items() if charts}, closed)
-    if taken := [Chart(key, _cost_title(key), over_steps=False) for key in metrics if "/cost/" in key]:
+    if taken := [Chart(key, _cost_title(key), over_steps=False) for key in metrics if key.startswith(f"{USAGE}/")]:
         yield SavedView("Cost", [chart.key for chart in taken], {"per call": taken}, closed)
+
+
+def _titled(spec: Benchmark) -> str:
+    """``Self-awareness (MM-SAP)``."""
+    return f"{spec.topic} ({spec.title})" if spec.topic else spec.title
 
 
 def _headlines(part: ScorePart, at_a_glance: bool = False) -> Iterator[Chart]:
@@ -86,20 +97,27 @@ def _headlines(part: ScorePart, at_a_glance: bool = False) -> Iterator[Chart]:
         metric = spec.metric(key)
         if metric is not None and (metric.key in spec.glanced or not at_a_glance):
             title = f"{spec.title} {metric.named(key)}" if at_a_glance else metric.named(key)
-            yield Chart(f"{part.prefix}/{key}", f"{title} · {part.on}", over_steps=False)
+            name = tracked_key(part.prefix, key, headline=True)
+            yield Chart(name, f"{title} · {part.on}", over_steps=False)
 
 
 def _curves(part: ScorePart) -> Iterator[Chart]:
     for name in part.lineage.score.curves:
         metric = part.lineage.spec.of_curve(name)
         if metric is not None and metric.headline and base_key(name) == name:
-            yield Chart(f"{part.prefix}/{name}", f"{metric.title.format(t='t')} · {part.on}", over_steps=True)
+            title = f"{metric.title.format(t='t')} · {part.on}"
+            yield Chart(tracked_key(part.prefix, name), title, over_steps=True)
 
 
 def _cost_title(key: str) -> str:
-    """``seconds per describe · <benchmark>/<data>``."""
-    prefix, _, name = key.partition("/cost/")
-    return f"{name.replace('_', ' ')} · {prefix}"
+    """``seconds per describe · <benchmark> <data>``."""
+    name, _, place = key.removeprefix(f"{USAGE}/").partition(".")
+    return f"{name.replace('_', ' ')} · {place.replace('.', ' ')}"
+
+
+def key_of_view(name: str) -> str:
+    """What an address of MLflow's names a view by."""
+    return _id("view", name)
 
 
 def tags_of(some: Iterable[SavedView], held: Mapping[str, str], now: int) -> dict[str, str]:
@@ -111,7 +129,7 @@ def tags_of(some: Iterable[SavedView], held: Mapping[str, str], now: int) -> dic
     """
     tags = {}
     for view in some:
-        key, state = VIEW + _id("view", view.name), _fitting(view)
+        key, state = VIEW + key_of_view(view.name), _fitting(view)
         if key not in held or _state_in(held[key]) != state:
             tags[key] = _tag(view.name, state, now)
     return tags

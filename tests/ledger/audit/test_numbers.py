@@ -80,14 +80,28 @@ def test_an_interval_names_its_bootstrap() -> None:
     assert formula.startswith("lower end of the percentile bootstrap interval (confidence 0.95, resamples 200) of: Σ")
 
 
-@pytest.mark.parametrize("name", ["gc_at_2_low", "interval/gc_at_2_low", "genception/shapes/interval/gc_at_2_low"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("gc_at_2_low", "uncertainty/gc_at_2_low.genception.shapes", "genception/shapes/gc_at_2_low"),
+        *("interval/gc_at_2_low", "genception/shapes/interval/gc_at_2_low"),
+    ],
+)
 def test_an_end_of_an_interval_is_known_by_the_name_that_mlflow_shows(name: str) -> None:
     found = find_number([lineage(genception_score())], name)
     assert (found.name, found.value) == ("genception/shapes/gc_at_2_low", 0.65)
 
 
 def test_a_deviation_is_known_by_the_name_that_mlflow_shows() -> None:
-    assert find_number([lineage(question_score())], "mm_sap/exam/deviation/score_std").key == "score_std"
+    for name in ("uncertainty/score_std.mm_sap.exam", "mm_sap/exam/deviation/score_std"):
+        assert find_number([lineage(question_score())], name).key == "score_std"
+
+
+@pytest.mark.parametrize("score", [genception_score(), trac_score(), fidelity_score(), question_score()])
+def test_every_number_is_known_by_the_name_that_mlflow_shows(score: Score) -> None:
+    made = lineage(score)
+    for number in numbers_in(made):
+        assert find_number([made], number.tracked(made.place)).value == number.value
 
 
 def test_a_number_that_no_table_has_has_no_formula() -> None:

@@ -35,6 +35,7 @@ class GenCeption(ChainBenchmark):
 
     name: ClassVar[str] = "genception"
     title: ClassVar[str] = "GenCeption"
+    topic: ClassVar[str] = "Drift"
     collects: ClassVar[tuple[Stage, ...]] = (
         Stage(
             "chain",

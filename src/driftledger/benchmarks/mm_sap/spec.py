@@ -43,6 +43,7 @@ class MMSAP(QuestionBenchmark):
 
     name: ClassVar[str] = "mm_sap"
     title: ClassVar[str] = "MM-SAP"
+    topic: ClassVar[str] = "Self-awareness"
     questions: ClassVar[QuestionRules] = MMSAPQuestions()
     collects: ClassVar[tuple[Stage, ...]] = _STAGES[:2]
     scores: ClassVar[Stage] = _STAGES[2]

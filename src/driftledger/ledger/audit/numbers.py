@@ -1,5 +1,6 @@
 """The numbers of a run by name: as MLflow calls them, and as their score files do."""
 
+import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from driftledger.core.escaping import for_line
 from driftledger.ledger.lineage import Lineage
 
 _NEAREST = 3
+_OLD_SECTIONS = re.compile(r"\b(interval|deviation)/")
 
 
 class Number(NamedTuple):
@@ -55,11 +57,11 @@ class Number(NamedTuple):
         score = self.lineage.score
         return interval_of(score.groups[kind][name] if group else score.metrics, key)
 
-    @property
-    def keys(self) -> set[str]:
-        """The score file's and MLflow's."""
+    def tracked(self, place: str) -> str:
+        """MLflow's name for it, of the score at ``place``."""
         metric, at, step = self.key.partition("@")
-        return {self.key, self.key if "/" in metric else f"{tracked_key(metric)}{at}{step}"}
+        headline = not at and metric in self.lineage.spec.headlines(self.lineage.score)
+        return f"{tracked_key(place, metric, headline=headline)}{at}{step}"
 
 
 def numbers_in(lineage: Lineage) -> Iterator[Number]:
@@ -76,8 +78,8 @@ def numbers_in(lineage: Lineage) -> Iterator[Number]:
 def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     """The number of that name, ``<benchmark>/<on>/gc_at_5`` for instance, or ``gc_at_5`` where one score has it.
 
-    It may be MLflow's name, ``interval/gc_at_5_low``; of several scores of a benchmark on the same data MLflow has the
-    first without its further keys.
+    It may be MLflow's name, ``gc_at_5.genception.photos``; of several scores of a benchmark on the same data MLflow has
+    the first without its further keys. Names that MLflow had before, ``<benchmark>/<on>/interval/gc_at_5_low``, do too.
 
     Raises:
         LedgerError: there is none, or several score files have one.
@@ -88,13 +90,13 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
         short = f"{each.score.benchmark}/{each.on}"
         is_first = not any(known.startswith(f"{short}/") for known in whole)
         for number in numbers_in(each):
-            for key in number.keys:
-                by_key.setdefault(key, []).append(number)
-                whole |= {f"{place}/{key}": number for place in (each.place, *[short] * is_first)}
-    found = [whole[name]] if name in whole else by_key.get(name, [])
+            by_key.setdefault(number.key, []).append(number)
+            for place in (each.place, *[short] * is_first):
+                whole |= {f"{place}/{number.key}": number, number.tracked(place): number}
+    before = _OLD_SECTIONS.sub("", name)
+    found = next(([whole[each]] for each in (name, before) if each in whole), by_key.get(name, by_key.get(before, [])))
     if not found:
-        begins = name.split("/")[0] in {each.score.benchmark for each in lineages}
-        nearest = get_close_matches(name, whole if begins else by_key, n=_NEAREST, cutoff=0.4)
+        nearest = get_close_matches(name, whole if "/" in name else by_key, n=_NEAREST, cutoff=0.4)
         hint = f"nearest: {for_line(', '.join(nearest))}" if nearest else "'driftledger audit RUN' lists them"
         raise LedgerError(f"there is no metric {name!r:.100}; {hint}")
     if len(found) > 1:

@@ -76,7 +76,7 @@ def _of_metric(sources: Sources, name: str) -> list[Offer]:
     for run, number in _numbers(sources):
         metric, headline = number.metric, headline_of(number.lineage)
         title = metric.named(number.key) if metric and metric.match(number.key) else ""
-        called = {number.key, title, number.name, *number.keys}
+        called = {number.key, title, number.name, number.tracked(number.lineage.place)}
         if number.key == headline.key:
             called |= {number.lineage.score.benchmark, number.lineage.spec.title, number.lineage.place}
         if name and name in map(str.casefold, called):
