@@ -46,7 +46,8 @@ def _group_bars(spec: "Benchmark", block: "SideBySide", kind: str, family: str) 
         panels = [
             _panel(spec, block, name, last, {model: of.get(name, {}) for model, of in groups.items()}) for name in names
         ]
-        drawing = bars(f"{spec.title}: {_titled(spec, last)} by {kind}", panels, note=about(block))
+        note = about(block, *_intervals(block, panels))
+        drawing = bars(f"{spec.title}: {_titled(spec, last)} by {kind}", panels, note=note)
         yield Figure.of(f"{kind}_{last}", drawing)
 
 
