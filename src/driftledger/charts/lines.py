@@ -1,6 +1,6 @@
 """Values over steps: a line per model, named where it ends."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -88,19 +88,7 @@ def lines(
     drawn = [above.body, _frame(x, y, left, shown, across, up)]
     drawn += [_band(each, x, y) for each in some]
     drawn.append(strokes(segment for each in some for segment in _segments(each, x, y)))
-    spots = [
-        Spot(x(p.x), y(p.y), each.series, _told(each, p, shown))
-        for place, each in enumerate(some)
-        for p in _marked(each, place)
-    ]
-    aside = [each for each in some if each.beside]
-    for number, each in enumerate(aside):
-        for point in each.beside:
-            at = x(point.x) + (number - (len(aside) - 1) / 2) * _APART
-            if point.low is not None and point.high is not None:
-                drawn.append(whisker(at, y(point.low), y(point.high), each.series.colour))
-            spots.append(Spot(at, y(point.y), each.series, _told(each, point, shown)))
-    drawn.append(marks(spots, room))
+    drawn += [*_whiskers(some, x, y), marks(list(_spots(some, x, y, shown)), room)]
     told = "; ".join(f"{each.name}: {', '.join(f'{p.y:.{each.digits}f}' for p in each.points)}" for each in some)
     bottom = top + height + 46
     if below:
@@ -109,6 +97,26 @@ def lines(
     named = [Label(labels[s.name], s.series, x(s.every[-1].x), y(s.every[-1].y), s.name) for s in some]
     drawn.append(end_labels(named, right - 4, top, top + height))
     return Drawing(title, note, width, bottom, joined(*drawn), told)
+
+
+def _aside(some: Sequence[Line], x: Scale) -> Iterator[tuple[Line, Point, float]]:
+    """Points beside their lines, and where they stand."""
+    lines_with = [each for each in some if each.beside]
+    for place, each in enumerate(lines_with):
+        yield from ((each, p, x(p.x) + (place - (len(lines_with) - 1) / 2) * _APART) for p in each.beside)
+
+
+def _whiskers(some: Sequence[Line], x: Scale, y: Scale) -> Iterator[Svg]:
+    for each, point, at in _aside(some, x):
+        if point.low is not None and point.high is not None:
+            yield whisker(at, y(point.low), y(point.high), each.series.colour)
+
+
+def _spots(some: Sequence[Line], x: Scale, y: Scale, ticks: Mapping[float, str]) -> Iterator[Spot]:
+    for place, each in enumerate(some):
+        yield from (Spot(x(p.x), y(p.y), each.series, _told(each, p, ticks)) for p in _marked(each, place))
+    for each, point, at in _aside(some, x):
+        yield Spot(at, y(point.y), each.series, _told(each, point, ticks))
 
 
 def _up(values: Sequence[float], start: float, end: float) -> Scale:

@@ -4,15 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.figures import about, default_figures
+from driftledger.benchmarks.mm_sap.records import SIZES
 from driftledger.charts.figure import Figure
 from driftledger.charts.matrix import matrix
 from driftledger.charts.scatter import Dot, Iso, scatter
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark, SideBySide
-
-SIZES = "subsets"
-"""Of a score's details: subset → how many questions it has."""
 
 
 def figures(spec: "Benchmark", block: "SideBySide") -> Iterator[Figure]:

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Sequence
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord, permutation
 from driftledger.benchmarks.records import CollectedCard, Linked
 
+SIZES = "subsets"
+"""Of a score's details: subset → how many questions it has."""
+
 
 class ChoiceRecord(GradeRecord):
     """The option that an answer chooses."""

@@ -14,8 +14,7 @@ from driftledger.benchmarks._questions.scoring import (
     interval,
     question_row,
 )
-from driftledger.benchmarks.mm_sap.figures import SIZES
-from driftledger.benchmarks.mm_sap.records import ChoiceRecord
+from driftledger.benchmarks.mm_sap.records import SIZES, ChoiceRecord
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import Scored, ToScore
