@@ -24,14 +24,15 @@ def pages(site: Site) -> Iterator[Page]:
 
 
 def _section(section: Section) -> dict[str, Any]:
+    series = section.block.series if section.block else {}
     tables = grouped(section.tables, lambda table: table.detail)
     return {
         "id": section.name,
         "title": section.title.removeprefix(section.spec.name).removeprefix(" on ").removeprefix(", "),
         "apart": section.apart,
         "figures": list(section.spec.figures(section.block)) if section.block else [],
-        "tables": [table_view(table, section.name) for table in tables.get(False, ())],
-        "details": [table_view(table, section.name) for table in tables.get(True, ())],
+        "tables": [table_view(table, section.name, series) for table in tables.get(False, ())],
+        "details": [table_view(table, section.name, series) for table in tables.get(True, ())],
         "absent": list(section.absent()),
         "flags": list(section.flags()),
         "scored": section.scored,
