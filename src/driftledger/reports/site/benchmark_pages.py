@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from driftledger.benchmarks.tables import grouped
-from driftledger.reports.sections import Section, by_benchmark, sections
+from driftledger.reports.sections import Part, by_benchmark, sections
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.views import table_view
 
@@ -23,7 +23,7 @@ def pages(site: Site) -> Iterator[Page]:
         yield Page(f"{spec.name}.html", "templates/benchmark.html.j2", context, spec.title)
 
 
-def _section(section: Section) -> dict[str, Any]:
+def _section(section: Part) -> dict[str, Any]:
     series = section.block.series if section.block else {}
     tables = grouped(section.tables, lambda table: table.detail)
     return {

@@ -14,7 +14,7 @@ from driftledger.reports.tables import csv, latex, markdown
 _NOBODY: Mapping[str, Series] = {}
 
 
-class Bar(NamedTuple):
+class IntervalBar(NamedTuple):
     """An interval on the scale of its column, in percent of its width."""
 
     left: str
@@ -33,7 +33,7 @@ class CellView(NamedTuple):
     """All digits; empty where there is no number."""
     href: str = ""
     """Where the number comes from, relative to the top of the site."""
-    bar: Bar | None = None
+    bar: IntervalBar | None = None
 
 
 class RowView(NamedTuple):
@@ -133,7 +133,7 @@ def _control(row: Cells) -> bool:
     return any(score.components["model"].is_control for score in scores_in(row))
 
 
-def cell_view(cell: Cell | str, bar: Bar | None = None) -> CellView:
+def cell_view(cell: Cell | str, bar: IntervalBar | None = None) -> CellView:
     """A cell, and where its number links to."""
     if isinstance(cell, str):
         return CellView(cell)
@@ -142,7 +142,7 @@ def cell_view(cell: Cell | str, bar: Bar | None = None) -> CellView:
     return CellView(cell.text, cell.bold, cell.deviation, cell.more, value, link, bar)
 
 
-def _bars(column: Iterable[Cell | str]) -> list[Bar | None]:
+def _bars(column: Iterable[Cell | str]) -> list[IntervalBar | None]:
     """From 0, or the least end where that is below, to the greatest."""
     cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in column]
     known = [
@@ -155,12 +155,12 @@ def _bars(column: Iterable[Cell | str]) -> list[Bar | None]:
     low = min([0.0, *(ends.low for _, ends in known)])
     high = max([0.0, *(end for value, ends in known for end in (value, ends.high))])
     scale = 100 / (high - low) if high > low else 0.0
-    found: list[Bar | None] = []
+    found: list[IntervalBar | None] = []
     for cell in cells:
         ends = None if cell.of is None else cell.of.score.interval(cell.of.number)
         if ends is None or cell.value is None or not known or not scale:
             found.append(None)
         else:
             parts = (scale * (ends.low - low), scale * (ends.high - ends.low), scale * (cell.value - low))
-            found.append(Bar(*(f"{part:.1f}" for part in parts)))
+            found.append(IntervalBar(*(f"{part:.1f}" for part in parts)))
     return found
