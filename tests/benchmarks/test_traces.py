@@ -45,5 +45,5 @@ def test_few_are_all_shown_and_those_without_a_value_last() -> None:
 
 def test_a_unit_is_worth_the_mean_over_orders_that_have_a_value() -> None:
     spec: Any = Spec()
-    assert values_of(spec, spec, row("a", 1.0, None, 0.0)) == {"the score": 0.5}
-    assert values_of(spec, spec, row("a", None)) == {}
+    assert values_of(spec, spec)(row("a", 1.0, None, 0.0)) == {"the score": 0.5}
+    assert values_of(spec, spec)(row("a", None)) == {}

@@ -103,6 +103,7 @@ def add_trac(root: Path, *scores: Score, said: str = "a hook", label: str = "sev
     """Add the dataset ``digits``, its descriptions and these scores; by default one per way to ask and reader."""
     entries = []
     for sample, split in (("d0", "support"), ("d1", "test")):
+        write_image(root / DIGITS / "images" / f"{sample}.png", (9, 9, 9))
         file = {
             "id": sample,
             "file": f"images/{sample}.png",

@@ -256,12 +256,13 @@ def write_ledger(root: Path, score: Score | None = None, *, category: str = "rou
     score = score or genception_score()
     entries: list[Record] = []
     records = []
+    chains = benchmark(score.benchmark).collects[0].at(score.keys)
     for number, sample in enumerate(("disc", "ring")):
         write_image(root / DATA / "images" / f"{sample}.png", (200, 30 * number, 0))
         file = {"id": sample, "file": f"images/{sample}.png", "category": category, "sha256": "a" * 64}
         entries.append(SampleEntry.model_validate(file | {"width": 40, "height": 30}))
         for t in (1, 2):
-            write_image(root / CHAINS / "images" / sample / f"{t}.png", (0, 30 * number, 100 * t))
+            write_image(root / chains / "images" / sample / f"{t}.png", (0, 30 * number, 100 * t))
             image = {"image": f"images/{sample}/{t}.png", "image_sha256": "b" * 64, "parent_sha256": "a" * 64}
             records.append({"sample": sample, "t": t, "outcome": "ok", "description": said, "seed": t, **image})
     write_jsonl(root / DATA / "samples.jsonl", entries)

@@ -1,6 +1,9 @@
-"""What MLflow's trace view shows of single units of a score: who was asked what, with which pictures, and what came."""
+"""What a reader is shown of single units of a score: who was asked what, with which pictures, and what came.
 
-from collections.abc import Iterator, Mapping, Sequence
+MLflow's trace view and the pages of the report are made of the same.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -24,6 +27,15 @@ class Shot:
 Shown: TypeAlias = "str | int | float | bool | Shot | Sequence[Shown] | Mapping[str, Shown] | None"
 
 
+class Option(NamedTuple):
+    """One of several answers to choose from, as it was shown."""
+
+    letter: str
+    text: str
+    chosen: bool
+    right: bool
+
+
 class Step(NamedTuple):
     """One call of a component, or what was read in its answer."""
 
@@ -35,6 +47,14 @@ class Step(NamedTuple):
     gave: Mapping[str, Shown]
     outcome: Outcome = Outcome.OK
     error: str | None = None
+    column: str = ""
+    """What stands above it on a page, ``t = 1``; steps that have it alike are shown together."""
+    options: Sequence[Option] = ()
+    """What there was to choose from, in the order shown."""
+    good: bool | None = None
+    """Whether what was read is accepted; None where that is not the question."""
+    mark: str = ""
+    """What a reader should notice, in a few words."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +70,27 @@ class Trace:
     steps: Sequence[Step]
     values: Mapping[str, float] = field(default_factory=dict)
     """Title of a headline metric → what the unit is worth in it."""
+    start: str = ""
+    """What stands above the image that was asked about, where it is the first of a row of images: ``t = 0``."""
+    known: Mapping[str, Shown] = field(default_factory=dict)
+    """What is known of the unit whoever is asked: its label, what is right."""
 
 
-def values_of(spec: Benchmark, score: Score, row: Row) -> dict[str, float]:
-    """What a row is worth in each headline of its score, by the metric's title; the mean over orders or gradings."""
-    values = {}
-    for key in spec.headlines(score):
-        metric = spec.metric(key)
-        there = [] if metric is None else [value for value in metric.values_in(row, key) if value is not None]
-        if metric is not None and there:
-            values[metric.named(key)] = exact_mean(there)
+def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]]:
+    """What a row is worth in each headline of its score, by the metric's title and in its unit; the mean over orders or
+    gradings."""
+    known = {key: metric for key in spec.headlines(score) if (metric := spec.metric(key)) is not None}
+
+    def values(row: Row) -> dict[str, float]:
+        there = {
+            key: [value for value in metric.values_in(row, key) if value is not None] for key, metric in known.items()
+        }
+        return {
+            known[key].named(key): exact_mean(some) * (100.0 if known[key].pairing == "ratio" else 1.0)
+            for key, some in there.items()
+            if some
+        }
+
     return values
 
 
@@ -69,7 +100,8 @@ def worth_showing(spec: Benchmark, score: Score, rows: Sequence[Row], at_most: i
     Args:
         at_most: how many; None is all.
     """
-    worth = {row.unit: next(iter(values_of(spec, score, row).values()), None) for row in rows}
+    values = values_of(spec, score)
+    worth = {row.unit: next(iter(values(row).values()), None) for row in rows}
     known = sorted((row for row in rows if worth[row.unit] is not None), key=lambda row: (worth[row.unit], row.unit))
     order = [*known, *(row for row in rows if worth[row.unit] is None)]
     if at_most is None or len(order) <= at_most:

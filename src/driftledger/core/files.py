@@ -80,12 +80,12 @@ def read_json(path: Path, kind: type[R]) -> R:
     Raises:
         StoreError: it is missing, or is not a ``kind`` of a schema known here.
     """
-    return parse_json(_read(path), kind, str(path))
+    return parse_json(read_bytes(path), kind, str(path))
 
 
 def read_jsonl(path: Path, kind: type[R]) -> list[R]:
     """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`."""
-    return parse_jsonl(_read(path), kind, str(path))
+    return parse_jsonl(read_bytes(path), kind, str(path))
 
 
 def parse_jsonl(data: bytes, kind: type[R], where: str) -> list[R]:
@@ -94,7 +94,12 @@ def parse_jsonl(data: bytes, kind: type[R], where: str) -> list[R]:
     return [parse_json(line, kind, f"{where}, line {number}") for number, line in enumerate(lines, 1) if lines != [b""]]
 
 
-def _read(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """A file of the ledger.
+
+    Raises:
+        StoreError: it is missing.
+    """
     try:
         return path.read_bytes()
     except FileNotFoundError:

@@ -16,6 +16,7 @@ from driftledger.ledger.code import dirty_patch, packages
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log import chain
 from driftledger.project.settings import Tracking
+from driftledger.reports.site.run_page import run_page
 from driftledger.tracking.component_versions import all_of, spec_params
 from driftledger.tracking.content import NOTE, DatasetInput, RunContent, as_text, clip
 from driftledger.tracking.score_part import ScorePart
@@ -23,6 +24,9 @@ from driftledger.tracking.store import Pushed, push
 from driftledger.tracking.views import readable, tags_of, views
 
 EVIDENCE = "evidence.json"
+
+REPORT = "report.html"
+"""Artifact of runs: the scores and units behind them, as one page."""
 
 COLOUR = "mlflow.runColor"
 """Tag of runs: their colour in charts, which MLflow draws by chance otherwise."""
@@ -142,6 +146,8 @@ def run_content(
     for role, card in _roles(evidence):
         params |= spec_params(role, card) | {f"{role}_version": card.fingerprint[:12]}
         tags[f"{role}.fingerprint"] = card.fingerprint
+    most = traces if isinstance(traces, int) else None if traces == "all" else 0
+    artifacts[REPORT] = partial(run_page, root, evidence.name, evidence.lineages, most)
     return RunContent(
         name=evidence.name,
         fingerprint=evidence.fingerprint,

@@ -1,7 +1,7 @@
-"""A chain in MLflow's trace view: each description, and what was drawn from it."""
+"""A chain step by step: each description, and what was drawn from it."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,22 +29,44 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row], name: str, drawi
     asked = ChainRequest.model_validate(lineage.score.inputs.protocol)
     chains = groupby(read_jsonl(folder / RECORDS, ChainRecord), key=lambda record: record.sample)
     records = {sample: list(chain) for sample, chain in chains}
+    values = values_of(lineage.spec, lineage.score)
     for row in rows:
         chain = records[row.unit]
         similarity = row.values.get("similarity", [])
+        lost = largest_loss(similarity)
         yield Trace(
             unit=row.unit,
             name=name,
-            asked={"sample": row.unit, "category": row.group, "image": Shot(files[row.unit])},
+            asked={
+                "sample": row.unit,
+                "category": row.extra.get("category", row.group),
+                "image": Shot(files[row.unit]),
+            },
             gave={"description": chain[-1].description, **_drawn(folder, chain[-1])},
             outcome=row.outcome,
             steps=[
-                step
+                step._replace(column=f"t = {record.t}", mark=lost.get(record.t, "") if "image" in step.gave else "")
                 for record in chain
                 for step in _steps(folder, record, asked, files[row.unit], drawing, similarity[record.t - 1 : record.t])
             ],
-            values=values_of(lineage.spec, lineage.score, row),
+            values=values(row),
+            start="t = 0",
         )
+
+
+def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:
+    """The t at which s(t) falls most, from s(0) = 1, and how far; empty where it never falls.
+
+    >>> largest_loss([0.9, 0.5, None, 0.4])
+    {2: 'largest loss −0.400'}
+    """
+    falls = [
+        (before - after, t)
+        for t, (before, after) in enumerate(pairwise([1.0, *similarity]), 1)
+        if before is not None and after is not None
+    ]
+    fall, t = max(falls, key=lambda each: (each[0], -each[1]), default=(0.0, 0))
+    return {t: f"largest loss −{fall:.3f}"} if fall > 0 else {}
 
 
 def _steps(

@@ -1,4 +1,4 @@
-"""Answers in MLflow's trace view: the question with its image, what was said, and what that was read or graded as."""
+"""Answers step by step: the question with its image, what was said, and what that was read or graded as."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Row
-from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, question_ids, values_of
+from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, question_ids, values_of
 from driftledger.core.files import read_jsonl
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 
@@ -34,9 +34,12 @@ def traces(
     grades: dict[tuple[str, int], list[GradeRecord]] = {}
     for grade in read_jsonl(graded / RECORDS, kind):
         grades.setdefault((grade.question, grade.variant), []).append(grade)
+    values = values_of(lineage.spec, lineage.score)
     for row in rows:
         about = [questions[name] for name in question_ids(row)]
         pairs = [(entry, answer) for entry in about for answer in answers[entry.id]]
+        accepted = row.values.get(lineage.spec.metrics[0].row, []) if not judged else []
+        verdicts = accepted if len(accepted) == len(pairs) else [None] * len(pairs)
         given = [_read(entry, grade) for entry, answer in pairs for grade in grades[entry.id, answer.variant]]
         yield Trace(
             unit=row.unit,
@@ -47,9 +50,13 @@ def traces(
             steps=[
                 step
                 for number, (entry, answer) in enumerate(pairs, 1)
-                for step in _steps(number, entry, answer, grades[entry.id, answer.variant], judged)
+                for step in _steps(
+                    *(number, entry, answer, grades[entry.id, answer.variant], judged),
+                    *(verdicts[number - 1], _column(about, entry, answer, len(pairs))),
+                )
             ],
-            values=values_of(lineage.spec, lineage.score, row),
+            values=values(row),
+            known={"right": [right(entry) for entry in about]},
         )
 
 
@@ -69,12 +76,26 @@ def right(entry: QuestionEntry) -> str:
     return str(entry.answer)
 
 
+def _column(about: Sequence[QuestionEntry], entry: QuestionEntry, answer: AnswerRecord, answers: int) -> str:
+    """The question, the order of its options, or nothing to tell apart."""
+    if len(about) > 1:
+        return entry.question
+    return f"order {answer.variant + 1}" if answers > 1 else "answer"
+
+
 def _steps(
-    number: int, entry: QuestionEntry, answer: AnswerRecord, grades: Sequence[GradeRecord], judged: bool
+    number: int,
+    entry: QuestionEntry,
+    answer: AnswerRecord,
+    grades: Sequence[GradeRecord],
+    judged: bool,
+    verdict: float | None,
+    column: str,
 ) -> Iterator[Step]:
-    shown = [
-        f"{letter}. {entry.options[option]}" for letter, option in zip(ascii_uppercase, answer.order, strict=False)
-    ]
+    letters = list(zip(ascii_uppercase, answer.order, strict=False))
+    shown = [f"{letter}. {entry.options[option]}" for letter, option in letters]
+    is_right = entry.refusal if entry.answer is None else entry.answer
+    read = {grade.read for grade in grades}
     yield Step(
         f"answer {number}",
         "model",
@@ -82,6 +103,8 @@ def _steps(
         {"answer": answer.text},
         answer.outcome,
         answer.error,
+        column,
+        [Option(letter, entry.options[option], option in read, option == is_right) for letter, option in letters],
     )
     for grade in grades:
         yield Step(
@@ -90,7 +113,14 @@ def _steps(
             {"answer": answer.text},
             {"read as": _read(entry, grade), "by the rule": grade.how, "right": right(entry)},
             grade.outcome,
+            column=column,
+            good=_accepted(entry, grade, verdict) if not judged else None,
         )
+
+
+def _accepted(entry: QuestionEntry, grade: GradeRecord, verdict: float | None) -> bool:
+    """What the score makes of it, where it keeps a value for each answer; else whether it is what is right."""
+    return _read(entry, grade).casefold() == right(entry).casefold() if verdict is None else verdict > 0
 
 
 def _read(entry: QuestionEntry, grade: GradeRecord) -> str:

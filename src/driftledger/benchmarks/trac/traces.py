@@ -1,6 +1,6 @@
-"""Descriptions in MLflow's trace view: what was said of a test image, and which class it was taken for."""
+"""Descriptions step by step: what was said of a test image, which one was nearest, and for which class it was taken."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trac
         if condition_name(each.max_tokens, each.shots) == score.details["headline"]
     }
     prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
+    values = values_of(lineage.spec, score)
     for row in rows:
         record = records[row.unit]
         image: dict[str, Shown] = {"sample": row.unit, "image": Shot(files[row.unit])}
@@ -43,10 +44,38 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trac
                     {"description": record.description},
                     record.outcome,
                     record.error,
-                )
+                    _START,
+                ),
+                *_nearest(row, records, files, score.keys["text_encoder"]),
             ],
-            values=values_of(lineage.spec, score, row),
+            values=values(row),
+            start=_START,
+            known={"label": row.extra.get("label")},
         )
 
 
+def _right(row: Row) -> bool | None:
+    """Whether the class of the nearest is its own; None where nothing was retrieved."""
+    return row.extra["top1"] == row.extra["label"] if row.extra.get("top1") is not None else None
+
+
+def _nearest(row: Row, records: Mapping[str, DescriptionRecord], files: Mapping[str, Path], by: str) -> Iterator[Step]:
+    """The support image whose description is most similar, beside which the difference can be seen."""
+    nearest = str(row.extra.get("nearest"))
+    if nearest in records:
+        yield Step(
+            f"nearest by {by}",
+            "",
+            {"nearest": nearest},
+            {
+                "image": Shot(files[nearest]),
+                "description": records[nearest].description,
+                "taken for": row.extra["top1"],
+            },
+            column=f"nearest by {by}",
+            good=_right(row),
+        )
+
+
+_START = "test image"
 _TAKEN = {"label": "label", "taken for": "top1", "by class mean": "class_mean", "nearest": "nearest"}

@@ -9,7 +9,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.project.project import Project
-from driftledger.reports.site import benchmark_pages, compare, correlation, leaderboard, provenance
+from driftledger.reports.site import benchmark_pages, compare, correlation, leaderboard, provenance, units
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 
 CHAPTERS: tuple[Chapter, ...] = (
@@ -17,12 +17,18 @@ CHAPTERS: tuple[Chapter, ...] = (
     benchmark_pages.CHAPTER,
     correlation.CHAPTER,
     compare.CHAPTER,
+    units.CHAPTER,
     provenance.CHAPTER,
 )
 """In the order of the navigation. A module adds its pages by a line here."""
 
-ASSETS = ("assets/site.css", "assets/site.js")
-SHARED = ("templates/base.html.j2", "templates/tables.html.j2")
+ASSETS = ("assets/site.css", "assets/units.css", "assets/site.js", "assets/units.js")
+SHARED = (
+    "templates/base.html.j2",
+    "templates/tables.html.j2",
+    "templates/unit_lines.html.j2",
+    "templates/unit_cards.html.j2",
+)
 """Templates that others extend or import; named here so that the code's digest covers them."""
 
 
