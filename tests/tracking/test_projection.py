@@ -619,3 +619,15 @@ def test_the_environment_overrides_where_mlflow_is(monkeypatch: pytest.MonkeyPat
     assert tracking_uri(tracking) == "http://127.0.0.1:5000"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
     assert tracking_uri(tracking) == "sqlite:///mlflow.db"
+
+
+def test_a_run_has_its_units_on_a_page_of_its_own(tmp_path: Path) -> None:
+    """As many of each score as it has traces."""
+    write_ledger(tmp_path)
+    pages = [
+        run_content(tmp_path, evidence_of(tmp_path), traces=traces).artifacts["report.html"]().decode()
+        for traces in ("none", 1, "all")
+    ]
+    assert [page.count('class="unit"') for page in pages] == [0, 1, 2]
+    assert [page.count("data:image/webp;base64,") for page in pages] == [0, 3, 6]
+    assert all("<h1>seer · brush · eye</h1>" in page for page in pages)

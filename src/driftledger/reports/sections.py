@@ -18,7 +18,7 @@ Told = Sequence[tuple[Benchmark, Sequence[Score]]]
 """The scores of each benchmark that has some."""
 
 
-class Section(NamedTuple):
+class Part(NamedTuple):
     """What stands under one heading."""
 
     title: str
@@ -66,20 +66,20 @@ def by_benchmark(scores: Sequence[Score]) -> Told:
     return [(spec, some) for spec, some in every if some]
 
 
-def sections(told: Told) -> Iterator[Section]:
+def sections(told: Told) -> Iterator[Part]:
     """Of each benchmark what sets blocks side by side, then a section per block."""
     for spec, scores in told:
         blocks = list(spec.blocks(scores))
         several = [*_across_tables(spec, blocks), *map(with_coverages, spec.tables_across(blocks))]
         if several:
-            yield Section(f"{spec.name}, side by side", f"{spec.name}-across", spec, several)
+            yield Part(f"{spec.name}, side by side", f"{spec.name}-across", spec, several)
         for block in blocks:
             own = spec.tables(block)
             tables = [model_table(spec, block)] if own is None else own
-            yield Section(block.title, block.name, spec, list(map(with_coverages, tables)), block)
+            yield Part(block.title, block.name, spec, list(map(with_coverages, tables)), block)
 
 
-class Column(NamedTuple):
+class MetricColumn(NamedTuple):
     """A metric on one data through the same components: each model's value, where it has one."""
 
     metric: Metric
@@ -109,13 +109,13 @@ class Column(NamedTuple):
             yield cell(self.values.get(model), rank, self.metric.digits, told, of)
 
 
-def _columns(spec: Benchmark, blocks: Sequence[SideBySide], metric: Metric) -> Iterator[Column]:
+def _columns(spec: Benchmark, blocks: Sequence[SideBySide], metric: Metric) -> Iterator[MetricColumn]:
     """A metric on all data and through all components on which some model has it."""
     for on, some in grouped(blocks, lambda block: block.on).items():
         there = [score for block in some for score in block.scores]
         key = shown_key(spec, metric, there)
         if key is not None:
-            yield Column(
+            yield MetricColumn(
                 metric=metric,
                 key=key,
                 on=on,
@@ -126,7 +126,7 @@ def _columns(spec: Benchmark, blocks: Sequence[SideBySide], metric: Metric) -> I
             )
 
 
-def _table(title: str, heads: Sequence[str], columns: Sequence[Column], name: str) -> Table:
+def _table(title: str, heads: Sequence[str], columns: Sequence[MetricColumn], name: str) -> Table:
     """A row per model, by the first column the best first."""
     models = dict.fromkeys(model for column in columns for model in column.values)
     order = best_first({model: columns[0].ranked(model) for model in models})
@@ -157,7 +157,7 @@ def _across_tables(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Ta
             yield _table(f"{title}, in brackets a coverage below 1", heads, columns, re.sub("[{}]", "", metric.key))
 
 
-def at_a_glance(told: Told) -> list[tuple[str, Column]]:
+def at_a_glance(told: Told) -> list[tuple[str, MetricColumn]]:
     """Head and column of the first headlines of each benchmark; of datasets, question sets and components those that
     come first."""
     return [

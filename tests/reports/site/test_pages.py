@@ -160,6 +160,10 @@ def test_every_link_leads_to_a_place_of_the_site(pages: dict[str, Reading], site
             assert not place or place in pages[file].ids, f"{link} on {path}"
 
 
+def test_a_benchmark_leads_to_its_units(pages: dict[str, Reading]) -> None:
+    assert "units/genception/shapes/index.html" in pages["genception.html"].links
+
+
 def test_two_builds_give_the_same_bytes_and_name_no_folder(tmp_path: Path, site: Path, scores: Sequence[Score]) -> None:
     again = written_site(tmp_path, scores)
     files = {file.relative_to(site): file.read_bytes() for file in site.rglob("*") if file.is_file()}

@@ -30,6 +30,15 @@ def test_a_line_per_model_and_a_column_per_step(unit_site: Callable[..., Path]) 
     assert page.texts("span", "mark") == ["largest loss −1.150", "largest loss −0.500"]
 
 
+def test_a_chart_sets_all_models_side_by_side(unit_site: Callable[..., Path]) -> None:
+    """Of a unit whose steps have numbers; a question has none."""
+    site = unit_site()
+    assert elements(site / DISC).texts("title")[1] == "s(t) of disc"
+    drawn = elements(site / DISC).texts("text")
+    assert {"seer", "peer", "t = 1", "t = 2"} <= set(drawn)
+    assert elements(site / QUESTION).texts("svg") == []
+
+
 def test_words_that_changed_are_marked(unit_site: Callable[..., Path]) -> None:
     page = elements(unit_site() / DISC)
     assert (page.texts("del"), page.texts("ins")) == (["red"], ["blue"])

@@ -51,6 +51,7 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row], name: str, drawi
             ],
             values=values(row),
             start="t = 0",
+            curve="s(t)" if len(similarity) > 1 else "",
         )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from driftledger.benchmarks.tables import grouped
-from driftledger.reports.sections import Section, by_benchmark, sections
+from driftledger.reports.sections import Part, by_benchmark, sections
 from driftledger.reports.site.page import Chapter, Link, Page, Site
+from driftledger.reports.site.units import gallery_path
 from driftledger.reports.site.views import table_view
 
 
@@ -19,19 +20,22 @@ def pages(site: Site) -> Iterator[Page]:
     """A page per benchmark that has scores."""
     for told in by_benchmark(site.scores):
         spec, _ = told
-        context = {"spec": spec, "sections": [_section(each) for each in sections([told])]}
+        context = {"spec": spec, "sections": [_section(site, each) for each in sections([told])]}
         yield Page(f"{spec.name}.html", "templates/benchmark.html.j2", context, spec.title)
 
 
-def _section(section: Section) -> dict[str, Any]:
+def _section(site: Site, section: Part) -> dict[str, Any]:
+    gallery = gallery_path(section.block.scores[0]) if section.block else ""
+    series = section.block.series if section.block else {}
     tables = grouped(section.tables, lambda table: table.detail)
     return {
         "id": section.name,
         "title": section.title.removeprefix(section.spec.name).removeprefix(" on ").removeprefix(", "),
         "apart": section.apart,
+        "gallery": gallery if (site.folder / gallery).is_file() else "",
         "figures": list(section.spec.figures(section.block)) if section.block else [],
-        "tables": [table_view(table, section.name) for table in tables.get(False, ())],
-        "details": [table_view(table, section.name) for table in tables.get(True, ())],
+        "tables": [table_view(table, section.name, series) for table in tables.get(False, ())],
+        "details": [table_view(table, section.name, series) for table in tables.get(True, ())],
         "absent": list(section.absent()),
         "flags": list(section.flags()),
         "scored": section.scored,

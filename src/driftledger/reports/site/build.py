@@ -14,10 +14,10 @@ from driftledger.reports.site.page import Chapter, Link, Page, Site
 
 CHAPTERS: tuple[Chapter, ...] = (
     leaderboard.CHAPTER,
+    units.CHAPTER,  # before pages that link to a gallery where there is one
     benchmark_pages.CHAPTER,
     correlation.CHAPTER,
     compare.CHAPTER,
-    units.CHAPTER,
     provenance.CHAPTER,
 )
 """In the order of the navigation. A module adds its pages by a line here."""

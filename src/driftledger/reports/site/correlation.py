@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from driftledger.benchmarks.base import Cells, Table, series_of
-from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.tables import cell
 from driftledger.charts.axes import round_scale
 from driftledger.charts.marks import Spot, marks
@@ -12,12 +11,13 @@ from driftledger.charts.palette import Series
 from driftledger.charts.svg import GRID, MUTED, SMALL, Drawing, element, head, joined, page, text
 from driftledger.metrics.fisher import Ends
 from driftledger.reports.correlation import PAIRS
-from driftledger.reports.correlation.columns import Column, our_columns
+from driftledger.reports.correlation.columns import our_columns
 from driftledger.reports.correlation.pairs import Pair
 from driftledger.reports.correlation.picture import draw_matrix
 from driftledger.reports.correlation.tables import read_pairs
+from driftledger.reports.sections import at_a_glance, by_benchmark
 from driftledger.reports.site.page import Chapter, Link, Page, Site
-from driftledger.reports.site.views import TableView, table_view
+from driftledger.reports.site.views import TableView, mark_of, table_view
 
 _WIDTH, _SIDE = 300, 230
 
@@ -37,31 +37,21 @@ def pages(site: Site) -> Iterator[Page]:
     found = [pair for pair in read_pairs(file.read_bytes(), ours) if pair.a.headline and pair.b.headline]
     columns = list({id(column): column for pair in found for column in (pair.a, pair.b)}.values())
     series = series_of(site.scores)
-    first = _firsts(ours)
+    first = [
+        (head, {model: value for model, value in column.values.items() if value is not None})
+        for head, column in at_a_glance(by_benchmark(site.scores))
+    ]
     context = {
         "matrix": draw_matrix(columns, found),
         "across": _table("Our headlines and other leaderboards", "across", found, {False, True}),
         "within": _table("Our headlines among each other", "within", found, {False}),
         "outside": _table("Other leaderboards' benchmarks among each other", "outside", found, {True}),
+        "legend": [(model, mark_of(each)) for model, each in series.items()],
         "scatters": [
-            page(_scatter(a, b, series))
-            for a, b in combinations(first, 2)
-            if len([model for model in a.values if model in b.values]) > 1
+            page(_scatter(a, b, series)) for a, b in combinations(first, 2) if len(a[1].keys() & b[1].keys()) > 1
         ],
     }
     yield Page("correlation.html", "templates/correlation.html.j2", context, "Correlation")
-
-
-def _firsts(columns: list[Column]) -> list[Column]:
-    """Of each benchmark the first column of what it shows at a glance."""
-    of = {spec.name: [column for column in columns if column.key.startswith(f"{spec.name}/")] for spec in benchmarks()}
-    glanced = (
-        next((column for column in of[spec.name][::-1] if spec.metric(column.key.partition("/")[2]) is metric), None)
-        for spec in benchmarks()
-        for metric in spec.metrics
-        if metric.key == spec.glanced[0]
-    )
-    return [column for column in glanced if column is not None]
 
 
 def _table(title: str, name: str, pairs: list[Pair], outside: set[bool]) -> TableView | None:
@@ -85,14 +75,17 @@ def _ends(ends: Ends | None) -> str:
     return "" if ends is None else f"{ends.low:.2f} to {ends.high:.2f}"
 
 
-def _scatter(a: Column, b: Column, series: Mapping[str, Series]) -> Drawing:
-    """The models by two metrics, on axes of their own."""
-    models = [model for model in a.values if model in b.values]
-    above = head(f"{a.title} and {b.title}", "", _WIDTH)
+def _scatter(
+    a: tuple[str, Mapping[str, float]], b: tuple[str, Mapping[str, float]], series: Mapping[str, Series]
+) -> Drawing:
+    """The models by two metrics, each a title and the values by model, on axes of their own."""
+    (across, xs), (up, ys) = a, b
+    models = [model for model in xs if model in ys]
+    above = head(f"↑ {up}", "", _WIDTH)
     left, top = 44.0, above.height + 4
     bottom, right = top + _SIDE, _WIDTH - 16.0
-    x = round_scale((a.values[model] for model in models), left + 10, right - 10, most=4)
-    y = round_scale((b.values[model] for model in models), bottom - 10, top + 10, most=4)
+    x = round_scale((xs[model] for model in models), left + 10, right - 10, most=4)
+    y = round_scale((ys[model] for model in models), bottom - 10, top + 10, most=4)
     lines = [
         *(element("line", x1=left, x2=right, y1=y(t), y2=y(t), stroke=GRID, class_="grid") for t in y.ticks),
         *(element("line", x1=x(t), x2=x(t), y1=top, y2=bottom, stroke=GRID, class_="grid") for t in x.ticks),
@@ -100,15 +93,11 @@ def _scatter(a: Column, b: Column, series: Mapping[str, Series]) -> Drawing:
     words = [
         *(text(left - 6, y(t) + 4, y.told(t), size=SMALL, anchor="end", fill=MUTED) for t in y.ticks),
         *(text(x(t), bottom + 14, x.told(t), size=SMALL, anchor="middle", fill=MUTED) for t in x.ticks),
-        text(right, bottom + 30, f"→ {a.title}", size=SMALL, anchor="end", fill=MUTED),
+        text(right, bottom + 34, f"→ {across}", anchor="end", bold=True),
     ]
-    spots = [
-        Spot(x(a.values[m]), y(b.values[m]), series[m], f"{m}: {a.values[m]:.3f}, {b.values[m]:.3f}") for m in models
-    ]
-    told = "; ".join(spot.told for spot in spots)
-    return Drawing(
-        f"{a.title} and {b.title}", "", _WIDTH, bottom + 38, joined(above.body, *lines, *words, marks(spots, 40)), told
-    )
+    spots = [Spot(x(xs[m]), y(ys[m]), series[m], f"{m}: {xs[m]:.3f}, {ys[m]:.3f}") for m in models]
+    body = joined(above.body, *lines, *words, marks(spots, 40))
+    return Drawing(f"{up} by {across}", "", _WIDTH, bottom + 42, body, "; ".join(spot.told for spot in spots))
 
 
 CHAPTER = Chapter(links, pages)

@@ -1,12 +1,13 @@
 """The first page: every model at a glance, and of each benchmark who is first and whether that is certain."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import Benchmark, Origin, Table
+from driftledger.benchmarks.base import Benchmark, Origin, Table, series_of
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import best_first, grouped, shown_key
-from driftledger.reports.sections import Column, Section, at_a_glance, by_benchmark, marks, overview, sections
+from driftledger.charts.palette import Series
+from driftledger.reports.sections import MetricColumn, Part, at_a_glance, by_benchmark, marks, overview, sections
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.provenance import href
 from driftledger.reports.site.views import BodyView, HeadView, RowView, TableView, copies_of, row_views
@@ -44,7 +45,7 @@ def pages(site: Site) -> Iterator[Page]:
     told = by_benchmark(site.scores)
     columns = [column for _, column in at_a_glance(told)]
     context = {
-        "table": next((_view(table, columns) for table in overview(told)), None),
+        "table": next((_view(table, columns, series_of(site.scores)) for table in overview(told)), None),
         "marks": list(marks(told)),
         "models": len({score.model for score in site.scores}),
         "scores": len(site.scores),
@@ -56,7 +57,7 @@ def pages(site: Site) -> Iterator[Page]:
     yield Page("index.html", "templates/index.html.j2", context, "Leaderboard")
 
 
-def _view(table: Table, columns: Sequence[Column]) -> TableView:
+def _view(table: Table, columns: Sequence[MetricColumn], series: Mapping[str, Series]) -> TableView:
     """The overview, with the rows of controls and of models that are not ranked apart."""
     names = [next(iter(column.scores.values())).benchmark for column in columns]
     shaded = {name: place % 2 == 0 for place, name in enumerate(dict.fromkeys(names))}
@@ -69,14 +70,14 @@ def _view(table: Table, columns: Sequence[Column]) -> TableView:
     def kind(row: RowView) -> str:
         return CONTROLS if row.control else APART if row.cells[0].text in apart else RANKED
 
-    by_kind = grouped(row_views(table), kind)
+    by_kind = grouped(row_views(table, series), kind)
     bodies = [BodyView(name, by_kind[name]) for name in (RANKED, APART, CONTROLS) if name in by_kind]
     head = [HeadView("Model"), *heads]
     notes = [LEGEND, *table.notes[1:]]
     return TableView("overview", table.title, head, bodies, notes, copies_of(table), sortable=True)
 
 
-def _first(spec: Benchmark, part: Section) -> Iterator[First]:
+def _first(spec: Benchmark, part: Part) -> Iterator[First]:
     """Who is first by the first metric at a glance, of the models that are no controls and are ranked."""
     scores = [] if part.block is None or part.apart else part.block.scores
     by_model = {score.model: score for score in scores if not score.components["model"].is_control}

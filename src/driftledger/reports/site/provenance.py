@@ -46,7 +46,7 @@ def href(origin: Origin) -> str:
     return path_of(origin.score) + (f"#{anchor(origin.number)}" if origin.number else "")
 
 
-class Component(NamedTuple):
+class ComponentView(NamedTuple):
     """A version at work, and where the locks name it."""
 
     role: str
@@ -58,7 +58,7 @@ class Component(NamedTuple):
     identity: str
 
 
-class Number(NamedTuple):
+class NumberView(NamedTuple):
     """A number of a score."""
 
     anchor: str
@@ -70,20 +70,20 @@ class Number(NamedTuple):
     deviation: str
     metric: Metric | None
     better: str
-    components: Sequence[Component]
+    components: Sequence[ComponentView]
     """Those that had a part in it."""
     command: str
 
 
-class Group(NamedTuple):
+class GroupView(NamedTuple):
     """The numbers of one kind of groups: a row per name, a column per metric."""
 
     kind: str
     head: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Number | None]]]
+    rows: Sequence[tuple[str, Sequence[NumberView | None]]]
 
 
-class Bytes(NamedTuple):
+class BytesView(NamedTuple):
     """What a stage wrote."""
 
     stage: str
@@ -152,14 +152,14 @@ def _outs(entry: LockEntry | None) -> Sequence[Any]:
     return () if entry is None else entry.outs
 
 
-def _component(role: str, card: ComponentCard, entries: Mapping[str, LockEntry]) -> Component:
+def _component(role: str, card: ComponentCard, entries: Mapping[str, LockEntry]) -> ComponentView:
     locked = [
         (stage, key)
         for stage, entry in entries.items()
         for key, value in _flat(entry.params.get(RESOLVED, {}))
         if value == card.fingerprint
     ]
-    return Component(
+    return ComponentView(
         role.replace("_", " ").replace(".", " · "),
         card,
         f"role-{role}",
@@ -178,9 +178,7 @@ def _flat(noted: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, obj
             yield f"{before}{key}", value
 
 
-def _number(
-    spec: Benchmark, score: Score, name: str, components: Mapping[str, Component], file: str, text: str = ""
-) -> Number:
+def _number(spec: Benchmark, score: Score, name: str, components: Mapping[str, ComponentView], file: str) -> NumberView:
     """A number by its name as in :meth:`Score.numbers`."""
     *kinds, key = name.rsplit("/", 1)
     values = dict(score.metrics)
@@ -192,7 +190,7 @@ def _number(
     digits = metric.digits if metric else 3
     ends = interval_of(values, key)
     needed = [each for role, each in components.items() if metric is None or NEEDED_FOR[base_role(role)] & metric.needs]
-    return Number(
+    return NumberView(
         anchor(name),
         metric.named(key) if metric else key,
         f"{value:.{digits}f}",
@@ -206,7 +204,7 @@ def _number(
     )
 
 
-def _groups(spec: Benchmark, score: Score, components: Mapping[str, Component], file: str) -> Iterator[Group]:
+def _groups(spec: Benchmark, score: Score, components: Mapping[str, ComponentView], file: str) -> Iterator[GroupView]:
     for kind, groups in score.groups.items():
         keys = list(dict.fromkeys(key for values in groups.values() for key in values if base_key(key) == key))
         rows = [
@@ -219,15 +217,17 @@ def _groups(spec: Benchmark, score: Score, components: Mapping[str, Component], 
             )
             for name, values in groups.items()
         ]
-        yield Group(kind, [metric.named(key) if (metric := spec.metric(key)) else key for key in keys], rows)
+        yield GroupView(kind, [metric.named(key) if (metric := spec.metric(key)) else key for key in keys], rows)
 
 
-def _bytes(spec: Benchmark, score: Score, ways: Mapping[str, str], entries: Mapping[str, LockEntry]) -> Iterator[Bytes]:
+def _bytes(
+    spec: Benchmark, score: Score, ways: Mapping[str, str], entries: Mapping[str, LockEntry]
+) -> Iterator[BytesView]:
     for number, (stage, path) in enumerate(list(ways.items())[:-1]):
         md5 = next((out.md5 for out in _outs(entries.get(stage)) if out.path == path), "")
         sha256 = score.inputs.records.get(stage.partition("@")[0], "") if number else score.inputs.data_digest
         if md5 or sha256:
-            yield Bytes(stage, path, md5, sha256)
+            yield BytesView(stage, path, md5, sha256)
 
 
 def _links(site: Site) -> Iterator[Link]:

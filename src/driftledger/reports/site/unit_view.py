@@ -12,6 +12,10 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.base import Metric, Origin
 from driftledger.benchmarks.traces import Option, Shot, Shown, Trace
+from driftledger.charts import lines as charts
+from driftledger.charts.axes import Point
+from driftledger.charts.palette import colour_of
+from driftledger.charts.svg import page
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
@@ -155,6 +159,8 @@ class UnitView(NamedTuple):
     known: Sequence[tuple[str, Sequence[str]]]
     prompt: str
     lines: Sequence[Line]
+    chart: str = ""
+    """An SVG file's text."""
 
 
 def unit_view(
@@ -171,6 +177,8 @@ def unit_view(
     steps = sum(len(trace.steps) for _, some in traces for trace in some)
     drawer = _Drawer(pictures, min(_LONGEST, _ALL_TEXTS // max(1, steps)), linked)
     prompts = dict.fromkeys(str(step.asked[PROMPT]) for step in first.steps if PROMPT in step.asked)
+    lines = [drawer.line(group, some) for group, some in traces]
+    curve = next((trace.curve for _, some in traces for trace in some if trace.curve), "")
     return UnitView(
         name=for_line(first.unit),
         pictures=[] if first.start else [drawer.frame(each, "what was asked about") for each in _shots(first.asked)],
@@ -181,8 +189,24 @@ def unit_view(
         ],
         known=[(key, drawer.texts(value)) for key, value in first.known.items() if drawer.texts(value)],
         prompt=for_terminal("\n".join(prompts)),
-        lines=[drawer.line(group, some) for group, some in traces],
+        lines=lines,
+        chart=_chart(f"{curve} of {for_line(first.unit)}", lines) if curve and linked else "",
     )
+
+
+def _chart(title: str, some: Sequence[Line]) -> str:
+    """The numbers of all columns, a line per model; of several readers' the first one's."""
+    names = [line.title if not line.through else f"{line.title} · {line.through}" for line in some]
+    if len({line.through for line in some}) == 1:
+        names = [line.title for line in some]
+    series = colour_of(names, {name for name, line in zip(names, some, strict=True) if line.is_control})
+    ticks: dict[float, str] = {}
+    drawn = []
+    for name, line in zip(names, some, strict=True):
+        points = [Point(place, cell.numbers[0].value) for place, cell in enumerate(line.cells) if cell.numbers]
+        ticks |= {place: cell.head for place, cell in enumerate(line.cells) if cell.numbers}
+        drawn += [charts.Line(name, series[name], points, digits=3)] if points else []
+    return page(charts.lines(title, drawn, across="", ticks=dict(sorted(ticks.items())), height=200)) if drawn else ""
 
 
 def shots(trace: Trace) -> Iterator[Path]:
@@ -252,7 +276,7 @@ class _Drawer(NamedTuple):
                 cell.troubles.append((step.outcome, _inert(self.clip(step.error or ""))))
             for key, value in (*step.asked.items(), *step.gave.items()):
                 if isinstance(value, Shot):
-                    cell.frames += [self.frame(value, f"{step.name}: {key}")] if value.file not in seen else []
+                    cell.frames += [self.frame(value, f"{key} of {step.name}")] if value.file not in seen else []
                     seen.add(value.file)
                 elif isinstance(value, float):
                     cells[column].numbers.append(number(key, value))

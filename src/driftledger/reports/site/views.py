@@ -1,15 +1,20 @@
 """Tables as templates read them: where each number links to, and how wide its interval is beside the others."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import Benchmark, Cell, Cells, Table
+from driftledger.benchmarks.base import Cell, Cells, Table
 from driftledger.benchmarks.score import Score
+from driftledger.charts.marks import mark
+from driftledger.charts.palette import Series
+from driftledger.charts.svg import element
 from driftledger.reports.site.provenance import href
 from driftledger.reports.tables import csv, latex, markdown
 
+_NOBODY: Mapping[str, Series] = {}
 
-class Bar(NamedTuple):
+
+class IntervalBar(NamedTuple):
     """An interval on the scale of its column, in percent of its width."""
 
     left: str
@@ -28,7 +33,7 @@ class CellView(NamedTuple):
     """All digits; empty where there is no number."""
     href: str = ""
     """Where the number comes from, relative to the top of the site."""
-    bar: Bar | None = None
+    bar: IntervalBar | None = None
 
 
 class RowView(NamedTuple):
@@ -37,6 +42,8 @@ class RowView(NamedTuple):
     cells: Sequence[CellView]
     control: bool = False
     """Whether it is of a model that does not look."""
+    mark: str = ""
+    """The model's mark in figures, as SVG of our own."""
     better: str = ""
     """``high`` or ``low``, where all its numbers are of one metric; empty where neither direction is better."""
 
@@ -76,13 +83,14 @@ class TableView(NamedTuple):
     sortable: bool = False
 
 
-def table_view(table: Table, name: str, spec: Benchmark | None = None) -> TableView:
+def table_view(table: Table, name: str, series: Mapping[str, Series] = _NOBODY) -> TableView:
     """A table of the report.
 
     Args:
         name: of the section that it stands in, a part of its id.
+        series: how models look in figures.
     """
-    rows = row_views(table)
+    rows = row_views(table, series)
     copies = () if table.detail else copies_of(table)
     head = [HeadView(text) for text in table.head]
     sortable = not table.across and len(rows) > 1
@@ -98,13 +106,19 @@ def copies_of(table: Table) -> list[Copy]:
     ]
 
 
-def row_views(table: Table) -> list[RowView]:
+def mark_of(series: Series) -> str:
+    """A model's mark, as SVG that stands in a line of text."""
+    return element("svg", mark(6, 6, series), viewBox="0 0 12 12", class_="mark", aria_hidden="true")
+
+
+def row_views(table: Table, series: Mapping[str, Series] = _NOBODY) -> list[RowView]:
     """Its rows; a number in a column of which some number has an interval has a bar."""
     bars = [[None] * len(table.rows) if table.across else _bars(column) for column in zip(*table.rows, strict=True)]
     return [
         RowView(
             [cell_view(cell, bars[column][place]) for column, cell in enumerate(row)],
             not table.across and _control(row),
+            mark_of(series[name]) if not table.across and (name := str(row[0])) in series else "",
         )
         for place, row in enumerate(table.rows)
     ]
@@ -119,7 +133,7 @@ def _control(row: Cells) -> bool:
     return any(score.components["model"].is_control for score in scores_in(row))
 
 
-def cell_view(cell: Cell | str, bar: Bar | None = None) -> CellView:
+def cell_view(cell: Cell | str, bar: IntervalBar | None = None) -> CellView:
     """A cell, and where its number links to."""
     if isinstance(cell, str):
         return CellView(cell)
@@ -128,7 +142,7 @@ def cell_view(cell: Cell | str, bar: Bar | None = None) -> CellView:
     return CellView(cell.text, cell.bold, cell.deviation, cell.more, value, link, bar)
 
 
-def _bars(column: Iterable[Cell | str]) -> list[Bar | None]:
+def _bars(column: Iterable[Cell | str]) -> list[IntervalBar | None]:
     """From 0, or the least end where that is below, to the greatest."""
     cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in column]
     known = [
@@ -141,12 +155,12 @@ def _bars(column: Iterable[Cell | str]) -> list[Bar | None]:
     low = min([0.0, *(ends.low for _, ends in known)])
     high = max([0.0, *(end for value, ends in known for end in (value, ends.high))])
     scale = 100 / (high - low) if high > low else 0.0
-    found: list[Bar | None] = []
+    found: list[IntervalBar | None] = []
     for cell in cells:
         ends = None if cell.of is None else cell.of.score.interval(cell.of.number)
         if ends is None or cell.value is None or not known or not scale:
             found.append(None)
         else:
             parts = (scale * (ends.low - low), scale * (ends.high - ends.low), scale * (cell.value - low))
-            found.append(Bar(*(f"{part:.1f}" for part in parts)))
+            found.append(IntervalBar(*(f"{part:.1f}" for part in parts)))
     return found
