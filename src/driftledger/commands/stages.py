@@ -48,6 +48,7 @@ def report(project: Project) -> None:
 
     with project.only_one(project.paths.leaderboard):
         write_report(project)
+    print(f"the scores side by side: {project.paths.leaderboard.relative_to(project.root)}.md", flush=True)
 
 
 def correlation(project: Project) -> str:
