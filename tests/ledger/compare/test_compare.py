@@ -503,6 +503,15 @@ def test_another_version_is_named_with_its_fingerprint_and_nothing_that_differs_
     old = component("seer").fingerprint[:8]
     assert compared(tmp_path, a, b).sides == (f"seer@{old}", "seer@99999999")
     assert compared(tmp_path, run(a), run(a, fingerprint="0" * 64)).sides == ("ffffffff", "00000000")
+    two = chains(
+        tmp_path,
+        "c",
+        HIGH,
+        **with_chain(model=newer, generator=component("brush").model_copy(update={"fingerprint": "8" * 64})),
+    )
+    assert compared(tmp_path, run(a), run(two, fingerprint="0" * 64)).sides == ("ffffffff", "00000000")
+    other = chains(tmp_path, "d", HIGH, **with_chain(model=OTHER, generator=component("brush")))
+    assert compared(tmp_path, a, other).sides == ("seer", "oracle")
     same = read(compared(tmp_path, a, a))
     assert "genception on shapes: no difference in GC@2 that these samples show" in same
     assert "GC@2 0.700 0.700 neither 0.000 [0.000, 0.000] 8" in same

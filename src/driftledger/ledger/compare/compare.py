@@ -13,6 +13,7 @@ from driftledger.benchmarks.base import Benchmark, base_role
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import LedgerError, StoreError, first_few
+from driftledger.core.paths import Combination
 from driftledger.ledger.compare.comparable import Differing, differing, what_changed
 from driftledger.ledger.compare.paired import NOT_RANKED, MetricComparison, measured, read_rows
 from driftledger.ledger.lineage import Evidence, Lineage
@@ -129,15 +130,15 @@ def _about(a: Evidence, b: Evidence) -> Iterator[str]:
 
 
 def _sides(a: Evidence, b: Evidence) -> tuple[str, str]:
-    """The names of what differs, with versions where names do not; else the runs' fingerprints."""
-    pairs = [(one, two) for _, one, two in _apart(a, b)]
-    if not pairs:
-        return ("A", "B") if a.fingerprint == b.fingerprint else (a.fingerprint[:8], b.fingerprint[:8])
-    one, two = zip(
-        *((c.name if x.name != y.name else f"{c.name}@{c.fingerprint[:8]}" for c in (x, y)) for x, y in pairs),
-        strict=True,
-    )
-    return " · ".join(one), " · ".join(two)
+    """The names of what differs; where names do not, the version of the one role that does, or else the runs."""
+    apart = list(_apart(a, b))
+    named = [(one.name, two.name) for role, one, two in apart if one.name != two.name and role in Combination._fields]
+    if named:
+        return " · ".join(one for one, _ in named), " · ".join(two for _, two in named)
+    if len(apart) == 1:
+        [(_, one, two)] = apart
+        return f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}"
+    return ("A", "B") if a.fingerprint == b.fingerprint else (a.fingerprint[:8], b.fingerprint[:8])
 
 
 def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
