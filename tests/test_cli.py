@@ -254,6 +254,15 @@ def test_presets_are_listed_and_selected(
     assert capsys.readouterr().out == "params.yaml is as neural wants it\n"
 
 
+def test_report_says_where_the_scores_stand(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("driftledger.reports.report.write_report", lambda project: None)
+    assert run(monkeypatch, "report") == 0
+    assert capsys.readouterr().out == "the scores side by side: reports/leaderboard.md\n"
+
+
 def test_plan_counts_and_asks_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

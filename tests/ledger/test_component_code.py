@@ -17,7 +17,8 @@ from driftledger.core.registry import PROVIDERS
 from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
 from driftledger.ledger.audit.tree import add_component
-from driftledger.ledger.compare.compare import as_table, compare
+from driftledger.ledger.compare.compare import compare
+from driftledger.ledger.compare.told import as_table
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify import recompute as recomputing

@@ -15,6 +15,7 @@ from driftledger.ledger.audit.query import parse_query
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import find_run, resolve_target
 from driftledger.ledger.compare import compare as comparing
+from driftledger.ledger.compare.told import as_table as comparison_table
 from driftledger.ledger.diff import diff as diffing
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.why import why as explain_call
@@ -71,7 +72,7 @@ def compare(project: Project, a: str, b: str, *, anyway: bool, as_json: bool) ->
     """Two runs, metric by metric, with paired intervals over what both were measured on."""
     with sources(project) as known:
         found = comparing.compare(_evidence(known, a), _evidence(known, b), known.contents, anyway=anyway)
-    return json.dumps(found.model_dump(mode="json"), indent=2) if as_json else comparing.as_table(found)
+    return json.dumps(found.model_dump(mode="json"), indent=2) if as_json else comparison_table(found)
 
 
 def diff(project: Project, old: str, new: str | None, *, as_json: bool) -> RenderableType:

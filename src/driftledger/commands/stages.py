@@ -50,6 +50,7 @@ def report(project: Project) -> None:
 
     with project.only_one(project.paths.leaderboard):
         write_report(project)
+    print(f"the scores side by side: {project.paths.leaderboard.relative_to(project.root)}.md", flush=True)
 
 
 def pages(project: Project, out: Path | None, *, images: bool, show: bool) -> None:

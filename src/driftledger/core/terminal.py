@@ -48,6 +48,7 @@ def show(shown: RenderableType, out: Console | None = None) -> None:
         else:
             out.print(shown)
     out.file.write("".join(f"{each.rstrip(' ')}\n" for each in drawn.get().removesuffix("\n").split("\n")))
+    out.file.flush()  # a pipe that is closed by now is told of here
 
 
 def line(text: str, style: str = "") -> Text:

@@ -57,17 +57,8 @@ def component_changes(old: ComponentCard, new: ComponentCard) -> list[Change]:
     return list(changes(old.model_dump(mode="json", include=kept), new.model_dump(mode="json", include=kept)))
 
 
-def shown(value: Any) -> str:
-    """A value on one line, inert, and cut where it is long.
-
-    >>> shown("red " * 100)[-28:]
-    'ed red red… (402 characters)'
-    """
-    return _cut("nothing" if value is None else for_line(canonical_json(value)))
-
-
 def shown_apart(one: Any, two: Any) -> tuple[str, str]:
-    """Two values that differ, each as :func:`shown`; of long ones the part where they do.
+    """Two values that differ, each on one line, inert, and cut where it is long; of long ones the part where they do.
 
     >>> shown_apart("red " * 100 + "disc", "red " * 100 + "ring")
     ('"…d red red red red red red red disc"', '"…d red red red red red red red ring"')

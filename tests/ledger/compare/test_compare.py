@@ -6,7 +6,8 @@ import pytest
 from driftledger.benchmarks.registry import benchmark as spec_of
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.compare.compare import as_table, compare
+from driftledger.ledger.compare.compare import compare
+from driftledger.ledger.compare.told import as_table
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
 from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrieved, run
@@ -502,6 +503,15 @@ def test_another_version_is_named_with_its_fingerprint_and_nothing_that_differs_
     old = component("seer").fingerprint[:8]
     assert compared(tmp_path, a, b).sides == (f"seer@{old}", "seer@99999999")
     assert compared(tmp_path, run(a), run(a, fingerprint="0" * 64)).sides == ("ffffffff", "00000000")
+    two = chains(
+        tmp_path,
+        "c",
+        HIGH,
+        **with_chain(model=newer, generator=component("brush").model_copy(update={"fingerprint": "8" * 64})),
+    )
+    assert compared(tmp_path, run(a), run(two, fingerprint="0" * 64)).sides == ("ffffffff", "00000000")
+    other = chains(tmp_path, "d", HIGH, **with_chain(model=OTHER, generator=component("brush")))
+    assert compared(tmp_path, a, other).sides == ("seer", "oracle")
     same = read(compared(tmp_path, a, a))
     assert "genception on shapes: no difference in GC@2 that these samples show" in same
     assert "GC@2 0.700 0.700 neither 0.000 [0.000, 0.000] 8" in same
@@ -514,6 +524,7 @@ def test_what_is_not_comparable_stands_apart_with_its_sentence(tmp_path):
     assert text[apart + 1].startswith("fidelity on shapes: SSIM (31.50 and 31.50); image similarity (")
     assert any(line.startswith("CLIP-S 30.00 30.00") for line in text[:apart])
     assert not any(line.startswith("SSIM") for line in text[:apart])
+    assert " ".join(text[apart:]).count("generate prompt differs") == 1
     assert "unfair: generate prompt differs" in " ".join(text[apart:])
     assert "not comparable" not in read(compared(tmp_path, chains(tmp_path, "c", LOW), chains(tmp_path, "d", HIGH)))
 

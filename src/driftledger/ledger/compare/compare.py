@@ -8,15 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
-from rich.console import Group, RenderableType
 
 from driftledger.benchmarks.base import Benchmark, base_role
-from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.tables import NOTHING
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import LedgerError, StoreError, first_few
-from driftledger.core.terminal import HEAD, figure, line, lines, table
+from driftledger.core.paths import Combination
 from driftledger.ledger.compare.comparable import Differing, differing, what_changed
 from driftledger.ledger.compare.paired import NOT_RANKED, MetricComparison, measured, read_rows
 from driftledger.ledger.lineage import Evidence, Lineage
@@ -133,15 +130,15 @@ def _about(a: Evidence, b: Evidence) -> Iterator[str]:
 
 
 def _sides(a: Evidence, b: Evidence) -> tuple[str, str]:
-    """The names of what differs, with versions where names do not; else the runs' fingerprints."""
-    pairs = [(one, two) for _, one, two in _apart(a, b)]
-    if not pairs:
-        return ("A", "B") if a.fingerprint == b.fingerprint else (a.fingerprint[:8], b.fingerprint[:8])
-    one, two = zip(
-        *((c.name if x.name != y.name else f"{c.name}@{c.fingerprint[:8]}" for c in (x, y)) for x, y in pairs),
-        strict=True,
-    )
-    return " · ".join(one), " · ".join(two)
+    """The names of what differs; where names do not, the version of the one role that does, or else the runs."""
+    apart = list(_apart(a, b))
+    named = [(one.name, two.name) for role, one, two in apart if one.name != two.name and role in Combination._fields]
+    if named:
+        return " · ".join(one for one, _ in named), " · ".join(two for _, two in named)
+    if len(apart) == 1:
+        [(_, one, two)] = apart
+        return f"{one.name}@{one.fingerprint[:8]}", f"{two.name}@{two.fingerprint[:8]}"
+    return ("A", "B") if a.fingerprint == b.fingerprint else (a.fingerprint[:8], b.fingerprint[:8])
 
 
 def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
@@ -217,131 +214,3 @@ def compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
             both = [key for key in ours if key in theirs]
             found += both[-1:] if both else [*ours[-1:], *theirs[-1:]]
     return found
-
-
-def as_table(comparison: Comparison) -> Group:
-    """Which is better, benchmark by benchmark, with paired intervals; apart from it what may not be ranked, and why."""
-    blocks = [part for pair in comparison.pairs for part in (_block(pair, comparison), "")]
-    return Group(lines(_head(comparison)), "", *blocks, *_not_ranked(comparison), lines(_foot(comparison)))
-
-
-def _head(comparison: Comparison) -> Iterator[str]:
-    a, b = comparison.sides
-    yield f"{a}: {comparison.a}"
-    yield f"{b}: {comparison.b}"
-    yield f"compared: {'; '.join(comparison.about) or 'the same components in both'}"
-    noted = comparison.noted
-    both = {each[1:] for each in noted if {f"A{each[1:]}", f"B{each[1:]}"} <= {*noted}}
-    told = (f"both have {each[4:]}" if each[1:] in both else _by_name(each, comparison.sides) for each in noted)
-    yield from (f"to know: {each}" for each in dict.fromkeys(told))
-
-
-def _block(pair: ScorePair, comparison: Comparison) -> Group:
-    spec, (a, b) = benchmark(pair.benchmark), comparison.sides
-    made = table("", a, b, f"better by [{comparison.confidence:.0%} interval]", "N", numbers=[a, b, "N"])
-    ranked = [each for each in pair.metrics if not each.verdict.startswith(NOT_RANKED)]
-    for each in ranked:
-        cells = [_title(spec, each.metric), *_values(spec, each), _better(spec, each, comparison.sides)]
-        made.add_row(*map(line, [*cells, str(each.common)]))
-    head = f"{pair.benchmark} on {pair.place}"
-    if ranked:
-        head += f": {_sentence(spec, ranked[0], comparison.sides)}"
-    return Group(line(head, HEAD), *([made] if ranked else []), lines(_beneath(pair, comparison.sides)))
-
-
-def _sentence(spec: Benchmark, each: MetricComparison, sides: tuple[str, str]) -> str:
-    """``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``."""
-    title, (a, b) = _title(spec, each.metric), sides
-    better = _ahead(spec, each)
-    if better is None:
-        return f"no difference in {title} that these samples show"
-    by = _better(spec, each, ("", "")).strip()
-    return f"{sides[better]} is better than {(b, a)[better]} by {by} in {title}"
-
-
-def _ahead(spec: Benchmark, each: MetricComparison) -> int | None:
-    """Which of both is better; None where neither is."""
-    if each.low is None or each.high is None or each.low <= 0 <= each.high:
-        return None
-    metric = spec.metric(each.metric)
-    lower_is_better = metric is not None and metric.higher_is_better is False
-    return int((each.low > 0) != lower_is_better)
-
-
-def _better(spec: Benchmark, each: MetricComparison, sides: tuple[str, str]) -> str:
-    """The better one and by how much; where neither is, the difference of the first less the second."""
-    better, (low, high) = _ahead(spec, each), sorted((each.low or 0.0, each.high or 0.0))
-    difference, digits = each.difference or 0.0, _digits(spec, each.metric)
-    if difference > 0 and better is not None:
-        return f"{sides[better]} {figure(difference, digits, (low, high))}"
-    turned = figure(-difference, digits, (-high, -low))
-    return f"neither {turned}" if better is None else f"{sides[better]} {turned}"
-
-
-def _values(spec: Benchmark, each: MetricComparison) -> list[str]:
-    digits = _digits(spec, each.metric)
-    return [NOTHING if value is None else figure(value, digits) for value in (each.a, each.b)]
-
-
-def _title(spec: Benchmark, key: str) -> str:
-    metric = spec.metric(key)
-    return key if metric is None else metric.named(key)
-
-
-def _digits(spec: Benchmark, key: str) -> int:
-    metric = spec.metric(key)
-    return 2 if metric is None else metric.digits
-
-
-def _beneath(pair: ScorePair, sides: tuple[str, str]) -> Iterator[str]:
-    """What the cells have no room for."""
-    spec = benchmark(pair.benchmark)
-    for other in pair.differing:
-        if other.weight == "noted":
-            yield f"  differs: {other.what}, {other.a} and {other.b}"
-    for change in pair.changed:
-        yield f"  changed: {change}"
-    for each in pair.metrics:
-        if each.only_a or each.only_b:
-            title, values = _title(spec, each.metric), each.model_copy(update={"a": each.a_common, "b": each.b_common})
-            told = f"{each.only_a} have a value for {sides[0]} alone, {each.only_b} for {sides[1]} alone"
-            common = f"; over the common ones {' and '.join(_values(spec, values))}"
-            yield f"  {title}: {told}{common if each.difference is not None else ''}"
-
-
-def _not_ranked(comparison: Comparison) -> Iterator[RenderableType]:
-    """What is not comparable: which metrics, their values, and the sentences that say why."""
-    told: list[str] = []
-    for pair in comparison.pairs:
-        spec = benchmark(pair.benchmark)
-        left_out: dict[str, list[str]] = {}
-        for each in pair.metrics:
-            if each.verdict.startswith(NOT_RANKED):
-                values = f"{_title(spec, each.metric)} ({' and '.join(_values(spec, each))})"
-                left_out.setdefault(each.verdict.removeprefix(NOT_RANKED), []).append(values)
-        reasons = dict.fromkeys([*(each for each in left_out if each not in pair.reasons), *pair.reasons])
-        if reasons:
-            of = "; ".join(values for some in left_out.values() for values in some)
-            told.append(f"  {pair.benchmark} on {pair.place}{of and ': '}{of}")
-            told += [f"    {'unfair: ' if each in pair.reasons else 'not ranked: '}{each}" for each in reasons]
-    if told:
-        yield line("not comparable", HEAD)
-        yield lines([*told, ""])
-
-
-def _foot(comparison: Comparison) -> Iterator[str]:
-    for side, only in zip(comparison.sides, (comparison.only_a, comparison.only_b), strict=True):
-        if only:
-            yield f"only {side} has: {'; '.join(only)}"
-    if comparison.comparable:
-        yield "comparable: nothing but what is compared differs that would move these numbers"
-    elif comparison.anyway:
-        yield "ranked against what speaks against it; see 'unfair'"
-    else:
-        yield "not all of this may be ranked; see 'unfair', or use --anyway"
-
-
-def _by_name(noted: str, sides: tuple[str, str]) -> str:
-    """A note that begins with A's or B's, with what they are called."""
-    named = dict(zip(("A's", "B's"), sides, strict=True))
-    return f"{named[noted[:3]]}{noted[1:]}" if noted[:3] in named else noted
