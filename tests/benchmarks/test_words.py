@@ -95,7 +95,7 @@ def test_mlflow_has_it(words: Checkout) -> None:
     experiment = client.get_experiment_by_name("driftledger")
     assert experiment is not None
     runs = client.search_runs([experiment.experiment_id])
-    assert {run.data.params["model"]: run.data.metrics["words/my_images/words"] for run in runs} == scores(words)
+    assert {run.data.params["model"]: run.data.metrics["words.words.my_images"] for run in runs} == scores(words)
 
 
 def test_the_leaderboard_shows_it(words: Checkout) -> None:

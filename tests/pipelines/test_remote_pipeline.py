@@ -94,7 +94,7 @@ def test_mlflow_shows_cost_and_flags(spent: Spent) -> None:
     experiment = client.get_experiment_by_name("driftledger")
     assert experiment is not None
     [run] = client.search_runs([experiment.experiment_id])
-    assert run.data.metrics["genception/my_images/cost/cost_of_generate"] == pytest.approx(16 * 0.04)
-    assert run.data.metrics["genception/my_images/cost/input_tokens_per_describe"] > 0
+    assert run.data.metrics["usage/cost_of_generate.genception.my_images"] == pytest.approx(16 * 0.04)
+    assert run.data.metrics["usage/input_tokens_per_describe.genception.my_images"] > 0
     assert "2 served versions of the model in this run" in run.data.tags["driftledger.flags"]
     assert run.data.tags["model.served"].startswith("m-2026-01 fp_")

@@ -175,12 +175,12 @@ def tracked_key(place: str, key: str, *, headline: bool = False) -> str:
     makes a section of charts of what stands before a slash: headlines have none, other metrics and curves are their
     benchmark's, and what qualifies numbers, what calls took and each kind of group have one for all benchmarks.
 
-    >>> tracked_key("genception/photos", "gc_at_5", headline=True), tracked_key("genception/photos", "gc")
-    ('gc_at_5.genception.photos', 'genception/gc.photos')
-    >>> tracked_key("genception/photos", "gc_at_5_low")
-    'uncertainty/gc_at_5_low.genception.photos'
-    >>> tracked_key("genception/photos", "category/old scans/gc_at_5")
-    'within category/old scans.gc_at_5.genception.photos'
+    >>> tracked_key("bench/photos", "gc_at_5", headline=True), tracked_key("bench/photos", "gc")
+    ('gc_at_5.bench.photos', 'bench/gc.photos')
+    >>> tracked_key("bench/photos", "gc_at_5_low")
+    'uncertainty/gc_at_5_low.bench.photos'
+    >>> tracked_key("bench/photos", "category/old scans/gc_at_5")
+    'within category/old scans.gc_at_5.bench.photos'
     """
     kind, _, rest = key.partition("/")
     name, in_group, metric = rest.rpartition("/")
@@ -199,8 +199,8 @@ USAGE = "usage"
 def in_section(section: str, place: str, *names: str) -> str:
     """A metric of MLflow's: the names, and where they are of, with dots, which no name has.
 
-    >>> in_section("usage", "genception/photos", "seconds_per_describe")
-    'usage/seconds_per_describe.genception.photos'
+    >>> in_section("usage", "bench/photos", "seconds_per_describe")
+    'usage/seconds_per_describe.bench.photos'
     """
     return f"{section}/{_dotted(*names, place)}"
 

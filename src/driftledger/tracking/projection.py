@@ -51,7 +51,11 @@ rebuilds.
 
 - **GenAI, Evaluation runs**: all runs with their scores; choose some and look at the same sample side by side.
 - **GenAI, Traces**: chains, answers and descriptions step by step with their pictures.
-- **Model training, Runs, Views**: the leaderboard, and charts of each benchmark.
+- **Model training, Runs, Views**: the leaderboard, and charts of each benchmark; *Artifact evaluation* sets all units \
+side by side.
+- Scores are `<metric>.<benchmark>.<data>`; other metrics and curves stand below their benchmark, intervals, \
+deviations and coverage below `uncertainty`, groups below `within …`, what calls took below `usage`.
+- **Duration** is what a run's calls took, one after the other, whenever they were made; empty where no one knows.
 - Runs tagged `driftledger.current: true` show what is selected now. Where a number comes from: \
 `driftledger audit RUN:METRIC`.
 """

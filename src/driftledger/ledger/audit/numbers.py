@@ -78,7 +78,7 @@ def numbers_in(lineage: Lineage) -> Iterator[Number]:
 def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     """The number of that name, ``<benchmark>/<on>/gc_at_5`` for instance, or ``gc_at_5`` where one score has it.
 
-    It may be MLflow's name, ``gc_at_5.genception.photos``; of several scores of a benchmark on the same data MLflow has
+    It may be MLflow's name, ``gc_at_5.<benchmark>.<on>``; of several scores of a benchmark on the same data MLflow has
     the first without its further keys. Names that MLflow had before, ``<benchmark>/<on>/interval/gc_at_5_low``, do too.
 
     Raises:
