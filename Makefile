@@ -13,7 +13,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural $(EVALUATE) collect-images collect-questions train-trio test test-core install-all browser check lint ui perf requirements clean
+.PHONY: run run-neural $(EVALUATE) collect-images collect-questions train-trio test test-core install-all browser pictures check lint ui perf requirements clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
@@ -48,6 +48,9 @@ test-core: $(VENV)/installed-dev ## run the tests that need no torch
 	pytest -n auto $(BY_FILE) -m "not neural"
 
 install-all: $(VENV)/installed-all ## install every optional library
+
+pictures: $(VENV)/installed-dev ## make the pictures of README and docs anew, of what there is; needs chromium
+	python -m lab.pictures make
 
 browser: ## install Debian's chromium where there is none, for the tests that look at pages
 	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) > /dev/null
