@@ -50,7 +50,7 @@ test-core: $(VENV)/installed-dev ## run the tests that need no torch
 install-all: $(VENV)/installed-all ## install every optional library
 
 pictures: $(VENV)/installed-dev ## make the pictures of README and docs anew, of what there is; needs chromium
-	python -m lab.pictures make
+	python -m lab.pictures
 
 browser: ## install Debian's chromium where there is none, for the tests that look at pages
 	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) > /dev/null
