@@ -140,12 +140,16 @@ def test_confusion_is_of_the_best_model_and_its_rows_sum_up() -> None:
 def test_a_hostile_group_is_text() -> None:
     hostile = "<script>x</script>"
     scores = [
-        score.model_copy(update={"groups": {"category": {hostile: score.groups["category"]["OCR"]}}})
+        score.model_copy(
+            update={"groups": {"category": dict.fromkeys((hostile, "b"), score.groups["category"]["OCR"])}}
+        )
         for score in stored("mme")
     ]
     figure = figures("mme", scores)["category_score"]
     assert "<script" not in figure.svg
     assert hostile in texts(figure.svg)
+    alone = [s.model_copy(update={"groups": {"category": {"a": s.groups["category"]["b"]}}}) for s in scores]
+    assert "category_score" not in figures("mme", alone), "one group says no more than all"
 
 
 def test_where_coverages_differ_every_block_has_the_same_colours() -> None:

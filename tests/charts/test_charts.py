@@ -111,6 +111,12 @@ def test_labelled_ticks_stand_evenly_and_points_beside_the_line_are_not_joined()
     assert sum(each.kind == "line" and each.at.get("stroke-width") == "2" for each in seen(drawn)) == 1
 
 
+def test_points_beside_several_lines_stand_side_by_side() -> None:
+    some = [Line(name, SERIES[name], [Point(1, 1)], [Point(0, 0.0, -0.1, 0.1)]) for name in "ab"]
+    a, b = (each for each in seen(page(lines("both", some, across="t"))) if ", 0: 0.00" in each.told)
+    assert a.at.get("cx", a.at.get("points")) != b.at.get("cx", b.at.get("points"))
+
+
 def test_a_bar_is_as_long_as_its_value_from_zero_and_tells_it() -> None:
     drawn = [each for each in seen(page(bar_chart())) if each.kind == "rect" and each.told]
     (a, b, two), told = drawn, [each.told for each in drawn]

@@ -36,19 +36,19 @@ def score_bars(spec: "Benchmark", block: "SideBySide", keys: Sequence[str], *, o
 
 
 def _group_bars(spec: "Benchmark", block: "SideBySide", kind: str, family: str) -> Iterator[Figure]:
-    """A panel per group of a kind, of the last member of a family."""
+    """A panel per group of a kind, of the last member of a family; nothing where there is but one group."""
     groups = {score.model: score.groups.get(kind, {}) for score in block.scores}
     metric = next(metric for metric in spec.metrics if metric.key == family)
     there = {key for of in groups.values() for values in of.values() for key in values if spec.metric(key) is metric}
-    keys = sorted((key for key in there if base_key(key) == key), key=lambda key: (len(key), key))
-    if keys:
-        names = dict.fromkeys(name for of in groups.values() for name, values in of.items() if keys[-1] in values)
+    last = max((key for key in there if base_key(key) == key), key=lambda key: (len(key), key), default="")
+    names = dict.fromkeys(name for of in groups.values() for name, values in of.items() if last in values)
+    if len(names) > 1:
         panels = [
-            _panel(spec, block, name, keys[-1], {model: of.get(name, {}) for model, of in groups.items()})
-            for name in names
+            _panel(spec, block, name, last, {model: of.get(name, {}) for model, of in groups.items()}) for name in names
         ]
-        title = f"{spec.title}: {_titled(spec, keys[-1])} by {kind}"
-        yield Figure.of(f"{kind}_{keys[-1]}", bars(title, panels, note=about(block, *_intervals(block, panels))))
+        note = about(block, *_intervals(block, panels))
+        drawing = bars(f"{spec.title}: {_titled(spec, last)} by {kind}", panels, note=note)
+        yield Figure.of(f"{kind}_{last}", drawing)
 
 
 def lines_of(

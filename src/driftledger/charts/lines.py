@@ -1,6 +1,6 @@
 """Values over steps: a line per model, named where it ends."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,6 +25,8 @@ from driftledger.charts.svg import (
 _MOST_LABEL = 190
 _INSET = 18
 _MOST_MARKS = 12
+_APART = 7.0
+"""Pixels between points of several lines that stand beside them at one place."""
 
 
 class Line(NamedTuple):
@@ -35,7 +37,7 @@ class Line(NamedTuple):
     points: Sequence[Point]
     """From left to right; an interval is a band around the line."""
     beside: Sequence[Point] = ()
-    """Stand beside the line, which does not join them; an interval is a whisker."""
+    """Stand beside the line, which does not join them, and beside those of other lines; an interval is a whisker."""
     digits: int = 2
 
     def placed(self, place: Mapping[float, float]) -> "Line":
@@ -86,18 +88,7 @@ def lines(
     drawn = [above.body, _frame(x, y, left, shown, across, up)]
     drawn += [_band(each, x, y) for each in some]
     drawn.append(strokes(segment for each in some for segment in _segments(each, x, y)))
-    drawn += [
-        whisker(x(point.x), y(point.low), y(point.high), each.series.colour)
-        for each in some
-        for point in each.beside
-        if point.low is not None and point.high is not None
-    ]
-    spots = [
-        Spot(x(p.x), y(p.y), each.series, _told(each, p, shown))
-        for place, each in enumerate(some)
-        for p in _marked(each, place)
-    ]
-    drawn.append(marks(spots, room))
+    drawn += [*_whiskers(some, x, y), marks(list(_spots(some, x, y, shown)), room)]
     told = "; ".join(f"{each.name}: {', '.join(f'{p.y:.{each.digits}f}' for p in each.points)}" for each in some)
     bottom = top + height + 46
     if below:
@@ -106,6 +97,26 @@ def lines(
     named = [Label(labels[s.name], s.series, x(s.every[-1].x), y(s.every[-1].y), s.name) for s in some]
     drawn.append(end_labels(named, right - 4, top, top + height))
     return Drawing(title, note, width, bottom, joined(*drawn), told)
+
+
+def _aside(some: Sequence[Line], x: Scale) -> Iterator[tuple[Line, Point, float]]:
+    """Points beside their lines, and where they stand."""
+    lines_with = [each for each in some if each.beside]
+    for place, each in enumerate(lines_with):
+        yield from ((each, p, x(p.x) + (place - (len(lines_with) - 1) / 2) * _APART) for p in each.beside)
+
+
+def _whiskers(some: Sequence[Line], x: Scale, y: Scale) -> Iterator[Svg]:
+    for each, point, at in _aside(some, x):
+        if point.low is not None and point.high is not None:
+            yield whisker(at, y(point.low), y(point.high), each.series.colour)
+
+
+def _spots(some: Sequence[Line], x: Scale, y: Scale, ticks: Mapping[float, str]) -> Iterator[Spot]:
+    for place, each in enumerate(some):
+        yield from (Spot(x(p.x), y(p.y), each.series, _told(each, p, ticks)) for p in _marked(each, place))
+    for each, point, at in _aside(some, x):
+        yield Spot(at, y(point.y), each.series, _told(each, point, ticks))
 
 
 def _up(values: Sequence[float], start: float, end: float) -> Scale:
@@ -126,7 +137,7 @@ def _ticks(steps: Sequence[float]) -> Mapping[float, str]:
 def _marked(each: Line, place: int) -> Sequence[Point]:
     """All points, or where they are many some, others of each line."""
     every = -(-len(each.points) // _MOST_MARKS)
-    return [*each.points[place % every :: every], *each.beside] if each.points else each.beside
+    return each.points[place % every :: every] if each.points else ()
 
 
 def _frame(x: Scale, y: Scale, left: float, ticks: Mapping[float, str], across: str, up: str) -> Svg:

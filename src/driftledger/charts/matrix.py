@@ -72,10 +72,11 @@ def matrix(
     for number, (name, full, row) in enumerate(zip(labels, rows, values, strict=True)):
         y = top + high * number
         drawn.append(text(left - 10, y + high / 2, name, anchor="end", full=full))
-        for place, value in enumerate(row):
-            if value is not None:
-                told = f"{full} · {columns[place]}: {value:.{digits}f}"
-                drawn.append(_cell(left + wide * place, y, wide, high, value, digits, most, told))
+        drawn += [
+            _cell(left + wide * place, y, wide, high, value, digits, most, f"{full} · {columns[place]}")
+            for place, value in enumerate(row)
+            if value is not None
+        ]
     told = "; ".join(
         f"{name}: {', '.join('–' if each is None else f'{each:.{digits}f}' for each in row)}"
         for name, row in zip(rows, values, strict=True)
@@ -89,13 +90,21 @@ def _column(x: float, y: float, name: str, full: str, slanted: bool) -> Svg:
     return element("g", text(0, 0, name, size=SMALL, full=full), transform=f"translate({x:.1f} {y:.1f}) rotate(-45)")
 
 
-def _cell(x: float, y: float, wide: float, high: float, value: float, digits: int, most: float, told: str) -> Svg:
+def _cell(x: float, y: float, wide: float, high: float, value: float, digits: int, most: float, of: str) -> Svg:
     share = min(1.0, abs(round(value, 6)) / most)
     full = _FULL if value >= 0 else _BELOW
     shade = [round(255 - (255 - channel) * round(100 * share) / 100) for channel in full]
     fill = "#" + "".join(f"{channel:02x}" for channel in shade)
     box = element(
-        "rect", element("title", told), x=x, y=y, width=wide, height=high, fill=fill, stroke=GROUND, stroke_width=1.5
+        "rect",
+        element("title", f"{of}: {value:.{digits}f}"),
+        x=x,
+        y=y,
+        width=wide,
+        height=high,
+        fill=fill,
+        stroke=GROUND,
+        stroke_width=1.5,
     )
     ink = GROUND if luminance(fill) < _READ_ON else _BLACK
     inside = text(x + wide / 2, y + high / 2, _short(value, digits, most), size=SMALL, anchor="middle", fill=ink)

@@ -53,6 +53,7 @@ def test_every_measure_is_the_share_that_the_paper_defines(tmp_path: Path) -> No
     assert len(set(expected.values())) == len(expected), "so that none can stand for another"
     assert {name: found.metrics[name] for name in expected} == pytest.approx(expected)
     assert {name: found.metrics[f"{name}_std"] for name in expected} == dict.fromkeys(expected, 0)
+    assert found.details == {"subsets": {"basic": 3, "beyond": 3, "know": 2}}, "as figures weigh them"
     shares = found.groups["subset"]
     assert shares["basic"]["answer_rate"] == 100
     assert shares["basic"]["answer_accuracy"] == pytest.approx(100 * 2 / 3)
