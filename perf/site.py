@@ -65,8 +65,8 @@ def main() -> None:
     print(*(f"{name:<22}{value:>10}" for name, value in results.items()), sep="\n")
     if results["images"] != SAMPLES * (1 + MODELS * ITERATIONS):
         raise RuntimeError("an image has no thumbnail of its own")
-    if results["thumbnails_mb"] + results["pages_mb"] > BUDGET_MB or results["largest_page_kb"] > PAGE_MB * 1000:
-        raise RuntimeError(f"beyond the budget of {BUDGET_MB} MB in all and {PAGE_MB} MB a page")
+    if results["thumbnails_mb"] > BUDGET_MB or results["largest_page_kb"] > PAGE_MB * 1000:
+        raise RuntimeError(f"beyond the budget of {BUDGET_MB} MB of thumbnails and {PAGE_MB} MB a page")
     write("site", results, libraries=("pillow", "jinja2"))
 
 
