@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
+from socket import socket
 from typing import TYPE_CHECKING, NamedTuple
 
 from driftledger.charts.svg import Drawing, Svg, element, joined, page
@@ -19,9 +20,11 @@ from driftledger.core.files import write_text
 from lab.entry import here, new_app, run
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 IMAGES = Path("docs/images")
+PATIENCE = 60_000
+"""Milliseconds that a page of MLflow may take."""
 BEGIN, END = "<!-- leaderboard: begin -->", "<!-- leaderboard: end -->"
 
 _LETTER, _LINE, _EDGE, _BAR = 8.15, 21.0, 22.0, 38.0
@@ -116,7 +119,7 @@ def browser() -> Iterator["Browser"]:
 
 def a_scores_way() -> str:
     """What ``audit`` says of the default run's first score, in the checkout as it is."""
-    command = "driftledger audit regions_fine/painter/layout:genception/photos/gc_at_5"
+    command = "driftledger audit regions_fine/painter/layout:gc_at_5"
     environment = os.environ | {"COLUMNS": "80"}
     found = subprocess.run(command.split(), env=environment, capture_output=True, text=True, check=False)
     if found.returncode:
@@ -130,12 +133,79 @@ def a_scores_way() -> str:
     return terminal(command, found.stdout, marked)
 
 
+@contextmanager
+def mlflow() -> Iterator[list[str]]:
+    """What ``driftledger ui`` says on a free port: where the scores are, and the leaderboard.
+
+    Raises:
+        ConfigError: it does not start; it has said why.
+    """
+    with socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+    command = ["driftledger", "ui", "--port", str(port)]
+    with subprocess.Popen(command, env=os.environ | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True) as ui:
+        assert ui.stdout is not None
+        said = [ui.stdout.readline().partition(": ")[2].strip() for _ in range(2)]
+        try:
+            if not said[1]:
+                raise ConfigError("MLflow has no scores to show; run 'make run' first")
+            yield said
+        finally:
+            ui.terminate()
+
+
+def take_of_mlflow(opened: "Browser", folder: Path) -> None:
+    """The scores, a chain, the leaderboard's charts and a run, as one finds them from the first page on."""
+    with mlflow() as (scores, leaderboard):
+        page = opened.new_page(viewport={"width": 1440, "height": 860})
+        page.set_default_timeout(PATIENCE)
+        page.goto(scores.partition("#")[0])
+        page.get_by_role("link", name="driftledger", exact=True).first.click()
+        page.get_by_role("button", name="Got it").click()  # what MLflow wants to say of itself
+        page.get_by_role("link", name="Evaluation runs").click()
+        page.get_by_text("regions_fine · painter").first.wait_for()
+        _settled(page, folder / "mlflow-scores.png")
+        page.goto(leaderboard)
+        page.get_by_text("at a glance").wait_for()
+        _settled(page, folder / "mlflow-compare.png")
+        page.goto(scores)
+        page.get_by_role("link", name="Traces").click()
+        page.get_by_text("astronaut").first.click()
+        page.locator("img[src^='blob:']").first.wait_for()
+        _settled(page, folder / "mlflow-trace.png")
+
+
+def take_of_report(opened: "Browser", site: Path, folder: Path) -> None:
+    """The leaderboard, a chain and where a number comes from."""
+    page = opened.new_page(viewport={"width": 1280, "height": 860})
+    page.goto((site / "index.html").as_uri())
+    _settled(page, folder / "report-leaderboard.png")
+    page.get_by_role("link", name="0.743").first.click()
+    _settled(page, folder / "report-provenance.png")
+    page.goto((site / "index.html").as_uri())
+    page.get_by_role("link", name="Gallery").click()
+    page.get_by_role("link", name="astronaut").first.click()
+    _settled(page, folder / "report-chain.png")
+
+
+def _settled(page: "Page", file: Path) -> None:
+    """A picture once nothing moves any more."""
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(1500)
+    page.screenshot(path=file)
+
+
 @app.command()
 def make() -> None:
     """Make all of them anew."""
     project = here()
-    write_text(project.root / IMAGES / "audit.svg", a_scores_way())
+    folder = project.root / IMAGES
+    write_text(folder / "audit.svg", a_scores_way())
     put_leaderboard(project.root / "README.md", project.paths.leaderboard.with_suffix(".md"))
+    with browser() as opened:
+        take_of_report(opened, project.paths.site, folder)
+        take_of_mlflow(opened, folder)
 
 
 if __name__ == "__main__":

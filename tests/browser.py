@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    """The browser; the test is skipped where there is none."""
+    """The browser; the test is skipped where there is none. While it is open no other event loop can run."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed: pip install 'driftledger[dev]'"
     )

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from driftledger.charts.axes import Point
-from driftledger.charts.lines import Line
+from driftledger.charts.axes import PlotPoint
+from driftledger.charts.lines import Curve
 from driftledger.charts.palette import COLOURS, GREY, SHAPES, Series, nth
 from lab.validity.assembled import Ranked, Validity
 from lab.validity.ladder import climb
@@ -28,7 +28,7 @@ class Panel(NamedTuple):
     across: str
     ticks: Mapping[float, str]
     """Position → label; the first and the last are where the axis starts and ends."""
-    lines: Sequence[Line]
+    lines: Sequence[Curve]
 
 
 def panels(found: Validity) -> list[Panel]:
@@ -50,7 +50,7 @@ def panels(found: Validity) -> list[Panel]:
     return [panel for panel in every if panel.lines]
 
 
-def _by_round(found: Validity, through: Sequence[Ranked], generator: str) -> Iterator[Line]:
+def _by_round(found: Validity, through: Sequence[Ranked], generator: str) -> Iterator[Curve]:
     by_t = {int(each.metric.removeprefix("gc_at_")): each.ranking for each in through}
     ceiling = {
         each.t: each.ceiling
@@ -58,26 +58,26 @@ def _by_round(found: Validity, through: Sequence[Ranked], generator: str) -> Ite
         if (each.generator, each.encoder) == (generator, found.encoder) and through and each.on == through[0].on
     }
     if ceiling:
-        yield Line("without fault", _CEILING, [_point(t, ceiling[t]) for t in sorted(ceiling)])
+        yield Curve("without fault", _CEILING, [_point(t, ceiling[t]) for t in sorted(ceiling)])
     for place, name in enumerate(reversed(climb("models", found.models))):
         points = [_point(t, by_t[t].values[name]) for t in sorted(by_t) if name in by_t[t].values]
         if points:
-            yield Line(f"{found.models[name]:,} steps", nth(len(found.models) - 1 - place), points)
+            yield Curve(f"{found.models[name]:,} steps", nth(len(found.models) - 1 - place), points)
     blind = {t: ranking.control.point for t, ranking in by_t.items() if ranking.control is not None}
     if blind:
-        yield Line(found.control, _CONTROL, [_point(t, blind[t]) for t in sorted(blind)])
+        yield Curve(found.control, _CONTROL, [_point(t, blind[t]) for t in sorted(blind)])
 
 
-def _by_steps(found: Validity, some: Mapping[str, Ranked], first: int) -> Iterator[Line]:
+def _by_steps(found: Validity, some: Mapping[str, Ranked], first: int) -> Iterator[Curve]:
     names = climb("models", found.models)
     for place, (name, each) in enumerate(some.items()):
         values, control = each.ranking.values, each.ranking.control
         points = [_point(x, values[stage]) for x, stage in enumerate(names, 1) if stage in values]
-        yield Line(name, nth(first + place), points, [_point(0, control.point)] if control else ())
+        yield Curve(name, nth(first + place), points, [_point(0, control.point)] if control else ())
 
 
 def _others(found: Validity, seen: Sequence[Ranked]) -> dict[str, Ranked]:
-    """Line by name: of each benchmark's first dataset."""
+    """Curve by name: of each benchmark's first dataset."""
     there = {
         (each.benchmark, each.metric): each
         for each in seen
@@ -97,5 +97,5 @@ def _first(some: Sequence[Ranked], benchmark: str) -> str | None:
     return next((each.on for each in some if each.benchmark == benchmark), None)
 
 
-def _point(x: float, of: Value | Interval) -> Point:
-    return Point(x, of.value, of.low, of.high)
+def _point(x: float, of: Value | Interval) -> PlotPoint:
+    return PlotPoint(x, of.value, of.low, of.high)

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from driftledger.charts.axes import Point, round_scale
+from driftledger.charts.axes import PlotPoint, round_scale
 from driftledger.charts.bars import Bar, Panel, bars
-from driftledger.charts.lines import Line, lines
+from driftledger.charts.lines import Curve, lines
 from driftledger.charts.marks import apart
 from driftledger.charts.matrix import matrix
 from driftledger.charts.palette import colour_of
@@ -23,7 +23,7 @@ SERIES = colour_of(MODELS, {"blind"})
 def line_chart(bit: float = 0.0) -> Drawing:
     values = {"a": [0.5, 0.4], "b": [0.25, 0.25], "c": [0.25, 0.25], "blind": [0.1, 0.1]}
     some = [
-        Line(name, SERIES[name], [Point(t, y + bit, y - 0.03 * t, y + 0.05) for t, y in enumerate(ys, 1)])
+        Curve(name, SERIES[name], [PlotPoint(t, y + bit, y - 0.03 * t, y + 0.05) for t, y in enumerate(ys, 1)])
         for name, ys in values.items()
     ]
     return lines("lines", some, across="t", up="s", note="a note")
@@ -96,7 +96,7 @@ def test_an_interval_is_a_band() -> None:
 
 
 def test_many_points_have_few_marks_and_round_ticks() -> None:
-    long = [Line("a", SERIES["a"], [Point(k, math.sin(k)) for k in range(1, 51)])]
+    long = [Curve("a", SERIES["a"], [PlotPoint(k, math.sin(k)) for k in range(1, 51)])]
     drawn = page(lines("long", long, across="k"))
     assert sum(bool(each.told) for each in seen(drawn)) <= 13
     assert {"10", "50"} <= set(texts(drawn))
@@ -104,7 +104,7 @@ def test_many_points_have_few_marks_and_round_ticks() -> None:
 
 
 def test_labelled_ticks_stand_evenly_and_points_beside_the_line_are_not_joined() -> None:
-    climb = Line("a", SERIES["a"], [Point(100, 1), Point(900, 2)], [Point(0, 0, -0.5, 0.5)])
+    climb = Curve("a", SERIES["a"], [PlotPoint(100, 1), PlotPoint(900, 2)], [PlotPoint(0, 0, -0.5, 0.5)])
     drawn = page(lines("climb", [climb], across="steps", ticks={0: "blind", 100: "100", 900: "900"}, below=True))
     at = {each.text: each.x for each in seen(drawn) if each.text in ("blind", "100", "900")}
     assert at["900"] - at["100"] == pytest.approx(at["100"] - at["blind"], abs=0.2)
@@ -112,7 +112,7 @@ def test_labelled_ticks_stand_evenly_and_points_beside_the_line_are_not_joined()
 
 
 def test_points_beside_several_lines_stand_side_by_side() -> None:
-    some = [Line(name, SERIES[name], [Point(1, 1)], [Point(0, 0.0, -0.1, 0.1)]) for name in "ab"]
+    some = [Curve(name, SERIES[name], [PlotPoint(1, 1)], [PlotPoint(0, 0.0, -0.1, 0.1)]) for name in "ab"]
     a, b = (each for each in seen(page(lines("both", some, across="t"))) if ", 0: 0.00" in each.told)
     assert a.at.get("cx", a.at.get("points")) != b.at.get("cx", b.at.get("points"))
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key, interval_of
-from driftledger.charts.axes import Point
+from driftledger.charts.axes import PlotPoint
 from driftledger.charts.bars import Bar, Panel, bars
 from driftledger.charts.figure import Figure
-from driftledger.charts.lines import Line, lines
+from driftledger.charts.lines import Curve, lines
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark, SideBySide
@@ -63,7 +63,7 @@ def lines_of(
     metric = spec.of_curve(curve)
     digits = 1 if metric is None else metric.digits
     some = [
-        Line(score.model, block.series[score.model], _points(score, curve), digits=digits)
+        Curve(score.model, block.series[score.model], _points(score, curve), digits=digits)
         for score in block.scores
         if score.curves.get(curve)
     ]
@@ -80,10 +80,10 @@ def about(block: "SideBySide", *told: str, marks: bool = True) -> str:
     return "; ".join([of, *filter(None, told), *(["hollow grey marks are controls"] if controls else [])]) + "."
 
 
-def _points(score: Score, curve: str) -> list[Point]:
+def _points(score: Score, curve: str) -> list[PlotPoint]:
     low, high = ({each.step: each.value for each in score.curves.get(curve + end, ())} for end in (LOW, HIGH))
     ordered = sorted(score.curves[curve], key=lambda point: point.step)
-    return [Point(each.step, each.value, low.get(each.step), high.get(each.step)) for each in ordered]
+    return [PlotPoint(each.step, each.value, low.get(each.step), high.get(each.step)) for each in ordered]
 
 
 def _panel(

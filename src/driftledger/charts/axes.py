@@ -8,7 +8,7 @@ _EVEN = 9
 """Decimals to which values are rounded before anything follows from them."""
 
 
-class Point(NamedTuple):
+class PlotPoint(NamedTuple):
     """A value at a place, with its interval where it has one."""
 
     x: float

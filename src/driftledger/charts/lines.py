@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from driftledger.charts.axes import Point, Scale, round_scale
+from driftledger.charts.axes import PlotPoint, Scale, round_scale
 from driftledger.charts.marks import Label, Segment, Spot, end_labels, legend, line, marks, places, strokes, whisker
 from driftledger.charts.palette import Series
 from driftledger.charts.svg import (
@@ -29,30 +29,30 @@ _APART = 7.0
 """Pixels between points of several lines that stand beside them at one place."""
 
 
-class Line(NamedTuple):
+class Curve(NamedTuple):
     """A model's values."""
 
     name: str
     series: Series
-    points: Sequence[Point]
+    points: Sequence[PlotPoint]
     """From left to right; an interval is a band around the line."""
-    beside: Sequence[Point] = ()
+    beside: Sequence[PlotPoint] = ()
     """Stand beside the line, which does not join them, and beside those of other lines; an interval is a whisker."""
     digits: int = 2
 
-    def placed(self, place: Mapping[float, float]) -> "Line":
+    def placed(self, place: Mapping[float, float]) -> "Curve":
         """With every x moved to its place."""
         points, beside = ([each._replace(x=place[each.x]) for each in some] for some in (self.points, self.beside))
         return self._replace(points=points, beside=beside)
 
     @property
-    def every(self) -> list[Point]:
+    def every(self) -> list[PlotPoint]:
         return [*self.points, *self.beside]
 
 
 def lines(
     title: str,
-    some: Sequence[Line],
+    some: Sequence[Curve],
     *,
     across: str,
     up: str = "",
@@ -99,20 +99,20 @@ def lines(
     return Drawing(title, note, width, bottom, joined(*drawn), told)
 
 
-def _aside(some: Sequence[Line], x: Scale) -> Iterator[tuple[Line, Point, float]]:
+def _aside(some: Sequence[Curve], x: Scale) -> Iterator[tuple[Curve, PlotPoint, float]]:
     """Points beside their lines, and where they stand."""
     lines_with = [each for each in some if each.beside]
     for place, each in enumerate(lines_with):
         yield from ((each, p, x(p.x) + (place - (len(lines_with) - 1) / 2) * _APART) for p in each.beside)
 
 
-def _whiskers(some: Sequence[Line], x: Scale, y: Scale) -> Iterator[Svg]:
+def _whiskers(some: Sequence[Curve], x: Scale, y: Scale) -> Iterator[Svg]:
     for each, point, at in _aside(some, x):
         if point.low is not None and point.high is not None:
             yield whisker(at, y(point.low), y(point.high), each.series.colour)
 
 
-def _spots(some: Sequence[Line], x: Scale, y: Scale, ticks: Mapping[float, str]) -> Iterator[Spot]:
+def _spots(some: Sequence[Curve], x: Scale, y: Scale, ticks: Mapping[float, str]) -> Iterator[Spot]:
     for place, each in enumerate(some):
         yield from (Spot(x(p.x), y(p.y), each.series, _told(each, p, ticks)) for p in _marked(each, place))
     for each, point, at in _aside(some, x):
@@ -134,7 +134,7 @@ def _ticks(steps: Sequence[float]) -> Mapping[float, str]:
     return {step: f"{step:g}" for step in steps}
 
 
-def _marked(each: Line, place: int) -> Sequence[Point]:
+def _marked(each: Curve, place: int) -> Sequence[PlotPoint]:
     """All points, or where they are many some, others of each line."""
     every = -(-len(each.points) // _MOST_MARKS)
     return each.points[place % every :: every] if each.points else ()
@@ -154,12 +154,12 @@ def _frame(x: Scale, y: Scale, left: float, ticks: Mapping[float, str], across: 
     return joined(*drawn, *([text(EDGE, y.end - 16, up, size=SMALL, fill=INK)] if up else []))
 
 
-def _segments(each: Line, x: Scale, y: Scale) -> Sequence[Segment]:
+def _segments(each: Curve, x: Scale, y: Scale) -> Sequence[Segment]:
     at = [(x(point.x), y(point.y)) for point in each.points]
     return [Segment(*start, *end, each.series) for start, end in pairwise(at)]
 
 
-def _band(each: Line, x: Scale, y: Scale) -> Svg:
+def _band(each: Curve, x: Scale, y: Scale) -> Svg:
     ends = [(x(p.x), y(p.low), y(p.high)) for p in each.points if p.low is not None and p.high is not None]
     if len(ends) == 1:
         return whisker(*ends[0], each.series.colour)
@@ -167,7 +167,7 @@ def _band(each: Line, x: Scale, y: Scale) -> Svg:
     return element("polygon", points=places(around), fill=each.series.colour, fill_opacity="0.13") if ends else Svg()
 
 
-def _told(each: Line, point: Point, ticks: Mapping[float, str]) -> str:
+def _told(each: Curve, point: PlotPoint, ticks: Mapping[float, str]) -> str:
     ends = [f"{end:.{each.digits}f}" for end in (point.low, point.high) if end is not None]
     interval = f" ({'–'.join(ends)})" if ends else ""
     return f"{each.name}, {ticks.get(point.x, f'{point.x:g}')}: {point.y:.{each.digits}f}{interval}"

@@ -12,7 +12,7 @@ from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.escaping import for_csv, for_markdown
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.metrics.ranks import DECIMALS
-from driftledger.reports.sections import Part, Told, by_benchmark, marks, overview, sections
+from driftledger.reports.sections import ReportPart, Told, by_benchmark, marks, overview, sections
 from driftledger.reports.tables import csv, latex, markdown
 
 _COLUMNS = (
@@ -52,7 +52,7 @@ def write_leaderboard(target: Path, scores: Sequence[Score]) -> None:
             write_text(folder / f"{name}.tex", latex(table))
 
 
-def _lines(section: Part, *, detail: bool) -> Iterator[str]:
+def _lines(section: ReportPart, *, detail: bool) -> Iterator[str]:
     """Markdown of a section, on the page of details or the other one."""
     tables = [table for table in section.tables if table.detail == detail]
     if tables or not detail:

@@ -18,7 +18,7 @@ Told = Sequence[tuple[Benchmark, Sequence[Score]]]
 """The scores of each benchmark that has some."""
 
 
-class Part(NamedTuple):
+class ReportPart(NamedTuple):
     """What stands under one heading."""
 
     title: str
@@ -66,17 +66,17 @@ def by_benchmark(scores: Sequence[Score]) -> Told:
     return [(spec, some) for spec, some in every if some]
 
 
-def sections(told: Told) -> Iterator[Part]:
+def sections(told: Told) -> Iterator[ReportPart]:
     """Of each benchmark what sets blocks side by side, then a section per block."""
     for spec, scores in told:
         blocks = list(spec.blocks(scores))
         several = [*_across_tables(spec, blocks), *map(with_coverages, spec.tables_across(blocks))]
         if several:
-            yield Part(f"{spec.name}, side by side", f"{spec.name}-across", spec, several)
+            yield ReportPart(f"{spec.name}, side by side", f"{spec.name}-across", spec, several)
         for block in blocks:
             own = spec.tables(block)
             tables = [model_table(spec, block)] if own is None else own
-            yield Part(block.title, block.name, spec, list(map(with_coverages, tables)), block)
+            yield ReportPart(block.title, block.name, spec, list(map(with_coverages, tables)), block)
 
 
 class MetricColumn(NamedTuple):

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.charts.axes import Point
+from driftledger.charts.axes import PlotPoint
 from driftledger.charts.palette import GREY
 from lab.validity.assembled import Validity
 from lab.validity.panels import panels
@@ -49,7 +49,7 @@ def test_the_other_panels_rise_from_the_control_that_stands_beside(found: Validi
         [control] = line.beside
         values = [control.y, *(point.y for point in line.points)]
         assert values == sorted(values), line.name
-    assert others.lines[2].points[0] == Point(1, 25.0, 20.0, 30.0)
+    assert others.lines[2].points[0] == PlotPoint(1, 25.0, 20.0, 30.0)
     assert {"blind", "100", "300", "900", "SSIM", "CLIP-S"} <= set(texts(draw_validity(found)))
 
 

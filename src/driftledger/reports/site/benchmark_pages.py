@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from driftledger.benchmarks.tables import grouped
-from driftledger.reports.sections import Part, by_benchmark, sections
+from driftledger.reports.sections import ReportPart, by_benchmark, sections
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.units import gallery_path
 from driftledger.reports.site.views import table_view
@@ -24,7 +24,7 @@ def pages(site: Site) -> Iterator[Page]:
         yield Page(f"{spec.name}.html", "templates/benchmark.html.j2", context, spec.title)
 
 
-def _section(site: Site, section: Part) -> dict[str, Any]:
+def _section(site: Site, section: ReportPart) -> dict[str, Any]:
     gallery = gallery_path(section.block.scores[0]) if section.block else ""
     series = section.block.series if section.block else {}
     tables = grouped(section.tables, lambda table: table.detail)

@@ -7,7 +7,7 @@ from driftledger.benchmarks.base import Benchmark, Origin, Table, series_of
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import best_first, grouped, shown_key
 from driftledger.charts.palette import Series
-from driftledger.reports.sections import MetricColumn, Part, at_a_glance, by_benchmark, marks, overview, sections
+from driftledger.reports.sections import MetricColumn, ReportPart, at_a_glance, by_benchmark, marks, overview, sections
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.provenance import href
 from driftledger.reports.site.views import BodyView, HeadView, RowView, TableView, copies_of, row_views
@@ -77,7 +77,7 @@ def _view(table: Table, columns: Sequence[MetricColumn], series: Mapping[str, Se
     return TableView("overview", table.title, head, bodies, notes, copies_of(table), sortable=True)
 
 
-def _first(spec: Benchmark, part: Part) -> Iterator[First]:
+def _first(spec: Benchmark, part: ReportPart) -> Iterator[First]:
     """Who is first by the first metric at a glance, of the models that are no controls and are ranked."""
     scores = [] if part.block is None or part.apart else part.block.scores
     by_model = {score.model: score for score in scores if not score.components["model"].is_control}

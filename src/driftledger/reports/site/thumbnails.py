@@ -22,7 +22,7 @@ _EFFORT = 2
 _AT_ONCE = 8
 
 
-class Picture(NamedTuple):
+class ShownImage(NamedTuple):
     """An image as a page shows it."""
 
     source: str
@@ -60,9 +60,9 @@ class Thumbnails:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._made: dict[str, Picture] = {}
+        self._made: dict[str, ShownImage] = {}
 
-    def of(self, files: Iterable[Path]) -> Mapping[Path, Picture]:
+    def of(self, files: Iterable[Path]) -> Mapping[Path, ShownImage]:
         """The pictures of these files, made where they are not there yet; errors as in :func:`thumbnail`."""
         files = list(dict.fromkeys(files))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -71,16 +71,16 @@ class Thumbnails:
             self._made.update(zip(new, pool.map(self._make, new, new.values()), strict=True))
         return {file: self._made[digest] for file, digest in digests.items()}
 
-    def _make(self, digest: str, file: Path) -> Picture:
+    def _make(self, digest: str, file: Path) -> ShownImage:
         made, path = thumbnail(file), f"images/{digest[:2]}/{digest}.webp"
         (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
         (self._folder / path).write_bytes(made.data)  # into a site that is not in its place yet
-        return Picture(path, made.width, made.height)
+        return ShownImage(path, made.width, made.height)
 
 
 @lru_cache(4096)
-def inline(file: Path, side: int) -> Picture:
+def inline(file: Path, side: int) -> ShownImage:
     """A picture inside the page itself, kept since many pages show the same originals; errors as in
     :func:`thumbnail`."""
     made = thumbnail(file, side)
-    return Picture(f"data:image/webp;base64,{base64.b64encode(made.data).decode()}", made.width, made.height)
+    return ShownImage(f"data:image/webp;base64,{base64.b64encode(made.data).decode()}", made.width, made.height)

@@ -13,15 +13,15 @@ from typing import NamedTuple
 from driftledger.benchmarks.base import Metric, Origin
 from driftledger.benchmarks.traces import Option, Shot, Shown, Trace
 from driftledger.charts import lines as charts
-from driftledger.charts.axes import Point
+from driftledger.charts.axes import PlotPoint
 from driftledger.charts.palette import colour_of
 from driftledger.charts.svg import page
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
-from driftledger.reports.site.changed_words import Words, changed_words, unmarked
+from driftledger.reports.site.changed_words import WordRun, changed_words, unmarked
 from driftledger.reports.site.provenance import href
-from driftledger.reports.site.thumbnails import Picture
+from driftledger.reports.site.thumbnails import ShownImage
 
 PROMPT, DESCRIPTION = "prompt", "description"
 """What steps call the words that all of them are asked in, which stand once above all lines, and texts of which each is
@@ -47,23 +47,23 @@ class Number(NamedTuple):
     """Of the page that tells where it comes from, relative to the top of the site."""
 
 
-class Said(NamedTuple):
+class KeyWords(NamedTuple):
     """A text, and which of its words are other than those of the step before."""
 
     label: str
-    words: Sequence[Words]
+    words: Sequence[WordRun]
 
 
 class Frame(NamedTuple):
     """An image; without a picture where images are left out."""
 
-    picture: Picture | None
+    picture: ShownImage | None
     says: str
     """What it is, for who does not see it."""
 
 
 @dataclass
-class Cell:
+class StepCell:
     """What a model was asked and gave in one step."""
 
     head: str
@@ -71,7 +71,7 @@ class Cell:
     numbers: list[Number] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
     options: Sequence[Option] = ()
-    said: list[Said] = field(default_factory=list)
+    said: list[KeyWords] = field(default_factory=list)
     facts: dict[str, list[str]] = field(default_factory=dict)
     """Name → texts; several where it was asked or read several times."""
     troubles: list[tuple[str, str]] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Cell:
 
 
 @dataclass
-class Line:
+class ModelLine:
     """What became of the unit in one model's hands."""
 
     title: str
@@ -105,7 +105,7 @@ class Line:
     outcome: Outcome
     numbers: list[Number] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
-    cells: list[Cell] = field(default_factory=list)
+    cells: list[StepCell] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -158,13 +158,13 @@ class UnitView(NamedTuple):
     """What all were asked alike: a question, its options."""
     known: Sequence[tuple[str, Sequence[str]]]
     prompt: str
-    lines: Sequence[Line]
+    lines: Sequence[ModelLine]
     chart: str = ""
     """An SVG file's text."""
 
 
 def unit_view(
-    traces: Sequence[tuple[Group, Sequence[Trace]]], pictures: Mapping[Path, Picture] | None, *, linked: bool = True
+    traces: Sequence[tuple[Group, Sequence[Trace]]], pictures: Mapping[Path, ShownImage] | None, *, linked: bool = True
 ) -> UnitView:
     """A unit by all who were asked about it.
 
@@ -194,7 +194,7 @@ def unit_view(
     )
 
 
-def _chart(title: str, some: Sequence[Line]) -> str:
+def _chart(title: str, some: Sequence[ModelLine]) -> str:
     """The numbers of all columns, a line per model; of several readers' the first one's."""
     names = [line.title if not line.through else f"{line.title} · {line.through}" for line in some]
     if len({line.through for line in some}) == 1:
@@ -203,9 +203,9 @@ def _chart(title: str, some: Sequence[Line]) -> str:
     ticks: dict[float, str] = {}
     drawn = []
     for name, line in zip(names, some, strict=True):
-        points = [Point(place, cell.numbers[0].value) for place, cell in enumerate(line.cells) if cell.numbers]
+        points = [PlotPoint(place, cell.numbers[0].value) for place, cell in enumerate(line.cells) if cell.numbers]
         ticks |= {place: cell.head for place, cell in enumerate(line.cells) if cell.numbers}
-        drawn += [charts.Line(name, series[name], points, digits=3)] if points else []
+        drawn += [charts.Curve(name, series[name], points, digits=3)] if points else []
     return page(charts.lines(title, drawn, across="", ticks=dict(sorted(ticks.items())), height=200)) if drawn else ""
 
 
@@ -222,18 +222,20 @@ def _shots(shown: Mapping[str, Shown]) -> Iterator[Shot]:
 class _Drawer(NamedTuple):
     """Puts what traces hold into lines and cells."""
 
-    pictures: Mapping[Path, Picture] | None
+    pictures: Mapping[Path, ShownImage] | None
     longest: int
     linked: bool
 
-    def line(self, group: Group, traces: Sequence[Trace]) -> Line:
+    def line(self, group: Group, traces: Sequence[Trace]) -> ModelLine:
         """One trace for each score of the group: what the records say stands once, and each score's numbers beside."""
         card, first = group.lineages[0].score.components["model"], traces[0]
         notes = [for_line(card.mark)] if card.mark else []
-        line = Line(for_line(group.title), for_line(group.through), notes, card.is_control, first.outcome)
-        cells: dict[str, Cell] = {}
+        line = ModelLine(for_line(group.title), for_line(group.through), notes, card.is_control, first.outcome)
+        cells: dict[str, StepCell] = {}
         if first.start:
-            cells[first.start] = Cell(first.start, [self.frame(each, "the original") for each in _shots(first.asked)])
+            cells[first.start] = StepCell(
+                first.start, [self.frame(each, "the original") for each in _shots(first.asked)]
+            )
         for lineage, trace in zip(group.lineages, traces, strict=True):
             by, number = group.by(lineage), self._numbers(group, lineage)
             line.numbers += [number(title, value) for title, value in trace.values.items()]
@@ -258,7 +260,7 @@ class _Drawer(NamedTuple):
         return number
 
     def _fill(
-        self, cells: dict[str, Cell], trace: Trace, number: Callable[[str, float], Number]
+        self, cells: dict[str, StepCell], trace: Trace, number: Callable[[str, float], Number]
     ) -> set[tuple[str, str]]:
         """Put a trace's steps into the cells of their columns; of a further score of the same records only numbers, and
         columns that are its own. Returns which texts stand somewhere now, by their names."""
@@ -268,7 +270,7 @@ class _Drawer(NamedTuple):
         before: dict[str, str] = {}
         for step in trace.steps:
             column = step.column or step.name
-            cell = Cell("") if column in there else cells.setdefault(column, Cell(for_line(column)))
+            cell = StepCell("") if column in there else cells.setdefault(column, StepCell(for_line(column)))
             cell.marks += [for_line(step.mark)] if step.mark else []
             cell.options = step.options or cell.options
             cell.good = cell.good if step.good is None else step.good
@@ -288,10 +290,12 @@ class _Drawer(NamedTuple):
                     told.update(pairs)
         return told
 
-    def _say(self, cell: Cell, key: str, texts: Sequence[str], before: dict[str, str]) -> None:
+    def _say(self, cell: StepCell, key: str, texts: Sequence[str], before: dict[str, str]) -> None:
         """A description is shown with the words that have changed since the one before."""
         if key == DESCRIPTION and texts:
-            cell.said.append(Said(key, changed_words(before[key], texts[0]) if key in before else unmarked(texts[0])))
+            cell.said.append(
+                KeyWords(key, changed_words(before[key], texts[0]) if key in before else unmarked(texts[0]))
+            )
             before[key] = texts[0]
         elif texts:
             cell.facts.setdefault(key, []).append("\n".join(texts))

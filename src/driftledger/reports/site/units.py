@@ -14,7 +14,7 @@ from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.lock import LockedFile
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.site.page import Chapter, Link, Page, Site
-from driftledger.reports.site.thumbnails import Picture, Thumbnails
+from driftledger.reports.site.thumbnails import ShownImage, Thumbnails
 from driftledger.reports.site.unit_view import (
     Group,
     Number,
@@ -44,7 +44,7 @@ class Card(NamedTuple):
 
     name: str
     path: str
-    picture: Picture | None
+    picture: ShownImage | None
     number: Number | None
 
 
@@ -84,7 +84,7 @@ class Block:
         """Of a unit's page: by its place among the rows, since names may hold anything."""
         return f"{gallery_path(self.first.score).rpartition('/')[0]}/{self._places[unit]}.html"
 
-    def card(self, unit: str, pictures: Mapping[Path, Picture] | None) -> Card:
+    def card(self, unit: str, pictures: Mapping[Path, ShownImage] | None) -> Card:
         first = self.units[unit][0][1][0]
         file = next(shots(first), None)
         picture = None if file is None or pictures is None else pictures[file]
@@ -170,7 +170,7 @@ class Shelf(NamedTuple):
     cards: Sequence[Card]
 
 
-def _unit_pages(block: Block, pictures: Mapping[Path, Picture] | None) -> Iterator[Page]:
+def _unit_pages(block: Block, pictures: Mapping[Path, ShownImage] | None) -> Iterator[Page]:
     order = [None, *block.worst_first, None]
     total = len(block.worst_first)
     for place, (before, unit, after) in enumerate(zip(order, order[1:], order[2:], strict=False), 1):
