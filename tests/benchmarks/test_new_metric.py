@@ -108,7 +108,7 @@ def test_its_score_has_it(ledger: Path) -> None:
 
 def test_mlflow_has_it(ledger: Path) -> None:
     run = run_content(ledger, read_evidence(ledger, SELECTED, PAIR[0]))
-    [logged] = [metric for metric in run.metrics if metric.key == "genception/d/drop_at_3"]
+    [logged] = [metric for metric in run.metrics if metric.key == "drop_at_3.genception.d"]
     assert (logged.dataset, len(logged.of)) == ("d", 3)
     assert logged.value == pytest.approx(drop("m"), abs=1e-9)
     assert f"drop@3 = {drop('m'):.4f}" in run.tags["mlflow.note.content"]

@@ -27,7 +27,7 @@ def test_a_line_per_model_and_a_column_per_step(unit_site: Callable[..., Path]) 
     assert page.texts("h2") == ["seer brush · eye", "peer brush · eye"]
     heads = page.texts("h3")
     assert [head.partition("largest")[0] for head in heads] == ["t = 0", "t = 1", "t = 2"] * 2
-    assert page.texts("span", "mark") == ["largest loss −1.150", "largest loss −0.500"]
+    assert page.texts("span", "note-of-step") == ["largest loss −1.150", "largest loss −0.500"]
 
 
 def test_a_chart_sets_all_models_side_by_side(unit_site: Callable[..., Path]) -> None:
