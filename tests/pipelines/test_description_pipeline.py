@@ -79,7 +79,8 @@ def test_from_the_labelled_set_to_the_tables(described: Checkout) -> None:
     [run] = dump(f"sqlite:///{root}/mlflow.db", "driftledger")["runs"]
     of = {trace["name"]: trace["spans"] for trace in run["traces"]}
     assert [step[0] for step in of["redrawing"]] == ["redrawing", "describe 1", "redraw 1"]
-    whole, asked = of["description"]
+    whole, asked, found = of["description"]
+    assert found[0].startswith("nearest by ")
     assert whole[4]["description"] == asked[4]["description"]
     assert {"label", "taken for", "by class mean", "nearest"} <= whole[4].keys()
 

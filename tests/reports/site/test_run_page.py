@@ -56,6 +56,16 @@ def test_at_most_as_many_units_as_asked_for(tmp_path: Path, lineages: list[Linea
     assert units == [0, 4]
 
 
+def test_a_benchmark_that_shows_no_units_shows_its_scores(
+    tmp_path: Path, lineages: list[Lineage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for spec in {each.spec for each in lineages}:
+        monkeypatch.setattr(type(spec), "traces", lambda *_: iter(()))
+    page = Elements(run_page(tmp_path, "seer", lineages, None).decode())
+    assert page.texts("details", "unit") == []
+    assert page.texts("dl", "facts")[0].startswith("GC@20.700")
+
+
 def test_units_make_room_for_the_budget(
     tmp_path: Path, lineages: list[Lineage], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,7 +77,8 @@ def _part(root: Path, group: Group, at_most: int | None) -> _Part:
     traces = [_traces(root, lineage, shown) for lineage in group.lineages]
     views = [
         unit_view([(group, some)], {file: inline(file, _SIDE) for trace in some for file in shots(trace)}, linked=False)
-        for some in ([each[unit] for each in traces if unit in each] for unit in shown)
+        for unit in shown
+        if (some := [each[unit] for each in traces if unit in each])  # a benchmark may have none
     ]
     template = _environment().get_template(_UNIT)
     return _Part(
