@@ -163,6 +163,7 @@ def take_of_mlflow(opened: "Browser", folder: Path) -> None:
         page.goto(scores.partition("#")[0])
         page.get_by_role("link", name="driftledger", exact=True).first.click()
         page.get_by_role("button", name="Got it").click()  # what MLflow wants to say of itself
+        page.get_by_text("MLflow Assistant").first.locator("xpath=following::button[3]").click()
         page.get_by_role("link", name="Evaluation runs").click()
         page.get_by_text("regions_fine · painter").first.wait_for()
         _settled(page, folder / "mlflow-scores.png")
@@ -170,8 +171,9 @@ def take_of_mlflow(opened: "Browser", folder: Path) -> None:
         page.get_by_text("at a glance").wait_for()
         _settled(page, folder / "mlflow-compare.png")
         page.goto(scores)
-        page.get_by_role("link", name="Traces").click()
+        page.get_by_text("regions_fine · painter").first.click()
         page.get_by_text("astronaut").first.click()
+        page.get_by_text("generate 1").click()
         page.locator("img[src^='blob:']").first.wait_for()
         _settled(page, folder / "mlflow-trace.png")
 
@@ -186,6 +188,8 @@ def take_of_report(opened: "Browser", site: Path, folder: Path) -> None:
     page.goto((site / "index.html").as_uri())
     page.get_by_role("link", name="Gallery").click()
     page.get_by_role("link", name="astronaut").first.click()
+    page.get_by_role("heading", name="regions_fine").scroll_into_view_if_needed()
+    page.mouse.wheel(0, 535)
     _settled(page, folder / "report-chain.png")
 
 
