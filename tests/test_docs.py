@@ -48,8 +48,7 @@ def test_every_link_inside_the_repository_leads_somewhere(page: str) -> None:
 
 
 def test_readme_is_read_in_three_minutes_and_leads_to_every_page() -> None:
-    prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
-    assert len(prose.split()) < 700
+    assert len(README.split()) < 700  # code and tables among them
     linked = {link for page in PAGES.values() for link in re.findall(r"\]\((?:docs/)?([a-z_]+\.md)", page)}
     assert {name.removeprefix("docs/") for name in PAGES if name != "README.md"} <= linked
 
