@@ -144,9 +144,12 @@ def test_a_file_of_the_first_version_is_one_sentence(ledger: Ledger) -> None:
     assert finding.what == f"{ledger.root / GENCEPTION / 'score.json'} {OF_VERSION_1}"
 
 
-def test_a_run_that_is_damaged_here_is_held_to_the_evidence_of_git(published: Checkout, tmp_path: Path) -> None:
+def test_a_run_that_is_damaged_here_is_held_to_the_evidence_of_git(
+    published: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Once it is committed, Git has the evidence that the working tree has lost."""
     made = published.copy(tmp_path / "checkout")
+    monkeypatch.chdir(made.root)  # whose MLflow is meant, and not that of who runs the tests
     (made.root / GENCEPTION / "score.json").write_text("{}", encoding="utf-8")
     [name] = verifying.verify(Project(made.root), "regions_medium/painter/layout", regenerated=0).names
     assert name == "regions_medium · painter · layout"
