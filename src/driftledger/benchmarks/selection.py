@@ -15,7 +15,9 @@ class Selected(NamedTuple):
 
     def of(self, combination: Combination) -> "Selected":
         """Those of a combination's run: where a score has a model, generator or encoder, it is the combination's."""
-        named = combination._asdict()
-        return Selected(
-            [(spec, keys) for spec, keys in self.scores if all(keys.get(r, n) == n for r, n in named.items())]
-        )
+        return Selected([(spec, keys) for spec, keys in self.scores if is_of(keys, combination)])
+
+
+def is_of(keys: Mapping[str, str], combination: Combination) -> bool:
+    """Whether a combination's run shows the score of these keys."""
+    return all(keys.get(role, name) == name for role, name in combination._asdict().items())

@@ -10,6 +10,7 @@ from typing import Any
 
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import SPREAD, Score, base_key
+from driftledger.benchmarks.selection import is_of
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.paths import Combination
@@ -85,7 +86,7 @@ def write_combinations(path: Path, combinations: Sequence[Combination], scores: 
 def _combination(combination: Combination, scores: Sequence[Score]) -> Row:
     row: Row = {**combination._asdict()}
     for score in scores:
-        if all(score.keys.get(role, name) == name for role, name in combination._asdict().items()):
+        if is_of(score.keys, combination):
             for key, value in benchmark(score.benchmark).shown_by_dvc(score).items():
                 row.setdefault(f"{score.benchmark}/{score.on}/{key}", value)
     return row

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from driftledger.benchmarks.registry import find_score as score_at
-from driftledger.benchmarks.selection import Selected
+from driftledger.benchmarks.selection import Selected, is_of
 from driftledger.core.errors import DataError, DriftledgerError, LedgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import OF_VERSION_1
@@ -201,8 +201,7 @@ def find_run(sources: Sources, text: str) -> RunTarget | None:
 def find_score(sources: Sources, facts: ScoreSummary, md5: str) -> RunTarget | None:
     """The score file with these bytes, which says ``facts`` of itself."""
     for combination in sources.combinations:
-        may_show = all(facts.keys.get(role, name) == name for role, name in combination._asdict().items())
-        run = sources.complete(combination) if may_show else None
+        run = sources.complete(combination) if is_of(facts.keys, combination) else None
         if run is not None and (lineage := _having(run, md5)):
             logged = sources.ask_mlflow(lambda mlflow, run=run: mlflow.find(run.fingerprint))  # type: ignore[misc]
             return RunTarget(run, "dvc.lock", logged, lineage)

@@ -6,9 +6,9 @@ from itertools import combinations
 from driftledger.benchmarks.base import Cells, Table, series_of
 from driftledger.benchmarks.tables import cell
 from driftledger.charts.axes import round_scale
-from driftledger.charts.marks import Spot, marks
+from driftledger.charts.marks import Spot, line, marks
 from driftledger.charts.palette import Series
-from driftledger.charts.svg import GRID, MUTED, SMALL, Drawing, element, head, joined, page, text
+from driftledger.charts.svg import MUTED, SMALL, Drawing, head, joined, page, text
 from driftledger.metrics.fisher import Ends
 from driftledger.reports.correlation import PAIRS
 from driftledger.reports.correlation.columns import our_columns
@@ -87,8 +87,8 @@ def _scatter(
     x = round_scale((xs[model] for model in models), left + 10, right - 10, most=4)
     y = round_scale((ys[model] for model in models), bottom - 10, top + 10, most=4)
     lines = [
-        *(element("line", x1=left, x2=right, y1=y(t), y2=y(t), stroke=GRID, class_="grid") for t in y.ticks),
-        *(element("line", x1=x(t), x2=x(t), y1=top, y2=bottom, stroke=GRID, class_="grid") for t in x.ticks),
+        *(line(left, y(t), right, y(t)) for t in y.ticks),
+        *(line(x(t), top, x(t), bottom) for t in x.ticks),
     ]
     words = [
         *(text(left - 6, y(t) + 4, y.told(t), size=SMALL, anchor="end", fill=MUTED) for t in y.ticks),

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import Benchmark, Origin, Table, series_of
+from driftledger.benchmarks.base import Benchmark, Origin, SideBySide, Table, series_of
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import best_first, grouped, shown_key
 from driftledger.charts.palette import Series
-from driftledger.reports.sections import MetricColumn, ReportPart, at_a_glance, by_benchmark, marks, overview, sections
+from driftledger.reports.sections import MetricColumn, at_a_glance, by_benchmark, marks, overview
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.provenance import href
 from driftledger.reports.site.views import BodyView, HeadView, RowView, TableView, copies_of, row_views
@@ -50,8 +50,7 @@ def pages(site: Site) -> Iterator[Page]:
         "models": len({score.model for score in site.scores}),
         "scores": len(site.scores),
         "cards": [
-            (spec, [first for part in sections([(spec, scores)]) for first in _first(spec, part)])
-            for spec, scores in told
+            (spec, [first for block in spec.blocks(scores) for first in _first(spec, block)]) for spec, scores in told
         ],
     }
     yield Page("index.html", "templates/index.html.j2", context, "Leaderboard")
@@ -77,13 +76,13 @@ def _view(table: Table, columns: Sequence[MetricColumn], series: Mapping[str, Se
     return TableView("overview", table.title, head, bodies, notes, copies_of(table), sortable=True)
 
 
-def _first(spec: Benchmark, part: ReportPart) -> Iterator[First]:
+def _first(spec: Benchmark, block: SideBySide) -> Iterator[First]:
     """Who is first by the first metric at a glance, of the models that are no controls and are ranked."""
-    scores = [] if part.block is None or part.apart else part.block.scores
+    scores = [] if block.apart else block.scores
     by_model = {score.model: score for score in scores if not score.components["model"].is_control}
     metric = next(metric for metric in spec.metrics if metric.key in spec.glanced)
     key = shown_key(spec, metric, list(by_model.values()))
-    if key is None or part.block is None:
+    if key is None:
         return
     sign = -1 if metric.higher_is_better is False else 1
     values = {model: spec.ranked(score, key) for model, score in by_model.items()}
@@ -92,8 +91,8 @@ def _first(spec: Benchmark, part: ReportPart) -> Iterator[First]:
     if value is not None:
         first, *others = (by_model[model] for model in order if values[model] is not None)
         yield First(
-            part.block.on,
-            f"{spec.name}.html#{part.name}",
+            block.on,
+            f"{spec.name}.html#{block.name}",
             metric.named(key),
             first.model,
             f"{value:.{metric.digits}f}",

@@ -17,6 +17,7 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import SCORE, STD, Score, base_key, interval_of
+from driftledger.benchmarks.selection import is_of
 from driftledger.benchmarks.tables import direction
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import pretty_json, sha256_bytes
@@ -112,12 +113,7 @@ def _page(site: Site, score: Score, locks: Locks) -> Page:
     whole = [key for key in score.metrics if base_key(key) == key]
     order = {metric.key: place for place, metric in enumerate(spec.metrics)}
     whole.sort(key=lambda key: order.get(metric.key, 99) if (metric := spec.metric(key)) else 99)
-    named = " · ".join(name for key, name in score.keys.items() if key != "model")
-    runs = [
-        combination
-        for combination in site.project.combinations
-        if all(score.keys.get(role, name) == name for role, name in combination._asdict().items())
-    ]
+    run = next((each for each in site.project.combinations if is_of(score.keys, each)), None)
     context = {
         "score": score,
         "spec": spec,
@@ -138,12 +134,12 @@ def _page(site: Site, score: Score, locks: Locks) -> Page:
         "commands": [
             ("Back to images, versions and commit", f"driftledger audit {shlex.quote(file)}"),
             *(
-                ("Does every byte and number still hold?", f"driftledger verify {shlex.quote(str(run))}")
-                for run in runs[:1]
+                [("Does every byte and number still hold?", f"driftledger verify {shlex.quote(str(run))}")]
+                if run is not None
+                else []
             ),
             ("Make it again", f"dvc repro pipelines/{spec.name}/dvc.yaml:{stage}"),
         ],
-        "where": named,
     }
     return Page(path_of(score), "templates/provenance.html.j2", context, f"{score.model}, {spec.title} on {score.on}")
 

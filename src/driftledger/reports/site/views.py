@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Cell, Cells, Table
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import Interval, Score
 from driftledger.charts.marks import mark
 from driftledger.charts.palette import Series
 from driftledger.charts.svg import element
@@ -144,23 +144,26 @@ def cell_view(cell: Cell | str, bar: IntervalBar | None = None) -> CellView:
 
 def _bars(column: Iterable[Cell | str]) -> list[IntervalBar | None]:
     """From 0, or the least end where that is below, to the greatest."""
-    cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in column]
-    known = [
-        (cell.value, ends)
-        for cell in cells
-        if cell.of is not None and cell.value is not None
-        for ends in [cell.of.score.interval(cell.of.number)]
-        if ends is not None and cell.value == cell.of.score.metrics.get(cell.of.number)
-    ]
+    intervals = [_interval(cell) for cell in column]
+    known = [ends for ends in intervals if ends is not None]
     low = min([0.0, *(ends.low for _, ends in known)])
     high = max([0.0, *(end for value, ends in known for end in (value, ends.high))])
     scale = 100 / (high - low) if high > low else 0.0
     found: list[IntervalBar | None] = []
-    for cell in cells:
-        ends = None if cell.of is None else cell.of.score.interval(cell.of.number)
-        if ends is None or cell.value is None or not known or not scale:
+    for each in intervals:
+        if each is None or not scale:
             found.append(None)
         else:
-            parts = (scale * (ends.low - low), scale * (ends.high - ends.low), scale * (cell.value - low))
+            value, ends = each
+            parts = (scale * (ends.low - low), scale * (ends.high - ends.low), scale * (value - low))
             found.append(IntervalBar(*(f"{part:.1f}" for part in parts)))
     return found
+
+
+def _interval(cell: Cell | str) -> tuple[float, Interval] | None:
+    """The value of a metric as a whole, and its interval; None for a rank of it, or one without."""
+    if isinstance(cell, str) or cell.of is None or cell.value is None:
+        return None
+    score, number = cell.of
+    ends = score.interval(number)
+    return None if ends is None or cell.value != score.metrics.get(number) else (cell.value, ends)
