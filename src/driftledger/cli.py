@@ -133,6 +133,22 @@ def track(context: typer.Context) -> None:
 
 
 @app.command(rich_help_panel=VIEW)
+def export(
+    context: typer.Context,
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="FORMAT", help="every-eval-ever, inspect, in-toto, croissant or hf-model-card."),
+    ],
+    run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
+) -> None:
+    """Write a run in the format of another tool."""
+    from driftledger.commands import export as exporting
+
+    typer.echo(f"{exporting.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
+
+
+@app.command(rich_help_panel=VIEW)
 def ui(
     context: typer.Context,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Of 127.0.0.1.")] = PORT,
