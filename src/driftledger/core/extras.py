@@ -26,6 +26,9 @@ EXTRAS = {
     "cleanfid": "fid",
     "inspect_ai": "inspect",
     "model_signing": "signing",
+    "sigstore": "signing",
+    "cryptography": "signing",
+    "OpenSSL": "signing",
 }
 """Top-level module of an optional library → the extra of this package that installs it."""
 
