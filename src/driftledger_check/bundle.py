@@ -181,10 +181,9 @@ class Bundle:
         return found
 
     @property
-    def components(self) -> dict[str, tuple[str, dict[str, Any]]]:
-        """Fingerprint → role and card of every component behind a score."""
-        roles = (item for each in self.lineages for item in each["score"]["components"].items())
-        return {card["fingerprint"]: (role, card) for role, card in roles}
+    def components(self) -> set[str]:
+        """The fingerprint of every component behind a score."""
+        return {card["fingerprint"] for each in self.lineages for card in each["score"]["components"].values()}
 
     def beside(self, lineage: Mapping[str, Any]) -> dict[str, str]:
         """Setting → SHA-256 of the user's file that went into a score."""
