@@ -27,7 +27,7 @@ CHECKPOINT, PLAN, SCORE, REPRODUCTION = (
 )
 """What our statements are about: their predicate types."""
 
-_MOST_BYTES = 4_000_000
+MOST_BYTES = 4_000_000
 """Of an attestation file: a plan with a thousand prompts has less."""
 _SECONDS = 60
 """For ssh-keygen, which takes 0.03."""
@@ -265,8 +265,8 @@ def _envelope(value: Any) -> Envelope:
 
 
 def _read(data: bytes, what: str, members: Sequence[str]) -> dict[str, Any]:
-    if len(data) > _MOST_BYTES:
-        raise AttestationError(f"has more than {_MOST_BYTES:,} bytes, which no {what} has")
+    if len(data) > MOST_BYTES:
+        raise AttestationError(f"has more than {MOST_BYTES:,} bytes, which no {what} has")
     try:
         value = json.loads(data.decode())
         same = canonical(value) == data

@@ -111,7 +111,8 @@ def line_proof(lines: Sequence[bytes], n: int) -> dict[str, Any]:
 def line_holds(proof: Mapping[str, Any], line: bytes) -> bool:
     """Whether :func:`line_proof`, as JSON brought it here, shows that ``line`` stands where it says below its root.
 
-    Whose root that is must be known from elsewhere, a signed checkpoint for instance.
+    Whose root that is, and of how many lines, must be known from elsewhere, a signed checkpoint for instance: the path
+    alone does not tell 24 lines from 25.
     """
     if set(proof) != {"n", "size", "leaf", "path", "root"} or not isinstance(path := proof["path"], list):
         return False
