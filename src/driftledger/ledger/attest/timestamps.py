@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
-from driftledger_check.dsse import Envelope, Stamp, canonical
+from driftledger_check.dsse import Envelope, Refused, Stamp, canonical
 
 _SECONDS = 30
 _MOST_BYTES = 100_000
@@ -29,6 +29,9 @@ class Stamped(NamedTuple):
     at: datetime
     authority: str
     """The name in the certificate that signed the timestamp."""
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%dT%H:%M:%SZ} by {for_line(self.authority)}"
 
 
 def stamp(envelope: Envelope, authority: str) -> Stamp:
@@ -58,8 +61,8 @@ def stamp(envelope: Envelope, authority: str) -> Stamp:
     return Stamp(authority, token)
 
 
-def check_stamp(envelope: Envelope, given: Stamp, authorities: Sequence[Any]) -> Stamped | str:
-    """When the envelope was there, or why the timestamp does not show it.
+def check_stamp(envelope: Envelope, given: Stamp, authorities: Sequence[Any]) -> Stamped | Refused | str:
+    """When the envelope was there; or what is wrong with the timestamp; or why nobody here vouches for it.
 
     Args:
         authorities: the certificates, of ``cryptography``, that the reader trusts.
@@ -71,16 +74,22 @@ def check_stamp(envelope: Envelope, given: Stamp, authorities: Sequence[Any]) ->
     try:
         response = client.decode_timestamp_response(given.token)
         told = response.tst_info
-        if told.message_imprint.message.hex() != envelope.sha256:
-            return "is of another envelope"
-        verifier = client.VerifierBuilder(roots=list(authorities)).build()
-        verifier.verify_message(response, canonical(envelope.to_dict()))
-        at, signer = told.gen_time, next(iter(response.signed_data.signer_infos))
+        [signer] = response.signed_data.signer_infos
         name = _name_of(signer, response.signed_data.certificates)
+    except ValueError:
+        return Refused("cannot be read")
+    if told.message_imprint.message.hex() != envelope.sha256:
+        return Refused("is of another envelope")
+    at = told.gen_time.astimezone(UTC)
+    if at > datetime.now(UTC) + _AHEAD:
+        return Refused(f"is of the future: {at:%Y-%m-%dT%H:%M:%SZ}")
+    if not authorities:
+        return "no authority is trusted here; name certificates with --authorities"
+    try:
+        client.VerifierBuilder(roots=list(authorities)).build().verify_message(response, canonical(envelope.to_dict()))
     except (ValueError, client.VerificationError) as error:
-        return f"is by none of these authorities, or is no timestamp ({for_line(str(error)):.120})"
-    at = at.astimezone(UTC)
-    return f"is of the future: {at:%Y-%m-%dT%H:%M:%SZ}" if at > datetime.now(UTC) + _AHEAD else Stamped(at, name)
+        return f"it is by none of the authorities in --authorities ({for_line(str(error)):.120})"
+    return Stamped(at, name)
 
 
 def read_authorities(path: Path) -> list[Any]:

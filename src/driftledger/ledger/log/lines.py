@@ -14,7 +14,7 @@ from driftledger.ledger.findings import Finding
 BEGINNING = "0" * 64
 """What the first line holds in place of a SHA-256 of the line before it."""
 
-_Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _OWN = "line_sha256"
 _HEAD = b'{"code":'
 _CONFLICT = b"<<<<<<< "
@@ -42,8 +42,8 @@ class _Said(Record):
 class Published(_Said):
     """What a line says of a run."""
 
-    fingerprint: _Sha256
-    evidence_sha256: _Sha256
+    fingerprint: Sha256
+    evidence_sha256: Sha256
 
     @property
     def key(self) -> str:
@@ -60,7 +60,7 @@ class Noted(_Said):
     """What a line of another kind says: that there was a plan, an attempt under it, or a reproduction."""
 
     kind: Literal["plan", "attempt", "reproduction"]
-    subject_sha256: _Sha256
+    subject_sha256: Sha256
     """Of the payload of the plan or reproduction that stands in ``attestations/``; of what an attempt selects."""
 
     @property
@@ -76,9 +76,9 @@ class Noted(_Said):
 
 class _Placed(BaseModel):
     n: int = Field(ge=1)
-    previous: _Sha256
+    previous: Sha256
     """SHA-256 of the bytes of the line before, less its line end."""
-    line_sha256: _Sha256
+    line_sha256: Sha256
     """SHA-256 of the canonical JSON of the rest of this line: it tells which of two neighbours was edited."""
 
 
