@@ -26,12 +26,24 @@ REPORT = "driftledger.reports.report"
 """What puts scores together, beside the tables and pictures of each benchmark."""
 CORRELATION = "driftledger.reports.correlation.correlation"
 """What sets scores against each other and against leaderboards."""
+PLAN_LINE = b'"kind":"plan"'
+"""In a ledger that somebody registered a plan in."""
 NOTHING = "none"
 """Noted where there is no file or component, since DVC wants every parameter to be there."""
 
 
 def resolve(project: Project) -> None:
-    """Note what every selected name stands for now: a source's digest, a component's fingerprint, its settings."""
+    """Note what every selected name stands for now, and under an open plan that it was tried."""
+    noted = resolved(project)
+    write_json(project.paths.resolved, noted)
+    if project.paths.ledger.is_file() and PLAN_LINE in project.paths.ledger.read_bytes():
+        from driftledger.commands.publish import note_attempt  # which only plans need
+
+        note_attempt(project, noted)
+
+
+def resolved(project: Project) -> dict[str, Any]:
+    """What every selected name stands for now: a source's digest, a component's fingerprint, its settings."""
     settings, run = project.settings, project.settings.run
     providers: dict[str, dict[str, Any]] = {
         "datasets": {name: settings.dataset(name) for name in settings.named("datasets")},
@@ -57,7 +69,7 @@ def resolve(project: Project) -> None:
         for section, some in {**providers, **components, "descriptions": descriptions}.items()
     }
     noted["code"] = _code(settings, noted["settings"])
-    write_json(project.paths.resolved, noted)
+    return noted
 
 
 def _named(

@@ -29,6 +29,7 @@ EXTRAS = {
     "sigstore": "signing",
     "cryptography": "signing",
     "OpenSSL": "signing",
+    "rfc3161_client": "timestamps",
 }
 """Top-level module of an optional library → the extra of this package that installs it."""
 
