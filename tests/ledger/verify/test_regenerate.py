@@ -10,7 +10,6 @@ from PIL import Image
 from scipy.stats import hypergeom
 
 from driftledger.benchmarks.runner import RecordedCall
-
 from driftledger.components.card import ComponentCard
 from driftledger.components.models.openai_chat import OpenAIChat
 from driftledger.core.canonical import sha256_bytes
