@@ -267,7 +267,8 @@ def audit(
 def verify(
     context: typer.Context,
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
-    regenerate: Annotated[int, typer.Option(min=0, help="How many random calls are made again.")] = 0,
+    regenerate: Annotated[int, typer.Option(min=0, help="How many random calls of each run are made again.")] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")] = None,
     ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
     since: Annotated[Path | None, typer.Option(metavar="FILE", help="A checkpoint that you kept.")] = None,
     allowed_signers: Annotated[
@@ -284,7 +285,11 @@ def verify(
     from driftledger.ledger.attest.check import Trust
 
     project = context.obj
-    verified = verifying.verify_ledger(project) if ledger else verifying.verify(project, run, regenerated=regenerate)
+    verified = (
+        verifying.verify_ledger(project)
+        if ledger
+        else verifying.verify(project, run, regenerated=regenerate, seed=seed)
+    )
     verified = verifying.by_whose_history(project, verified, Trust(allowed_signers, authorities, since))
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)

@@ -1,10 +1,11 @@
 """Whether all behind a run still holds: bytes, links and numbers, and the ledger's line of it."""
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import DriftledgerError
@@ -20,6 +21,9 @@ from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.links import check_links
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
+
+if TYPE_CHECKING:
+    from driftledger.ledger.verify.regenerate import Regenerated
 
 _REMEDY: dict[Kind, str] = {
     "bytes": "bytes: 'dvc checkout' or 'git checkout' brings back what was recorded; 'dvc repro' makes it anew",
@@ -42,6 +46,7 @@ class Verified(NamedTuple):
     """In the order in which they were made."""
     told: Sequence[str] = ()
     """Sentences, of which the last says by whose history it holds."""
+    again: "Regenerated | None" = None
 
     @property
     def result(self) -> VerifyResult:
@@ -68,7 +73,21 @@ class Verified(NamedTuple):
         told += [f"not checked: {each.where}: {each.why}" for each in result.skipped[:_SHOWN]]
         more = len(result.skipped) - _SHOWN
         told += [f"not checked: {more} more; --json has them all"] * (more > 0)
-        return Group(made, "", lines(told), line(f"{what}: {end}", GOOD if result.holds else BAD), lines(self.told))
+        said = line(f"{what}: {end}", GOOD if result.holds else BAD)
+        return Group(*self._head(), made, "", lines(told), said, lines(self.told))
+
+    def _head(self) -> list[RenderableType]:
+        """By which lot calls were drawn, and what that can prove."""
+        if self.again is None:
+            return []
+        told = [f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again"]
+        told += [f"cannot be made again: {why}" for why in self.again.never]
+        forged = "a forgery of 10% or more of them is found with probability"
+        kinds = table("made again", "calls", "of", forged, numbers=("calls", "of", forged))
+        for kind in self.again.kinds:
+            found = f"{math.floor(100 * kind.found_with) / 100:.2f}"
+            kinds.add_row(*map(line, (kind.name, f"{kind.compared:,}", f"{kind.calls:,}", found)))
+        return [lines(told), "", kinds, ""]
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -78,14 +97,16 @@ class Verified(NamedTuple):
             "findings": [finding._asdict() for finding in self.result.findings],
             "skipped": [each._asdict() for each in self.result.skipped],
             "told": [*self.told],
+            **({} if self.again is None else {"regenerated": self.again.to_dict()}),
         }
 
 
-def verify(project: Project, run: str | None, *, regenerated: int) -> Verified:
+def verify(project: Project, run: str | None, *, regenerated: int, seed: int | None = None) -> Verified:
     """Check every byte, link and number behind a run, or behind all that are selected.
 
     Args:
         regenerated: how many calls of each run are made again.
+        seed: draws the calls of an earlier verification again; None draws others each time.
     """
     contents = Contents(project.root)
     try:
@@ -98,14 +119,15 @@ def verify(project: Project, run: str | None, *, regenerated: int) -> Verified:
         "links between them": check_links(evidence, contents),
         "scores computed again": recompute(project, lineages, contents, components),
     }
+    again = None
     if regenerated:
-        from driftledger.ledger.verify.regenerate import regenerate
+        from driftledger.ledger.verify.regenerate import own_seed, regenerate
 
-        seed = project.settings.run.seed
-        again = (regenerate(project, each, contents, regenerated, seed, components) for each in evidence)
-        checks["calls made again"] = sum(again, VerifyResult())
+        lot = own_seed() if seed is None else seed
+        again = regenerate(project, evidence, contents, regenerated, lot, components)
+        checks["calls made again"] = again.result
     checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
-    return Verified([each.name for each in evidence], checks)
+    return Verified([each.name for each in evidence], checks, again=again)
 
 
 def verify_ledger(project: Project) -> Verified:
@@ -120,7 +142,7 @@ def by_whose_history(project: Project, verified: Verified, trust: Trust) -> Veri
     Errors as in :func:`~driftledger.ledger.attest.check.check_whose`.
     """
     whose = check_whose(project.paths.ledger, project.root, trust)
-    return Verified(verified.names, verified.checks | {"checkpoints": whose.result}, whose.told)
+    return verified._replace(checks=verified.checks | {"checkpoints": whose.result}, told=whose.told)
 
 
 def _to_verify(project: Project, run: str | None) -> Sequence[Evidence]:
