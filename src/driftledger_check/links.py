@@ -25,15 +25,7 @@ _SECTIONS = {
 _RECORDS, _CARD = "records.jsonl", "components.json"
 _QUESTION_EXTRAS = ("schema", "image", "source", "notes")
 """What the digest of a question set is not over."""
-_DEFAULTS: Mapping[str, Any] = {
-    "groups": {},
-    "curves": {},
-    "outcomes": {},
-    "absent": {},
-    "served": {},
-    "flags": [],
-    "details": {},
-}
+_MAY_BE_EMPTY = ("groups", "curves", "outcomes", "absent", "served", "flags", "details")
 """What the evidence leaves out of a score where it is empty."""
 
 
