@@ -323,6 +323,28 @@ def check(
 
 
 @app.command(rich_help_panel=ASK)
+def reproduce(
+    context: typer.Context,
+    bundle: Annotated[Path, typer.Argument(metavar="FILE", help="A bundle; with --note, somebody's statement.")],
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where the statement is written.")] = None,
+    calls: Annotated[int | None, typer.Option(min=1, help="How many calls are made again; else all.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier reproduction.")] = None,
+    note: Annotated[
+        bool, typer.Option("--note", help="Note a statement about your run in ledger.jsonl.")
+    ] = False,
+) -> None:
+    """Make the calls behind somebody's bundle again with your own components, and sign what came of it."""
+    from driftledger.commands import reproduce as reproducing
+
+    if note:
+        typer.echo(for_terminal(reproducing.note_reproduction(context.obj, bundle)))
+        return
+    said, reproduced = reproducing.reproduce(context.obj, bundle, out, calls, seed)
+    typer.echo(for_terminal("\n".join(said)))
+    raise typer.Exit(0 if reproduced else 1)
+
+
+@app.command(rich_help_panel=ASK)
 def compare(
     context: typer.Context,
     a: Annotated[str, typer.Argument(help="A run.")],

@@ -8,7 +8,7 @@ called: it costs money, and does not answer twice the same.
 import math
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from io import BytesIO
@@ -111,6 +111,7 @@ def regenerate(
     count: int,
     seed: int,
     components: Components | None = None,
+    differing: Callable[[RecordedCall], object] = lambda call: None,
 ) -> Regenerated:
     """Make some of the calls behind runs again and compare texts, and images byte by byte.
 
@@ -120,6 +121,7 @@ def regenerate(
     Args:
         count: how many of each run; all, where there are fewer.
         seed: of the lot: :func:`own_seed`, or one that draws the calls of an earlier verification again.
+        differing: told of each call that gives something else than is stored, while its component is loaded.
     """
     components = components or Components.of(project)
     # One score of each set of records: several encoders look at the same ones.
@@ -145,6 +147,8 @@ def regenerate(
                 again = make_again(call)
                 compared[kind] += again.checked["calls"]
                 result += again
+                if not again.holds or again.skipped:
+                    differing(call)
             call.component.release()
     kinds = [CallKind(kind, len(pool.calls), compared[kind]) for kind, pool in sorted(pools.items())]
     return Regenerated(seed, kinds, list(dict.fromkeys(_never(distinct.values(), components))), result)
