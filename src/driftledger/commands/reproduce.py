@@ -1,12 +1,13 @@
 """Making somebody else's run again, and noting that somebody made one of ours."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import write_bytes
-from driftledger.ledger.attest.attest import attest, read, write
+from driftledger.ledger.attest.attest import FOLDER, attest, read, write
 from driftledger.ledger.attest.signing import signing_key
 from driftledger.ledger.code import code_version
 from driftledger.ledger.findings import VerifyResult
@@ -77,12 +78,16 @@ def _noted(project: Project, attestation: Attestation) -> str:
     payload, said = attestation.envelope.payload, attestation.envelope.statement.predicate
     run = said.get("run")
     name = for_line(str(run.get("name") if isinstance(run, dict) else "")) or "unnamed"
-    code = code_version(project.root)
-    then = PublishedCode(commit=code.commit, dirty=code.dirty)
-    line = Noted(kind=_KIND, name=name[:200], subject_sha256=sha256_bytes(payload), code=then)
-    n = note(project.paths.ledger, project.paths.state / "locks" / "ledger.lock", lambda *_: line)
-    path = write(project.root, _KIND, n, attestation)
-    return f"line {n} of {project.paths.ledger.name} notes it, with {path.relative_to(project.root)}: commit both"
+    digest, code = sha256_bytes(payload), code_version(project.root)
+
+    def make(n: int, rows: Sequence[bytes]) -> Noted:
+        if digest not in {line.subject_sha256 for line in read_chain(b"\n".join(rows)).notes.values()}:
+            write(project.root, _KIND, n, attestation)
+        then = PublishedCode(commit=code.commit, dirty=code.dirty)
+        return Noted(kind=_KIND, name=name[:200], subject_sha256=digest, code=then)
+
+    n = note(project.paths.ledger, project.paths.state / "locks" / "ledger.lock", make)
+    return f"line {n} of {project.paths.ledger.name} notes it, with {FOLDER}/{_KIND}-{n}.json: commit both"
 
 
 def _differences(result: VerifyResult) -> list[str]:

@@ -1,36 +1,40 @@
-"""An in-toto statement of a run: its score files by their SHA-256, and what the numbers in them stand on."""
+"""An in-toto statement of a run: its score files by their SHA-256, and what the numbers in them stand on.
+
+It is signed, as a DSSE envelope, where Git has an SSH key to sign with.
+"""
 
 from typing import Any
 
 from driftledger import __version__
-from driftledger.core.canonical import canonical_json, sha256_file
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import LedgerError
 from driftledger.exports.base import Files, Run, numbers
+from driftledger.ledger.attest.signing import sign, signing_key
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.log.chain import evidence_digest
-
-STATEMENT = "https://in-toto.io/Statement/v1"
-SCORE = "urn:driftledger:score:1"
+from driftledger_check.dsse import SCORE, Statement, canonical
 
 
 def files(run: Run) -> Files:
-    """``statement.json``, unsigned."""
-    return {"statement.json": canonical_json(statement(run)).encode()}
+    """``statement.json``, and ``envelope.json`` where it can be signed."""
+    payload = statement(run).to_bytes()
+    try:
+        key = signing_key(run.root)
+    except LedgerError:
+        return {"statement.json": payload}
+    return {"statement.json": payload, "envelope.json": canonical(sign(payload, key).to_dict())}
 
 
-def statement(run: Run) -> dict[str, Any]:
-    """The statement, JSON-ready."""
+def statement(run: Run) -> Statement:
+    """What is said of the run's score files."""
     evidence = run.evidence
     predicate = {
         "run": {"name": evidence.name, "fingerprint": evidence.fingerprint, "evidence": evidence_digest(evidence)},
         "code": {"commit": run.commit, "dirty": evidence.code.dirty, "driftledger": __version__},
         "scores": [_score(lineage) for lineage in evidence.lineages],
     }
-    subject = [
-        {"name": path, "digest": {"sha256": sha256_file(run.root / path)}}
-        for lineage in evidence.lineages
-        for path in (lineage.score_file.path, lineage.rows_file.path)
-    ]
-    return {"_type": STATEMENT, "subject": subject, "predicateType": SCORE, "predicate": predicate}
+    files = [each.path for lineage in evidence.lineages for each in (lineage.score_file, lineage.rows_file)]
+    return Statement(SCORE, {path: sha256_file(run.root / path) for path in files}, predicate)
 
 
 def _score(lineage: Lineage) -> dict[str, Any]:

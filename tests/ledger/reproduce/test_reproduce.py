@@ -153,5 +153,5 @@ def test_statements_about_other_runs_are_not_noted(
     reproduce(reader, score_zip, tmp_path / "out.json", 1, 7)
     with pytest.raises(LedgerError, match="of no run"):
         note_reproduction(reader, tmp_path / "out.json")
-    with pytest.raises(LedgerError, match="score.zip"):
+    with pytest.raises(LedgerError, match=r"score\.zip"):
         note_reproduction(reader, score_zip)
