@@ -36,7 +36,7 @@ def reproduce(
         seed: draws the calls of an earlier reproduction; None draws others.
 
     Returns:
-        What is said, and whether all was reproduced.
+        What is said, and whether something was made again and nothing differs.
     """
     made = make_again(project, file, calls, own_seed() if seed is None else seed)
     try:
@@ -54,7 +54,7 @@ def reproduce(
     told += [unsigned.partition(";")[0]] if unsigned else []
     if project.paths.ledger.is_file():
         told.append(_noted(project, attestation))
-    return told, made.outcome == "reproduced"
+    return told, made.outcome in ("reproduced", "partly reproduced")
 
 
 def note_reproduction(project: Project, file: Path) -> str:

@@ -46,6 +46,7 @@ def test_the_same_seed_draws_the_same_calls(score_zip: Path, reader: Project, tm
     for name in ("one", "two"):
         reproduce(reader, score_zip, tmp_path / f"{name}.json", 5, 11)
     assert said(tmp_path / "one.json") == said(tmp_path / "two.json")
+    assert said(tmp_path / "one.json")["outcome"] == "partly reproduced"
     assert sum(each["compared"] for each in said(tmp_path / "one.json")["calls"]["kinds"]) == 5
 
 
@@ -109,6 +110,27 @@ def test_a_description_that_nobody_gave_differs(forger: Forger, reader: Project,
 def test_what_is_not_at_one_with_itself_is_not_made_again(forger: Forger, reader: Project, tmp_path: Path) -> None:
     forger.row(f"{CHAINS}/records.jsonl", lambda row: row.update(description="a unicorn"), -1)
     forger.rehash()
+    with pytest.raises(LedgerError, match="not at one with itself"):
+        reproduce(reader, forger.write(tmp_path / "score.zip"), None, None, 7)
+
+
+@pytest.mark.parametrize("path", ["../../outside", "/tmp/outside", "data/./chains"])
+def test_no_output_of_a_bundle_leads_elsewhere(forger: Forger, reader: Project, tmp_path: Path, path: str) -> None:
+    def change(evidence: dict[str, Any]) -> None:
+        for lineage in evidence["lineages"]:
+            lineage["collected"]["chain"]["path"] = path
+
+    forger.json("evidence.json", change)
+    forger.seal()
+    with pytest.raises(LedgerError, match="not at one with itself"):
+        reproduce(reader, forger.write(tmp_path / "score.zip"), None, None, 7)
+
+
+def test_no_record_of_a_bundle_names_an_image_elsewhere(forger: Forger, reader: Project, tmp_path: Path) -> None:
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    place = str(tmp_path / "secret.png")
+    forger.row(f"{CHAINS}/records.jsonl", lambda row: row.update(image=place, image_sha256="0" * 64), -1)
+    follow_records(forger)
     with pytest.raises(LedgerError, match="not at one with itself"):
         reproduce(reader, forger.write(tmp_path / "score.zip"), None, None, 7)
 

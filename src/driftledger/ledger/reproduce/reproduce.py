@@ -39,7 +39,8 @@ class Reproduced(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """``reproduced``, ``differs``, or ``nothing made again``."""
+        """``reproduced``; ``partly reproduced``, where not every call was made again; ``differs``; or ``nothing made
+        again``."""
         return str(self.statement.predicate["outcome"])
 
 
@@ -87,10 +88,8 @@ def reproduce(project: Project, file: Path, calls: int | None, seed: int) -> Rep
 
 def _said(evidence: Evidence, again: Regenerated, scores: VerifyResult, changed: list[bool]) -> Mapping[str, Any]:
     result = again.result
-    made = result.checked["calls"]
-    outcome = "reproduced" if made and result.holds and scores.holds else "differs" if made else "nothing made again"
     return {
-        "outcome": outcome,
+        "outcome": _outcome(again, scores),
         "run": {"name": evidence.name, "fingerprint": evidence.fingerprint},
         "calls": {**again.to_dict(), **_differences(result)},
         "scores": {
@@ -106,6 +105,15 @@ def _said(evidence: Evidence, again: Regenerated, scores: VerifyResult, changed:
             "packages": packages().splitlines(),
         },
     }
+
+
+def _outcome(again: Regenerated, scores: VerifyResult) -> str:
+    if not again.result.holds or not scores.holds:
+        return "differs"
+    if not again.result.checked["calls"]:
+        return "nothing made again"
+    whole = not again.never and all(kind.compared == kind.calls for kind in again.kinds)
+    return "reproduced" if whole else "partly reproduced"
 
 
 def _differences(result: VerifyResult) -> dict[str, Any]:
