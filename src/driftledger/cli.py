@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from driftledger.benchmarks.registry import benchmarks, imported
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
+from driftledger.ledger.objects.reach import Reach
 from driftledger.project.project import Project
 from driftledger.tracking.connection import PORT
 
@@ -42,6 +43,12 @@ app.add_typer(calls, name="calls", rich_help_panel=ASK)
 for group, place in (each for spec in benchmarks() for each in spec.commands.items()):
     app.add_typer(imported(place), name=group, rich_help_panel=PEOPLE)
 
+RemoteOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="A DVC remote to fetch from: none that the checkout names is asked.")
+]
+TrustOption = Annotated[
+    bool, typer.Option("--trust", help="This checkout is my own: ask the remote and the MLflow that it names.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 
@@ -206,6 +213,8 @@ def audit(
     dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
     image: Annotated[Path | None, typer.Option(help="A file, known by its bytes wherever it was copied to.")] = None,
     since: Annotated[str | None, typer.Option(help="A date or a Git revision.")] = None,
+    remote: RemoteOption = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Where does a score come from, and what did a version touch? Back to images, versions, dataset and commit."""
@@ -213,10 +222,10 @@ def audit(
     from driftledger.core.terminal import show
 
     if target is not None:
-        show(ask.audit(context.obj, target, full=full, as_json=as_json))
+        show(ask.audit(context.obj, target, Reach(remote, trust), full=full, as_json=as_json))
     else:
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(ask.touched(context.obj, **asked, image=image, since=since, as_json=as_json))
+        show(ask.touched(context.obj, Reach(remote, trust), **asked, image=image, since=since, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -225,6 +234,8 @@ def verify(
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls are made again.")] = 0,
     ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
+    remote: RemoteOption = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
@@ -232,7 +243,10 @@ def verify(
     from driftledger.core.terminal import show
 
     project = context.obj
-    verified = verifying.verify_ledger(project) if ledger else verifying.verify(project, run, regenerated=regenerate)
+    reach = Reach(remote, trust)
+    verified = (
+        verifying.verify_ledger(project) if ledger else verifying.verify(project, run, reach, regenerated=regenerate)
+    )
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -243,13 +257,15 @@ def compare(
     a: Annotated[str, typer.Argument(help="A run.")],
     b: Annotated[str, typer.Argument(help="Another.")],
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank also what is not comparable.")] = False,
+    remote: RemoteOption = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Is one run better than another, and are they comparable at all? With paired intervals over common samples."""
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    show(ask.compare(context.obj, a, b, anyway=anyway, as_json=as_json))
+    show(ask.compare(context.obj, a, b, Reach(remote, trust), anyway=anyway, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -257,13 +273,15 @@ def diff(
     context: typer.Context,
     old: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")],
     new: Annotated[str | None, typer.Argument(help="Another; without it, the working tree.")] = None,
+    remote: RemoteOption = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """What changed between two revisions: components, data, scores, and how answers are read."""
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    show(ask.diff(context.obj, old, new, as_json=as_json))
+    show(ask.diff(context.obj, old, new, Reach(remote, trust), as_json=as_json))
 
 
 @calls.command()

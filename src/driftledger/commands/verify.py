@@ -1,5 +1,6 @@
 """Whether all behind a run still holds: bytes, links and numbers, and the ledger's line of it."""
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 from rich.console import Group
 
 from driftledger.benchmarks.selection import Selected
+from driftledger.components.checkpoints.source import hashed_anew
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
@@ -14,6 +16,7 @@ from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, read_all_evidence
 from driftledger.ledger.log.chain import check as check_chain
 from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.reach import Reach
 from driftledger.ledger.verify.bytes_check import check_bytes, check_stages
 from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.links import check_links
@@ -77,18 +80,24 @@ class Verified(NamedTuple):
         }
 
 
-def verify(project: Project, run: str | None, *, regenerated: int) -> Verified:
+@hashed_anew()
+def verify(project: Project, run: str | None, reach: Reach, *, regenerated: int) -> Verified:
     """Check every byte, link and number behind a run, or behind all that are selected.
 
     Args:
         regenerated: how many calls of each run are made again.
     """
-    contents = Contents(project.root)
+    if not reach.trust:  # whose repositories the checkout names, with the reader's token
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    contents = Contents(project.root, reach)
     try:
-        evidence = _to_verify(project, run)
+        evidence = _to_verify(project, run, reach)
     except DriftledgerError as error:  # what is damaged may be what would have told what is behind the run
         return _damaged(project, run, contents, error)
-    components, lineages = Components.of(project), [lineage for each in evidence for lineage in each.lineages]
+    components, lineages = (
+        Components.of(project, trust=reach.trust),
+        [lineage for each in evidence for lineage in each.lineages],
+    )
     checks = {
         _FILES: check_bytes(project.root, evidence, contents),
         "links between them": check_links(evidence, contents),
@@ -110,7 +119,7 @@ def verify_ledger(project: Project) -> Verified:
     return Verified(["ledger.jsonl"], {_CHAIN: check_chain(project.paths.ledger, project.root, evidence)})
 
 
-def _to_verify(project: Project, run: str | None) -> Sequence[Evidence]:
+def _to_verify(project: Project, run: str | None, reach: Reach) -> Sequence[Evidence]:
     if run is None:
         return read_all_evidence(project.root, project.selected, project.combinations)
     with suppress(DriftledgerError):  # which Git's history or MLflow may still have
@@ -118,7 +127,7 @@ def _to_verify(project: Project, run: str | None) -> Sequence[Evidence]:
             return read_all_evidence(project.root, project.selected, here)
     from driftledger.commands.ask import evidence_of  # which opens MLflow
 
-    return [evidence_of(project, run)]
+    return [evidence_of(project, run, reach)]
 
 
 def _named(project: Project, run: str | None) -> list[Combination]:

@@ -1,8 +1,8 @@
 """Which code was at work: the Git commit, what differed from it, and the installed packages.
 
-Whether a checkout is clean is asked of the git program, which alone knows every ignore rule, filter and index format.
-It is told to run no hook and no file system monitor; filters that the checkout's own configuration names do run. Ask it
-about the checkout whose code is at work, never about a stranger's: for that there is ``objects/git.py``.
+Of the checkout whose code is at work, the git program is asked whether it is clean: it alone knows every ignore rule,
+filter and index format. It is told to run no hook and no file system monitor; filters that the checkout's own
+configuration names do run. Who reads what others made asks :func:`code_read`, which runs no program.
 """
 
 import os
@@ -11,6 +11,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
+
+from driftledger.ledger.objects.git import Git
 
 PATCH_LIMIT = 1_000_000
 _STATUS = ("status", "--porcelain=v2", "-z", "--no-renames")
@@ -31,7 +33,7 @@ class CodeVersion(BaseModel):
 
 
 def code_version(root: Path) -> CodeVersion:
-    """Read the Git state of the checkout around ``root``."""
+    """Ask the git program for the state of the checkout around ``root``, which is the user's own."""
     lines = _git(root, *_STATUS, "--branch").split("\0")
     heads = [line.removeprefix("# branch.oid ") for line in lines if line.startswith("# branch.oid ")]
     commit = next((head for head in heads if head != "(initial)"), None)
@@ -39,9 +41,20 @@ def code_version(root: Path) -> CodeVersion:
     return CodeVersion(commit=commit, dirty=any(map(_is_change, lines)), untracked=untracked)
 
 
+def code_read(root: Path) -> CodeVersion:
+    """The same of anybody's checkout, without running any program; one that cannot be told to be clean is dirty."""
+    git = Git.around(root)
+    if git is None:
+        return CodeVersion(commit=None, dirty=False, untracked=[])
+    changes = git.changes()
+    untracked = sorted(path for path, is_new in (changes or {}).items() if is_new)
+    return CodeVersion(commit=git.heads()[0], dirty=changes is None or bool(changes), untracked=untracked)
+
+
 def is_dirty(root: Path) -> bool:
-    """Whether something below ``root`` differs from the commit."""
-    return any(map(_is_change, _git(root, *_STATUS, "--", ".").split("\0")))
+    """Whether something below ``root`` differs from the commit, or cannot be told; no program is run."""
+    git = Git.around(root)
+    return git is not None and git.changes(below=True) != {}
 
 
 def dirty_patch(root: Path) -> str:
