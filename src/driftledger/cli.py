@@ -251,6 +251,33 @@ def verify(
     raise typer.Exit(0 if verified.result.holds else 1)
 
 
+@app.command(rich_help_panel=VIEW)
+def bundle(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(help="A run that was published.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A bundle that is there is written anew.")],
+    images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
+) -> None:
+    """Write one file with all that is behind a run, for people without this checkout: 'driftledger check' reads it."""
+    from driftledger.commands import bundle as bundling
+    from driftledger.core.terminal import lines, show
+
+    show(lines(bundling.bundle(context.obj, run, out, images=images)))
+
+
+@app.command(rich_help_panel=ASK)
+def check(
+    bundle: Annotated[Path, typer.Argument(help="A file that 'driftledger bundle' wrote, anybody's.")],
+    allowed_signers: Annotated[Path | None, typer.Option(help="Whose signatures you trust, as SSH lists them.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="A checkpoint of the ledger that you kept.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a bundle without its repository: bytes, links and numbers. Exit code 1 if something differs."""
+    from driftledger_check.cli import run
+
+    raise typer.Exit(run(bundle, allowed_signers=allowed_signers, checkpoint=checkpoint, as_json=as_json))
+
+
 @app.command(rich_help_panel=ASK)
 def compare(
     context: typer.Context,

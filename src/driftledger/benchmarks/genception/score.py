@@ -82,7 +82,9 @@ def score(given: ToScore) -> Scored:
     texts, reader = None, given.encoders.get(TEXT_ENCODER)
     components = dict(witnesses.components)
     if reader is not None:
-        texts = compare_texts([each.id for each in samples], data.records, witnesses.others, reader, until)
+        texts = compare_texts(
+            [each.id for each in samples], data.records, witnesses.others, reader, until, given.features
+        )
         per_sample |= texts.per_sample
         components[TEXT_ENCODER] = ComponentCard.of(scoring.text_encoder or "", reader)
     summary = means_of(per_sample, categories, groups)

@@ -12,6 +12,7 @@ from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.genception.records import WITNESS, WitnessRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.collect.encoding import encode_texts
+from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
@@ -107,6 +108,7 @@ def compare_texts(
     witnesses: Sequence[WitnessRecord],
     encoder: Encoder,
     ends: Sequence[int],
+    features: FeatureStore | None = None,
 ) -> Compared:
     """Compare all descriptions.
 
@@ -125,19 +127,22 @@ def compare_texts(
     first = [text for (_, t), text in told.items() if t == 1]
     texts = [*told.values(), *(text for some in others.values() for text in some)]
     reader = encoder.fitted([*first, *(text for some in others.values() for text in some)]) if texts else encoder
+    kept = features if reader is encoder else None
     similarity = np.full((len(samples), iterations), np.nan)
     supported = np.full(len(samples), np.nan)
     for place, name in enumerate(samples):
         if (name, 1) in told:
             chain = [told.get((name, t)) for t in range(1, iterations + 1)]
-            similarity[place], supported[place] = _of_sample(chain, others[name], reader)
+            similarity[place], supported[place] = _of_sample(chain, others[name], reader, kept)
     return Compared(similarity, supported, ends, sum(each.cut for each in reader.read_texts(texts)), len(texts))
 
 
-def _of_sample(chain: Sequence[str | None], others: Sequence[str], reader: Encoder) -> tuple[Float64, float]:
+def _of_sample(
+    chain: Sequence[str | None], others: Sequence[str], reader: Encoder, kept: FeatureStore | None
+) -> tuple[Float64, float]:
     said, passages = sentences(chain[0] or ""), [some for some in map(sentences, others) if some]
     texts = [text or "" for text in chain]
-    features = encode_texts(reader, [*texts, *said, *(each for some in passages for each in some)])
+    features = encode_texts(reader, [*texts, *said, *(each for some in passages for each in some)], kept)
     of_chain, of_said, *of_others = np.split(features, np.cumsum([len(texts), *map(len, [said, *passages])])[:-1])
     supported = exact_mean(support(of_said, of_others).tolist()) if said and passages else math.nan
     return _similarities(chain, of_chain), supported

@@ -10,6 +10,7 @@ from driftledger.benchmarks.scoring import interval
 from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import DescriptionRecord
 from driftledger.collect.encoding import encode_texts
+from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError
@@ -53,6 +54,7 @@ def retrieve(
     samples: Mapping[str, Sample],
     names: Mapping[str, Sequence[str]],
     encoder: Encoder,
+    features: FeatureStore | None = None,
 ) -> Retrieval:
     """Retrieve from the support descriptions of one condition with its test descriptions.
 
@@ -74,7 +76,8 @@ def retrieve(
     if not support or not queries:
         raise CoverageError(f"no description of the {'test' if support else 'support'} set is left to compare")
     reader = encoder.fitted([item.description for item in support])
-    known, asked = (encode_texts(reader, [item.description for item in items]) for items in (support, queries))
+    kept = features if reader is encoder else None
+    known, asked = (encode_texts(reader, [item.description for item in items], kept) for items in (support, queries))
     voted = votes(known, labels, asked, max(labels.count(label) for label in there))
     seen = np.array([bool(row.any()) for row in asked])
     means = class_mean(known, labels, asked)

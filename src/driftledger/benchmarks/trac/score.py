@@ -9,6 +9,7 @@ from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_c
 from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
 from driftledger.benchmarks.trac.retrieval import PERCENT, Retrieval, accuracies, by_class, metrics_of, retrieve
+from driftledger.collect.feature_store import FeatureStore
 from driftledger.collect.served import changed_versions, count_versions, version
 from driftledger.components.base import Encoder
 from driftledger.core.errors import first_few
@@ -63,7 +64,7 @@ def score(given: ToScore) -> Scored:
     names = {label: class_names(label, card.label_names.get(label, ())) for label in card.labels}
     data = _Data(card, {sample.id: sample for sample in read.samples}, names)
     asked = TracProtocol.model_validate(read.card.protocol)
-    conditions = list(_conditions(data, asked, records, read.encoder, given.min_coverage, scoring))
+    conditions = list(_conditions(data, asked, records, read.encoder, given.min_coverage, scoring, given.features))
     headline = conditions[len(asked.shots)]  # of the first length, with the most examples
     tested = [record for record in headline.records if record.split == "test"]
     served = count_versions({"model": (version(r.served_model, r.system_fingerprint) for r in records)})
@@ -96,11 +97,12 @@ def _conditions(
     encoder: Encoder,
     min_coverage: float,
     scoring: Scoring,
+    features: FeatureStore | None,
 ) -> Iterator[Condition]:
     """Every condition: by length, and from no examples on."""
     for length, shots in product(asked.max_tokens, [0, *asked.shots]):
         described = [record for record in records if record.max_tokens == length and record.shots == shots]
-        retrieved = retrieve(described, data.samples, data.names, encoder)
+        retrieved = retrieve(described, data.samples, data.names, encoder, features)
         condition = Condition(length, shots, described, retrieved, metrics_of(retrieved, data.card.leaks, scoring))
         _check_coverage(condition, data.card.name, min_coverage)
         yield condition

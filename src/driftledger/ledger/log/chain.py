@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
 
-from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.canonical import canonical_json, sha256_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import write_bytes
@@ -32,16 +32,21 @@ _MOST = 20
 _TRACK = "run 'driftledger track'"
 
 
-def evidence_digest(evidence: Evidence) -> str:
-    """Hex SHA-256 of what a run stands on: its score files' contents and lock entries, less everything about code.
+def evidence_json(evidence: Evidence) -> str:
+    """What a run stands on, as canonical JSON: its score files' contents and lock entries, less everything about code.
 
     The same from ``dvc.lock`` and score files on any machine, and from the ``evidence.json`` that MLflow keeps. What
-    has the value that it has by default is left out, so that a field that a later version adds changes no digest.
+    has the value that it has by default is left out, so that a field that a later version adds changes nothing.
     """
     rest: dict[str, Any] = evidence.model_dump(mode="json", by_alias=True, exclude={"code"}, exclude_defaults=True)
     for told, lineage in zip(rest["lineages"], evidence.lineages, strict=True):
         told["stages"] = {stage: entry.without_code() for stage, entry in lineage.stages.items()}
-    return sha256_of(rest)
+    return canonical_json(rest)
+
+
+def evidence_digest(evidence: Evidence) -> str:
+    """Hex SHA-256 of :func:`evidence_json`."""
+    return sha256_bytes(evidence_json(evidence).encode())
 
 
 def append(path: Path, evidence: Sequence[Evidence], lock: Path) -> int:

@@ -14,6 +14,7 @@ from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.scoring import ToScore
+from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.canonical import sha256_file
@@ -33,12 +34,19 @@ _TROUBLE = (DriftledgerError, ValueError, LookupError, OSError)
 
 
 def recompute(
-    project: Project, lineages: Iterable[Lineage], contents: Contents, components: Components | None = None
+    project: Project,
+    lineages: Iterable[Lineage],
+    contents: Contents,
+    components: Components | None = None,
+    features: FeatureStore | None = None,
 ) -> VerifyResult:
     """Compute scores from their records, each once, and compare all that is stored: numbers, counts, rows, readings.
 
     Nothing is called but encoders, and nothing in the workspace is touched. What is not at hand is ``skipped``; what
     needs no encoder is compared without it.
+
+    Args:
+        features: what is taken as encoders gave it; by default they see and read everything anew.
     """
     distinct = list({(each.score_file.path, each.score_file.md5): each for each in lineages}.values())
     components = components or Components.of(project)
@@ -46,7 +54,7 @@ def recompute(
     inputs = [locked for each in distinct for locked in (each.data, *each.collected.values())]
     with recorded(contents, inputs) as folders:
         for each in distinct:
-            result += _Check(project, each, contents, folders, components).result()
+            result += _Check(project, each, contents, folders, components, features).result()
     return result
 
 
@@ -62,10 +70,16 @@ class _Check:
     """The check of one score."""
 
     def __init__(
-        self, project: Project, lineage: Lineage, contents: Contents, folders: Recorded, components: Components
+        self,
+        project: Project,
+        lineage: Lineage,
+        contents: Contents,
+        folders: Recorded,
+        components: Components,
+        features: FeatureStore | None,
     ) -> None:
         self._project, self._lineage, self._contents = project, lineage, contents
-        self._folders, self._components = folders, components
+        self._folders, self._components, self._features = folders, components, features
         self._spec, self._path = lineage.spec, lineage.score_file.path
         self._found = VerifyResult()
 
@@ -118,6 +132,7 @@ class _Check:
                 min_coverage=0.0,  # which may refuse, and changes no number
                 encoders=encoders,
                 beside=files,
+                features=self._features,
             )
         )
         exact = not any(isinstance(encoder, CheckpointComponent) for encoder in encoders.values())

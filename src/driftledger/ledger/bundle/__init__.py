@@ -1,0 +1,1 @@
+"""One file with everything behind a run, for who has no checkout."""

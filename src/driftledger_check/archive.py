@@ -1,0 +1,172 @@
+"""The one form of ZIP file that a bundle has, written and read.
+
+Members are stored in the order of their names, without compression, comments, dates, extra fields or gaps, so that the
+same members are the same bytes, and every byte of the file is accounted for: :class:`Archive` writes each header once
+more and compares. What no header says cannot be hidden, what is not compressed cannot swell, and nothing is ever
+unpacked: members are read in memory, one when it is asked for.
+"""
+
+import re
+import stat
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import BinaryIO, NamedTuple, Self
+
+from driftledger_check.limits import BYTES, MEMBERS
+
+_LOCAL = struct.Struct("<4s5H3I2H")
+_CENTRAL = struct.Struct("<4s6H3I5H2I")
+_END = struct.Struct("<4s4H2IH")
+_VERSION, _UTF8, _STORED, _MIDNIGHT, _1980 = 20, 0x800, 0, 0, 0x21
+_UNIX = 3 << 8 | _VERSION
+_REGULAR = (stat.S_IFREG | 0o644) << 16
+_ENCRYPTED = 0x1
+_LONGEST = 255
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+class ArchiveError(ValueError):
+    """Not a file that :func:`write` wrote; its text says why, as a phrase after the file's name."""
+
+
+def name_problem(name: str) -> str:
+    """Why a relative path is not one that a bundle may name; empty where it is."""
+    parts = name.split("/")
+    if "\\" in name or any(ord(letter) < 32 or 0x7F <= ord(letter) < 0xA0 for letter in name):
+        return "has control characters or backslashes"
+    if "" in parts or "." in parts or ".." in parts or _DRIVE.match(name):
+        return "leads out of its folder, or says more than where in it"
+    if any(len(part.encode("utf-8", "surrogatepass")) > _LONGEST for part in parts):
+        return f"has a part of more than {_LONGEST} bytes"
+    return ""
+
+
+class _Member(NamedTuple):
+    name: bytes
+    crc: int
+    size: int
+    offset: int
+
+    @property
+    def local(self) -> bytes:
+        fields = (_VERSION, _UTF8, _STORED, _MIDNIGHT, _1980, self.crc, self.size, self.size, len(self.name), 0)
+        return _LOCAL.pack(b"PK\3\4", *fields) + self.name
+
+    @property
+    def central(self) -> bytes:
+        fields = (_UNIX, _VERSION, _UTF8, _STORED, _MIDNIGHT, _1980, self.crc, self.size, self.size, len(self.name))
+        return _CENTRAL.pack(b"PK\1\2", *fields, 0, 0, 0, 0, _REGULAR, self.offset) + self.name
+
+
+def write(file: BinaryIO, members: Mapping[str, Callable[[], bytes]]) -> None:
+    """Write members, each made when its turn comes.
+
+    Raises:
+        ArchiveError: a name is none that a bundle may have, or they are too many or too large.
+    """
+    if len(members) > MEMBERS:
+        raise ArchiveError(f"has {len(members):,} members, and no more than {MEMBERS:,} fit")
+    written, offset = list[_Member](), 0
+    for name in sorted(members, key=str.encode):
+        if problem := name_problem(name):
+            raise ArchiveError(f"cannot hold {name[:80]!r}, which {problem}")
+        data = members[name]()
+        if offset + len(data) + _LOCAL.size > BYTES:
+            raise ArchiveError(f"has more than {BYTES:,} bytes")
+        member = _Member(name.encode(), zlib.crc32(data), len(data), offset)
+        offset += file.write(member.local) + file.write(data)
+        written.append(member)
+    central = b"".join(member.central for member in written)
+    file.write(central + _end(len(written), len(central), offset))
+
+
+def _end(members: int, size: int, offset: int) -> bytes:
+    return _END.pack(b"PK\5\6", 0, 0, members, members, size, offset, 0)
+
+
+class Archive:
+    """A bundle's file, of which nothing is believed.
+
+    Raises:
+        ArchiveError: it is not in the one form.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._members: dict[str, _Member] = {}
+        length = file.seek(0, 2)
+        if not _END.size <= length <= BYTES + MEMBERS * 400:
+            raise ArchiveError("is not a bundle: it is empty, or larger than any")
+        end = self._at(length - _END.size, _END.size)
+        _, _, _, _, members, size, start, _ = _END.unpack(end)
+        if end != _end(members, size, start) or start + size + _END.size != length or members > MEMBERS:
+            raise ArchiveError("is not a bundle: it does not end as one, or there is more behind its end")
+        self._read_directory(self._at(start, size), members, start)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
+
+    @property
+    def names(self) -> list[str]:
+        """Of all members, in their order."""
+        return list(self._members)
+
+    def size(self, name: str) -> int:
+        """How many bytes a member has; KeyError where there is none of that name."""
+        return self._members[name].size
+
+    def read(self, name: str) -> bytes:
+        """A member's bytes; KeyError where there is none of that name.
+
+        Raises:
+            ArchiveError: they are not those of its checksum.
+        """
+        member = self._members[name]
+        data = self._at(member.offset + len(member.local), member.size)
+        if zlib.crc32(data) != member.crc:
+            raise ArchiveError(f"holds {name} with other bytes than its checksum is of")
+        return data
+
+    def _at(self, offset: int, size: int) -> bytes:
+        self._file.seek(offset)
+        data = self._file.read(size)
+        if len(data) != size:
+            raise ArchiveError("ends before its members do")
+        return data
+
+    def _read_directory(self, directory: bytes, members: int, start: int) -> None:
+        position, last, rest = 0, b"", memoryview(directory)
+        for _ in range(members):
+            if len(rest) < _CENTRAL.size:
+                raise ArchiveError("lists fewer members than it counts")
+            _, _, _, flags, method, _, _, crc, _, size, length, _, _, _, _, mode, offset = _CENTRAL.unpack_from(rest)
+            member = _Member(bytes(rest[_CENTRAL.size : _CENTRAL.size + length]), crc, size, offset)
+            name = _decoded(member.name)
+            if flags & _ENCRYPTED or method != _STORED:
+                raise ArchiveError(f"holds {name} encrypted or compressed; members of a bundle are stored as they are")
+            if stat.S_ISLNK(mode >> 16) or name.endswith("/"):
+                raise ArchiveError(f"holds {name} as a link or a folder; a bundle has files alone")
+            if member.name <= last:
+                raise ArchiveError(f"holds {name} twice, or out of its order")
+            if problem := name_problem(name):
+                raise ArchiveError(f"holds a member {name[:80]!r}, which {problem}")
+            if offset != position or rest[: len(member.central)] != member.central:
+                raise ArchiveError(f"lists {name} otherwise than a bundle does")
+            if self._at(offset, len(member.local)) != member.local:
+                raise ArchiveError(f"says other things of {name} before its bytes than in its list of members")
+            self._members[name] = member
+            position, last, rest = position + len(member.local) + size, member.name, rest[len(member.central) :]
+        if rest or position != start:
+            raise ArchiveError("holds bytes that are of no member")
+
+
+def _decoded(name: bytes) -> str:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise ArchiveError(f"holds a member {name[:80]!r}, whose name is not UTF-8") from None
