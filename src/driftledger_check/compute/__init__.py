@@ -3,14 +3,15 @@
 How the answers of a model were read, and what a judge gave, is taken from the records.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from driftledger_check.compute import fidelity, genception, mm_sap, mm_vet, mme, trac
-from driftledger_check.compute.found import Found, Key, mapping, number, sequence, text
+from driftledger_check.compute import fidelity, genception, given, mm_sap, mm_vet, mme, trac
+from driftledger_check.compute.found import Found, Key, Value
 from driftledger_check.files import ScoreFiles
 
-__all__ = ["Key", "Recomputed", "recompute", "stored"]
+__all__ = ["Key", "Recomputed", "Value", "recompute", "stored"]
 
 _BENCHMARKS: Mapping[str, Callable[[ScoreFiles, Found], None]] = {
     "genception": genception.recompute,
@@ -30,8 +31,8 @@ _AS_RECORDED = {
 class Recomputed(NamedTuple):
     """A score as it follows from what is behind it."""
 
-    numbers: Mapping[Key, float | None]
-    """By their place; None stands in a row where nothing could be had."""
+    numbers: Mapping[Key, Value]
+    """And what else a row and the details tell, texts too, by their place."""
     tolerance: float
     """The largest of the tolerances; 0 where all is exact."""
     not_checkable: Mapping[Key, str]
@@ -41,14 +42,12 @@ class Recomputed(NamedTuple):
     """How far a number may be off that is stored rounded, since its last bits vary with the processor; all others are
     exact."""
 
-    def agrees(self, place: Key, value: float | None) -> bool:
+    def agrees(self, place: Key, value: Value) -> bool:
         """Whether a stored value is the one that was found."""
-        if place not in self.numbers:
-            return False
-        found = self.numbers[place]
-        if found is None or value is None:
-            return found is value
-        return abs(found - value) <= self.tolerances.get(place, 0.0)
+        found = self.numbers.get(place, ...)
+        if isinstance(found, float) and isinstance(value, float):
+            return abs(found - value) <= self.tolerances.get(place, 0.0)
+        return type(found) is type(value) and found == value
 
 
 def recompute(files: ScoreFiles) -> Recomputed:
@@ -58,7 +57,7 @@ def recompute(files: ScoreFiles) -> Recomputed:
         KeyError, TypeError, ValueError: something is missing, or is not what it must be; the text says what.
     """
     found = Found()
-    benchmark = text(files.score, "benchmark")
+    benchmark = given.text(files.score, "benchmark")
     if benchmark not in _BENCHMARKS:
         raise ValueError(f"the checker does not know the benchmark {benchmark!r:.60}")
     try:
@@ -75,35 +74,24 @@ def recompute(files: ScoreFiles) -> Recomputed:
     return Recomputed(found.numbers, max(found.tolerances.values(), default=0.0), found.not_checkable, found.tolerances)
 
 
-def stored(files: ScoreFiles) -> dict[Key, float | None]:
-    """The numbers of ``score.json`` and ``rows.jsonl``, by the same places.
+def stored(files: ScoreFiles) -> dict[Key, Value]:
+    """What stands in ``score.json`` and ``rows.jsonl``, by the same places.
 
     Raises:
         KeyError, TypeError, ValueError: one of the two is not what it must be.
     """
-    numbers: dict[Key, float | None] = {}
-    for place, value in _stored(files):
-        if place in numbers:
-            raise ValueError(f"{'.'.join(place):.200} is there twice")
-        numbers[place] = value
-    return numbers
-
-
-def _stored(files: ScoreFiles) -> Iterator[tuple[Key, float | None]]:
-    score = files.score
-    for name in ("scored", "counted", "total", "coverage"):
-        yield ("counts", name), number(score[name])
-    for kind in ("metrics", "outcomes"):
-        for name, value in mapping(score[kind]).items():
-            yield (kind, name), number(value)
-    for kind, groups in mapping(score["groups"]).items():
-        for group, row in mapping(groups).items():
-            for name, value in mapping(row).items():
-                yield ("groups", kind, group, name), number(value)
-    for name, points in mapping(score["curves"]).items():
-        for point in sequence(points):
-            yield ("curves", name, str(point["step"])), number(point["value"])
+    found, score = Found(), files.score
+    found.put(["counts"], {name: score[name] for name in ("scored", "counted", "total", "coverage")})
+    found.put([], {name: given.mapping(score[name]) for name in ("metrics", "groups", "outcomes", "served", "details")})
+    for name, points in given.mapping(score["curves"]).items():
+        steps = {str(point["step"]): given.number(point["value"]) for point in given.sequence(points)}
+        if len(steps) < len(points):
+            raise ValueError(f"the curve {name!r:.60} has two points at one step")
+        found.put(["curves", name], steps)
+    units = Counter(given.text(row, "unit") for row in files.rows)
+    if len(units) < len(files.rows):
+        raise ValueError(f"there are {max(units.values())} rows of {max(units, key=units.__getitem__)!r:.60}")
     for row in files.rows:
-        for name, values in mapping(row["values"]).items():
-            for index, value in enumerate(sequence(values)):
-                yield ("rows", text(row, "unit"), name, str(index)), None if value is None else number(value)
+        unit, group, cluster, outcome = (given.text(row, name) for name in ("unit", "group", "cluster", "outcome"))
+        found.row(unit, group, cluster, outcome, given.mapping(row["extra"]), given.mapping(row["values"]))
+    return found.numbers

@@ -12,13 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger_check.compute.found import Found, Missing, mapping, text, whole
+from driftledger_check.compute import given
+from driftledger_check.compute.found import Found
+from driftledger_check.compute.given import MissingError
 from driftledger_check.files import Folder, ScoreFiles, Vector
 
 MOST_CELLS = 2**28
@@ -43,16 +46,18 @@ class Picture:
         try:
             return self.folder.image(self.name)
         except KeyError:
-            raise Missing(f"{self.folder.path}/{self.name} was left out of the bundle") from None
+            raise MissingError(f"{self.folder.path}/{self.name} was left out of the bundle") from None
 
 
 class Encoder:
     """What plays a role in a score, going by its card."""
 
     def __init__(self, files: ScoreFiles, role: str, found: Found) -> None:
-        card = mapping(mapping(files.score["components"])[role])
-        self.provider, self.name, self.fingerprint = (text(card, key) for key in ("provider", "name", "fingerprint"))
-        self._settings, self._features, self._found = mapping(card["settings"]), files.features, found
+        card = given.mapping(given.mapping(files.score["components"])[role])
+        self.provider, self.name, self.fingerprint = (
+            given.text(card, key) for key in ("provider", "name", "fingerprint")
+        )
+        self._settings, self._features, self._found = given.mapping(card["settings"]), files.features, found
         self._portable = card["version"] == "1"
 
     @property
@@ -66,11 +71,11 @@ class Encoder:
         return self.provider in ("clip", "open_clip")
 
     def images(self, pictures: Sequence[Picture]) -> Vector:
-        """Raises Missing where they can be neither computed nor taken."""
+        """Raises MissingError where they can be neither computed nor taken."""
         if self.provider == "layout" and self._portable:
             try:
                 return np.stack([_layout(picture) for picture in pictures])
-            except Missing:
+            except MissingError:
                 pass
         return self._given([picture.sha256 for picture in pictures])
 
@@ -86,7 +91,7 @@ class Encoder:
     def _given(self, digests: Sequence[str]) -> Vector:
         rows = self._features.of(self.fingerprint, digests)
         if rows is None:
-            raise Missing(f"the bundle lacks features of {self.name}, which is no part of the checker")
+            raise MissingError(f"the bundle lacks features of {self.name}, which is no part of the checker")
         if rows.ndim != 2 or len(rows) != len(digests) or rows.dtype != np.float32 or not np.isfinite(rows).all():
             raise ValueError(f"the features of {self.name} are no finite float32, a row for each image or text")
         self._found.not_checkable["features", self.fingerprint] = (
@@ -125,31 +130,33 @@ def _faintly(part: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _tfidf(texts: Sequence[str], corpus: Sequence[str], settings: Mapping[str, Any]) -> Vector:
     """Rows of length one; a term that df of n texts hold weighs ln((1 + n) / (1 + df)) + 1."""
-    longest = whole(settings["ngrams"], 1, 5)
+    longest = given.whole(settings["ngrams"], 1, 5)
     held = [_terms(each, longest) for each in corpus]
     counts, df = Counter[str](), Counter[str]()
-    for each in held:
-        counts.update(each)
-        df.update(each.keys())
+    for terms in held:
+        counts.update(terms)
+        df.update(terms.keys())
     if not counts:
         raise ValueError("no text that tfidf learns from holds a word")
-    known = sorted(sorted(counts, key=lambda term: (-counts[term], term))[: whole(settings["max_features"], 1, 10**6)])
+    known = sorted(
+        sorted(counts, key=lambda term: (-counts[term], term))[: given.whole(settings["max_features"], 1, 10**6)]
+    )
     if len(texts) * len(known) > MOST_CELLS:
         raise ValueError(f"{len(texts)} texts and {len(known)} terms are more than the checker reads at once")
     weights = {times: _rarity(len(corpus), times) for times in set(df.values())}
     place, rows = {term: at for at, term in enumerate(known)}, np.zeros((len(texts), len(known)), np.float32)
-    for row, each in zip(rows, texts, strict=True):
-        terms = {place[term]: times * weights[df[term]] for term, times in _terms(each, longest).items() if term in place}
-        length = math.sqrt(math.fsum(weight * weight for weight in terms.values()))
-        for at, weight in terms.items():
-            row[at] = weight / length
+    for number, each in enumerate(texts):
+        own = {place[term]: times * weights[df[term]] for term, times in _terms(each, longest).items() if term in place}
+        length = math.sqrt(math.fsum(weight * weight for weight in own.values()))
+        rows[number, list(own)] = [weight / length for weight in own.values()]
     return rows
 
 
 def _terms(some: str, longest: int) -> Counter[str]:
     """Words and runs of them."""
     words = _WORD.findall(some.lower())
-    return Counter(" ".join(words[at : at + n]) for n in range(1, longest + 1) for at in range(len(words) - n + 1))
+    runs = (zip(*(words[at:] for at in range(n)), strict=False) for n in range(1, longest + 1))
+    return Counter(map(" ".join, chain.from_iterable(runs)))
 
 
 def _rarity(texts: int, holding: int) -> float:

@@ -4,8 +4,11 @@ With Σa = AᵀA and Σb = BᵀB, the trace of (Σa Σb)^½ is the nuclear norm 
 Σa = RᵀR, so that R may stand for A, however many rows that has.
 """
 
+from typing import Any
+
 import numpy as np
 
+from driftledger_check.compute.means import Array
 from driftledger_check.files import Vector
 
 PRECISION = 1e-5
@@ -14,12 +17,17 @@ PRECISION = 1e-5
 
 def frechet_distance(a: Vector, b: Vector) -> float:
     """‖μa − μb‖² + tr Σa + tr Σb − 2·tr((Σa Σb)^½), at least 0."""
-    sides = [each.astype(np.float64) for each in (a, b)]
-    means = [side.mean(axis=0) for side in sides]
-    roots = [(side - mean) / np.sqrt(len(side) - 1) for side, mean in zip(sides, means, strict=True)]
-    traces = sum(float((root**2).sum()) for root in roots)
-    p, q = (np.linalg.qr(root, mode="r") for root in roots)
-    spread = traces - 2 * float(np.linalg.norm(p @ q.T, "nuc"))
+    (p, p_mean, p_trace), (q, q_mean, q_trace) = map(_moments, (a, b))
+    traces, shift = p_trace + q_trace, p_mean - q_mean
+    spread = traces - 2 * float(np.linalg.svd(p @ q.T, compute_uv=False).sum())
     noise = max(*a.shape, *b.shape) * float(np.finfo(np.float64).eps) * traces
-    shift = means[0] - means[1]
     return float(format(float(shift @ shift) + (spread if spread > noise else 0.0), ".6g"))
+
+
+def _moments(features: Vector) -> tuple[Array, Array, float]:
+    """R, with RᵀR the unbiased covariance; the mean; and the trace of the covariance."""
+    wide = features.astype(np.float64)
+    centre: Array = wide.mean(axis=0)
+    root = (wide - centre) / np.sqrt(len(wide) - 1)
+    upper: Any = np.linalg.qr(root, mode="r")
+    return upper, centre, float((root**2).sum())

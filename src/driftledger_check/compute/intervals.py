@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_check.compute.found import mapping, number, whole
+from driftledger_check.compute import given
 from driftledger_check.compute.means import Array
 
 Whole = NDArray[np.int64]
@@ -32,12 +32,12 @@ class Bootstrap(NamedTuple):
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "Bootstrap":
-        given = mapping(settings["bootstrap"])
-        confidence = number(given["confidence"])
+        drawn = given.mapping(settings["bootstrap"])
+        confidence = given.number(drawn["confidence"])
         if not 0 < confidence < 1:
             raise ValueError(f"a confidence of {confidence} is not between 0 and 1")
-        seed = whole(settings["seed"], 0, 2**128)
-        return cls(whole(given["resamples"], 1, MOST_RESAMPLES), Fraction(str(confidence)), seed)
+        seed = given.whole(settings["seed"], 0, 2**128)
+        return cls(given.whole(drawn["resamples"], 1, MOST_RESAMPLES), Fraction(str(confidence)), seed)
 
     def of_mean(self, key: str, values: Sequence[float], groups: Sequence[str], unit: float = 1.0) -> dict[str, float]:
         """Of the mean over groups of the mean over their values."""

@@ -20,9 +20,9 @@ def mean(values: Collection[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def finite(values: Sequence[float]) -> list[float]:
+def finite(values: Array) -> list[float]:
     """Without what is NaN, which says that there is no value."""
-    return [value for value in values if not math.isnan(value)]
+    return [value for value in values.tolist() if not math.isnan(value)]
 
 
 def mean_and_std(name: str, values: Sequence[float], unit: float = 1.0) -> dict[str, float]:
@@ -35,18 +35,15 @@ def mean_and_std(name: str, values: Sequence[float], unit: float = 1.0) -> dict[
 
 def cosines(a: Vector, b: Vector) -> list[float]:
     """Of row i of both. A product of two float32 is exact in float64, and each sum is rounded once."""
-    wide = [(x.astype(np.float64), y.astype(np.float64)) for x, y in zip(a, b, strict=True)]
-    found = []
-    for x, y in wide:
-        below = math.sqrt(_dot(x, x) * _dot(y, y))
-        if not below:
-            raise ValueError("the features of an image or a text are all zeros and have no direction")
-        found.append(max(-1.0, min(1.0, _dot(x, y) / below)))
-    return found
+    p, q = a.astype(np.float64), b.astype(np.float64)
+    dots, squares = _dots(p, q), [x * y for x, y in zip(_dots(p, p), _dots(q, q), strict=True)]
+    if not all(squares):
+        raise ValueError("the features of an image or a text are all zeros and have no direction")
+    return [max(-1.0, min(1.0, dot / math.sqrt(square))) for dot, square in zip(dots, squares, strict=True)]
 
 
-def _dot(x: Array, y: Array) -> float:
-    return math.fsum((x * y).tolist())
+def _dots(a: Array, b: Array) -> list[float]:
+    return [math.fsum((x * y).tolist()) for x, y in zip(a, b, strict=True)]
 
 
 def gc_at(similarities: Sequence[float], t: int) -> float:
@@ -54,16 +51,12 @@ def gc_at(similarities: Sequence[float], t: int) -> float:
     return math.fsum(i * s for i, s in enumerate(similarities[:t], 1)) / (t * (t + 1) // 2)
 
 
-def by_group(columns: Mapping[str, Sequence[float]], members: Sequence[str]) -> dict[str, dict[str, float]]:
+def by_group(columns: Mapping[str, Array], members: Sequence[str]) -> dict[str, dict[str, float]]:
     """Group → column → the mean over its members; NaN is left out, and so is a mean over nothing."""
-    rows: dict[str, list[int]] = {}
-    for place, name in enumerate(members):
-        rows.setdefault(name, []).append(place)
+    names = np.array(members, dtype=object)
     return {
-        name: {
-            key: mean(there) for key, column in columns.items() if (there := finite([column[at] for at in rows[name]]))
-        }
-        for name in sorted(rows)
+        name: {key: mean(there) for key, column in columns.items() if (there := finite(column[names == name]))}
+        for name in sorted(set(members))
     }
 
 

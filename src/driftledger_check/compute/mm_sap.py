@@ -1,11 +1,12 @@
 """MM-SAP (Wang et al. 2024, section 4.1): does a model answer what it can know, and decline what it cannot?"""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_check.compute.found import PERCENT, Found, text, whole
+from driftledger_check.compute import given
+from driftledger_check.compute.found import PERCENT, Found
 from driftledger_check.compute.means import mean_and_std
 from driftledger_check.compute.questions import Flags, Graded
 from driftledger_check.files import ScoreFiles
@@ -19,11 +20,11 @@ Parts = dict[str, tuple[Flags, Flags]]
 def recompute(files: ScoreFiles, found: Found) -> None:
     graded = Graded(files, found)
     questions, subset, wrong = graded.questions, np.array(graded.column("subset"), dtype=object), graded.wrong()
-    refusal = np.array([whole(question["refusal"], 0, 25) for question in questions])[:, None]
+    refusal = np.array([given.whole(question["refusal"], 0, 25) for question in questions])[:, None]
     right = np.array([_id(question["answer"]) for question in questions])[:, None]
     chosen = np.array([[_id(each["choice"]) for each in row] for row in graded.by_question])
-    declined = np.array([[text(each, "outcome") == "refused" for each in row] for row in graded.by_question])
-    both = {"with": np.where(declined, refusal, chosen), "without": np.where(declined, chosen, chosen)}
+    declined = np.array([[given.text(each, "outcome") == "refused" for each in row] for row in graded.by_question])
+    both = {"with": np.where(declined, refusal, chosen), "without": chosen}
     choices = both["with" if graded.settings["count_free_refusals"] else "without"]
 
     def parts(choices: Ids, wrong: Flags) -> Parts:
@@ -43,23 +44,24 @@ def recompute(files: ScoreFiles, found: Found) -> None:
             sums = [each.sum(axis=1).tolist() for each in (above, below)]
             metrics |= graded.boot.of_ratio(name, sums[0], sums[1], graded.images, PERCENT)
     found.put(["metrics"], metrics)
-    subtasks = [f"{a}: {b}" for a, b in zip(subset, graded.column("subtask"), strict=True)]
+    subtask = graded.column("subtask")
+    subtasks = [f"{a}: {b}" for a, b in zip(subset, subtask, strict=True)]
     for kind, groups in (("subset", subset), ("subtask", np.array(subtasks, dtype=object))):
         for name in set(groups):
             measured = _measured({key: (a[groups == name], b[groups == name]) for key, (a, b) in mine.items()})
             if name.startswith("beyond"):  # where no answer is right
                 measured = {key: value for key, value in measured.items() if not key.startswith("answer_accuracy")}
             found.put(["groups", kind, name], measured)
-    for letter, row in _positions(files, graded).items():
-        found.put(["groups", "position", letter], row)
-    for question, above, below in zip(questions, *(side.tolist() for side in mine["score"]), strict=True):
+    found.put(["groups", "position"], _positions(files, graded))
+    found.put(["details", "subsets"], Counter(subset))
+    for at, (above, below) in enumerate(zip(*(side.tolist() for side in mine["score"]), strict=True)):
         values = [float(worth) if counts else None for worth, counts in zip(above, below, strict=True)]
-        found.row(text(question, "id"), {"score": values})
+        graded.row(at, {"score": values}, subset=subset[at], subtask=subtask[at])
     graded.counts(read)
 
 
 def _id(value: object) -> int:
-    return -1 if value is None else whole(value, 0, 25)
+    return -1 if value is None else given.whole(value, 0, 25)
 
 
 def _parts(chosen: Ids, right: Ids, refusal: Ids, subset: NDArray[np.object_], wrong: Flags) -> Parts:
@@ -100,14 +102,9 @@ def _positions(files: ScoreFiles, graded: Graded) -> dict[str, dict[str, float]]
             letters = len(order)
     if not stood:
         return {}
-    picks, answers, refusals = (list(side) for side in zip(*stood, strict=True))
-    answerable = sum(at >= 0 for at in answers)
-    rows: dict[str, dict[str, float]] = {}
-    for at in range(whole(letters, 1, 26)):
-        row: Mapping[str, tuple[Sequence[int], int]] = {
-            "chosen": (picks, len(stood)),
-            "refusal": (refusals, len(stood)),
-            "correct": (answers, answerable),
-        }
-        rows[chr(ord("A") + at)] = {name: PERCENT * (some.count(at) / n) for name, (some, n) in row.items() if n}
-    return rows
+    chosen_at, right_at, refusal_at = (list(side) for side in zip(*stood, strict=True))
+    stands = {"chosen": chosen_at, "refusal": refusal_at, "correct": [at for at in right_at if at >= 0]}
+    return {
+        chr(ord("A") + at): {name: PERCENT * (some.count(at) / len(some)) for name, some in stands.items() if some}
+        for at in range(given.whole(letters, 1, 26))
+    }

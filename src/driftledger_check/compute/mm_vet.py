@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from driftledger_check.compute.found import PERCENT, Found, number, text, texts
+from driftledger_check.compute import given
+from driftledger_check.compute.found import PERCENT, Found
 from driftledger_check.compute.means import mean_and_std
 from driftledger_check.compute.questions import Flags, Graded
 from driftledger_check.files import ScoreFiles
@@ -20,7 +21,9 @@ Grades = Sequence[Sequence[Fraction | None]]
 
 def recompute(files: ScoreFiles, found: Found) -> None:
     graded = Graded(files, found)
-    written = [[None if each["grade"] is None else number(each["grade"]) for each in row] for row in graded.by_question]
+    written = [
+        [None if each["grade"] is None else given.number(each["grade"]) for each in row] for row in graded.by_question
+    ]
     if any(grade is not None and not 0 <= grade <= 1 for row in written for grade in row):
         raise ValueError("a grade is not within 0 and 1")
     grades = [[None if grade is None else Fraction(repr(grade)) for grade in row] for row in written]
@@ -33,16 +36,20 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     sums = [sum(round(steps * (grade or 0)) for grade in row) for row in written]
     counts = (read | wrong).sum(axis=1).tolist()
     found.put(["metrics"], metrics | graded.boot.of_ratio("total", sums, counts, graded.images, PERCENT / steps))
-    needed = [_ordered(texts(question["capabilities"])) for question in graded.questions]
+    needed = [_ordered(given.texts(question["capabilities"])) for question in graded.questions]
     names = {"capability": needed, "combination": [["+".join(some)] for some in needed]}
     for kind, of_question in names.items():
         for name in {each for some in of_question for each in some}:
             rows = [at for at, some in enumerate(of_question) if name in some]
             found.put(["groups", kind, name], _means("grade", [grades[at] for at in rows], (read | wrong)[rows]))
-    for question, row, counted in zip(graded.questions, written, (read | wrong).tolist(), strict=True):
+    for at, (row, counted) in enumerate(zip(written, (read | wrong).tolist(), strict=True)):
         values = [(grade or 0.0) if there else None for grade, there in zip(row, counted, strict=True)]
-        found.row(text(question, "id"), {"total": values})
+        graded.row(at, {"total": values}, combination="+".join(given.texts(graded.questions[at]["capabilities"])))
     graded.counts(read)
+    replies = [reply for each in graded.grades for reply in given.sequence(each.get("replies", []))]
+    found.served("judge", replies, "served_model", "")
+    known = files.collected["grade"].rows("calibration.jsonl")
+    found.put(["details", "calibration"], [{key: each[key] for key in each if key != "schema"} for each in known])
 
 
 def _means(name: str, grades: Grades, counted: Flags) -> dict[str, float]:

@@ -1,13 +1,14 @@
 """MME (Fu et al. 2023, section 2.2): two questions about each image, both of which a model must get right."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from driftledger_check.compute.found import ALL, PERCENT, Found, mapping, text, texts
+from driftledger_check.compute import given
+from driftledger_check.compute.found import PERCENT, Found
 from driftledger_check.compute.means import mean
-from driftledger_check.compute.questions import Flags, Graded
+from driftledger_check.compute.questions import Flags, Graded, joint
 from driftledger_check.files import ScoreFiles
 
 ABILITIES = {
@@ -21,7 +22,9 @@ ABILITIES = {
 class Scores:
     """The measures over some questions, and of each category."""
 
-    def __init__(self, right: Flags, counted: Flags, pairs: Sequence[tuple[int, int]], categories: Sequence[str]) -> None:
+    def __init__(
+        self, right: Flags, counted: Flags, pairs: Sequence[tuple[int, int]], categories: Sequence[str]
+    ) -> None:
         self._right, self._counted, self._pairs, self._categories = right, counted, pairs, categories
         self.each = {name: self.of(name) for name in sorted(set(categories))}
 
@@ -47,14 +50,14 @@ class Scores:
 def recompute(files: ScoreFiles, found: Found) -> None:
     graded = Graded(files, found)
     questions, first = graded.questions, [row[0] for row in graded.by_question]
-    declined = np.array([text(each, "outcome") == "refused" for each in first])  # is wrong: all can be seen
+    declined = np.array([given.text(each, "outcome") == "refused" for each in first])  # is wrong: all can be seen
     read = declined | np.array([each["answer"] is not None for each in first])
     truth = [question["answer"] == "yes" for question in questions]
     right = ~declined & np.array([each["answer"] is true for each, true in zip(first, truth, strict=True)])
-    categories = [question["category"] or ALL for question in questions]
+    categories = [question["category"] or given.ALL for question in questions]
     about: dict[str, list[int]] = {}
     for at, (category, question) in enumerate(zip(categories, questions, strict=True)):
-        about.setdefault(f"{category}/{text(question, 'image_id')}", []).append(at)
+        about.setdefault(f"{category}/{given.text(question, 'image_id')}", []).append(at)
     pairs = [(one, other) for one, other in about.values()]
 
     def scores(wrong: Flags) -> Scores:
@@ -66,24 +69,20 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     metrics |= {"refused": graded.refused(), "score": mine.total(every, mean=True)}
     metrics["score_sum"] = mine.total(every, mean=False)
     metrics |= graded.both_ways("score", read[:, None], lambda wrong: scores(wrong).total(every, mean=True))
-    for name, some in ABILITIES.items():
-        if {*some} <= {*every}:
-            metrics[name] = mine.total(some, mean=False)
+    metrics |= {name: mine.total(some, mean=False) for name, some in ABILITIES.items() if {*some} <= {*every}}
+    groups = given.lists(files.data.json("question_set.json").get("groups", {}))
+    means = {
+        name: {"score": value} for name, some in groups.items() if (value := mine.total(some, mean=True)) is not None
+    }
     found.put(["metrics"], {name: value for name, value in metrics.items() if value is not None})
-    for name, row in mine.each.items():
-        found.put(["groups", "category", name], row)
-    for name, some in _groups(files).items():
-        if (value := mine.total(some, mean=True)) is not None:
-            found.put(["groups", "group", name], {"score": value})
+    found.put(["groups"], {"category": mine.each, "group": means})
     counted = read | graded.wrong()[:, 0]
     for image, pair in about.items():
         correct = [float(right[at]) if counted[at] else None for at in pair]
         known = [value for value in correct if value is not None]
         worth = PERCENT * (mean(known) + all(known)) if len(known) == 2 else None
-        found.row(image, {"score": [worth], "correct": correct})
+        ended = [given.text(first[at], "outcome") for at in pair]
+        extra = {"questions": [given.text(questions[at], "id") for at in pair], "outcomes": ended}
+        values = {"score": [worth], "correct": correct}
+        found.row(image, categories[pair[0]], image, joint(ended), extra, values)
     graded.counts(read[:, None])
-
-
-def _groups(files: ScoreFiles) -> Mapping[str, Sequence[str]]:
-    card = files.data.json("question_set.json")
-    return {name: texts(some) for name, some in mapping(card.get("groups", {})).items()}

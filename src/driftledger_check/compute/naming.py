@@ -35,7 +35,7 @@ class Names:
         words = [[base for base in _singulars(word) if base in self._words] for word in _folded(text).split()]
         own, other, furthest = False, False, 0
         for start in range(len(words)):
-            end, owners, here = start, set[str](), {()}
+            end, owners, here = start, set[str](), {tuple[str, ...]()}
             for at in range(start, len(words)):
                 here = {(*begun, base) for begun in here for base in words[at] if (*begun, base) in self._owners}
                 if not here:

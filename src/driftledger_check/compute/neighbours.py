@@ -61,16 +61,21 @@ def _whole(values: Sequence[float]) -> list[int]:
     return [above * (common // below) for above, below in ratios]
 
 
+def nearest(queries: NDArray[Any], known: NDArray[Any], k: int) -> NDArray[np.int64]:
+    """q×k, into ``known``: the most similar first, equal ones in their order."""
+    several = max(1, CELLS // len(known))
+    parts = (rounded_cosines(queries[start : start + several], known) for start in range(0, len(queries), several))
+    return np.concatenate([np.argsort(-part, axis=1, kind="stable")[:, :k] for part in parts])
+
+
 def votes(ranked: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
     """q×K classes of neighbours, nearest first → q×K: what the first 1 … K of them vote for; of several that are even,
     the one whose member is nearest."""
-    several, most = max(1, CELLS // (ranked.shape[1] * classes)), ranked.shape[1]
-    winners = []
-    for start in range(0, len(ranked), several):
+    most, winners = ranked.shape[1], []
+    for start in range(0, len(ranked), several := max(1, CELLS // (most * classes))):
         there = ranked[start : start + several, :, None] == np.arange(classes)
         first = np.where(there.any(axis=1), there.argmax(axis=1), most)
-        counts = there.cumsum(axis=1)
-        winners.append((counts * (most + 1) + most - first[:, None, :]).argmax(axis=2))
+        winners.append((there.cumsum(axis=1) * (most + 1) + most - first[:, None, :]).argmax(axis=2))
     return np.concatenate(winners)
 
 

@@ -4,13 +4,13 @@ A reply in which nothing could be read is in the denominators as a wrong one, or
 call failed says nothing of the model and is in none.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_check.compute.found import PERCENT, Found, settings_of, text
+from driftledger_check.compute import given
+from driftledger_check.compute.found import PERCENT, Found
 from driftledger_check.compute.intervals import Bootstrap
 from driftledger_check.files import ScoreFiles
 
@@ -22,19 +22,21 @@ class Graded:
     """The questions, and how each answer was read, by variant and grading."""
 
     def __init__(self, files: ScoreFiles, found: Found) -> None:
-        self.found, self.settings = found, settings_of(files)
+        self.found, self.settings = found, given.settings(files)
         self.questions = files.data.rows("questions.jsonl")
         self.boot, self.unread = Bootstrap.of(self.settings), self.settings.get("unread", "left_out")
-        grades: dict[str, list[Mapping[str, Any]]] = {}
+        grades: dict[str, list[given.Row]] = {}
         self.grades = files.collected["grade"].rows("records.jsonl")
         for each in sorted(self.grades, key=lambda each: (each["variant"], each.get("repeat", 0))):
-            grades.setdefault(text(each, "question"), []).append(each)
-        self.by_question = [grades[text(question, "id")] for question in self.questions]
+            grades.setdefault(given.text(each, "question"), []).append(each)
+        self.by_question = [grades[given.text(question, "id")] for question in self.questions]
         if len({len(row) for row in self.by_question}) != 1 or sum(map(len, self.by_question)) != len(self.grades):
             raise ValueError("not every question has been answered equally often")
-        self.images = [text(question, "image_sha256") for question in self.questions]
-        self._called = np.array([[text(each, "outcome") != "failed" for each in row] for row in self.by_question])
-        found.outcomes(text(each, "outcome") for each in self.grades)
+        self.images = [given.text(question, "image_sha256") for question in self.questions]
+        self._called = np.array([[given.text(each, "outcome") != "failed" for each in row] for row in self.by_question])
+        found.outcomes(self.grades)
+        answers = files.collected["answer"].rows("records.jsonl")
+        found.served("model", answers, "served_model", "system_fingerprint")
 
     def column(self, key: str) -> list[str]:
         return [question[key] or "" for question in self.questions]
@@ -61,8 +63,13 @@ class Graded:
     def counts(self, read: Flags) -> None:
         self.found.counts(int(read.sum()), int((read | self.wrong()).sum()), read.size)
 
+    def row(self, at: int, values: given.Row, **extra: str) -> None:
+        """Of one question."""
+        ended = [given.text(each, "outcome") for each in self.by_question[at]]
+        unit = given.text(self.questions[at], "id")
+        self.found.row(unit, given.ALL, self.images[at], joint(ended), extra | {"outcomes": ended}, values)
 
-def shares(hits: Sequence[bool], counted: Sequence[bool]) -> float | None:
-    """Hits among what is counted; None of nothing."""
-    below = int(np.sum(counted))
-    return int(np.sum(hits)) / below if below else None
+
+def joint(outcomes: list[str]) -> str:
+    """Of several answers or gradings: ok if any of them is."""
+    return "ok" if "ok" in outcomes else outcomes[0]
