@@ -131,11 +131,11 @@ def _faintly(part: NDArray[np.int64]) -> NDArray[np.float64]:
 def _tfidf(texts: Sequence[str], corpus: Sequence[str], settings: Mapping[str, Any]) -> Vector:
     """Rows of length one; a term that df of n texts hold weighs ln((1 + n) / (1 + df)) + 1."""
     longest = given.whole(settings["ngrams"], 1, 5)
-    held = [_terms(each, longest) for each in corpus]
+    terms = {each: _terms(each, longest) for each in {*texts, *corpus}}
     counts, df = Counter[str](), Counter[str]()
-    for terms in held:
-        counts.update(terms)
-        df.update(terms.keys())
+    for each in corpus:
+        counts.update(terms[each])
+        df.update(terms[each].keys())
     if not counts:
         raise ValueError("no text that tfidf learns from holds a word")
     known = sorted(
@@ -146,7 +146,7 @@ def _tfidf(texts: Sequence[str], corpus: Sequence[str], settings: Mapping[str, A
     weights = {times: _rarity(len(corpus), times) for times in set(df.values())}
     place, rows = {term: at for at, term in enumerate(known)}, np.zeros((len(texts), len(known)), np.float32)
     for number, each in enumerate(texts):
-        own = {place[term]: times * weights[df[term]] for term, times in _terms(each, longest).items() if term in place}
+        own = {place[term]: times * weights[df[term]] for term, times in terms[each].items() if term in place}
         length = math.sqrt(math.fsum(weight * weight for weight in own.values()))
         rows[number, list(own)] = [weight / length for weight in own.values()]
     return rows

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 LONGEST = 100
 """Words of a name: with longer ones a text would take as long as both together are wide."""
@@ -28,13 +28,14 @@ class Names:
                     self._owners.setdefault(words[:end], set())
                 self._owners[words].add(label)
         self._owners.pop((), None)
-        self._words = {word for words in self._owners for word in words}
+        known = {word for words in self._owners for word in words}
+        self._bases = cache(lambda word: [base for base in _singulars(word) if base in known])
 
     def named(self, text: str, label: str) -> tuple[bool, bool]:
         """Its own class, and another one; of names within each other the longest holds."""
-        words = [[base for base in _singulars(word) if base in self._words] for word in _folded(text).split()]
+        words = list(map(self._bases, _folded(text).split()))
         own, other, furthest = False, False, 0
-        for start in range(len(words)):
+        for start in (place for place, bases in enumerate(words) if bases):
             end, owners, here = start, set[str](), {tuple[str, ...]()}
             for at in range(start, len(words)):
                 here = {(*begun, base) for begun in here for base in words[at] if (*begun, base) in self._owners}
