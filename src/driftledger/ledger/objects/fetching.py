@@ -4,25 +4,31 @@ a cache, by MD5: no commit has to be checked out for it."""
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
+from driftledger.core.limits import LARGEST_TEXT, load_json
+from driftledger.core.names import Md5, RelativePath
 from driftledger.ledger.lock import LockedFile
 
 FOLDER = ".dir"
 """What the MD5 of a folder ends in."""
+_FILES = TypeAdapter(dict[RelativePath, Md5])
 
 
 def parse_manifest(data: bytes) -> dict[str, str] | None:
     """Relative path → MD5; None where ``data`` is no manifest, or names files outside of the folder."""
     try:
-        found = {row["relpath"]: row["md5"] for row in json.loads(data)}
+        rows = load_json(data, LARGEST_TEXT)
+        files = _FILES.validate_python({row["relpath"]: row["md5"] for row in rows})
     except (ValueError, TypeError, KeyError):
         return None
-    return found if all(_is_inside(name) for name in found) else None
+    return files if len(files) == len(rows) else None
 
 
 def manifest_md5(files: dict[str, str]) -> str:
@@ -33,10 +39,6 @@ def manifest_md5(files: dict[str, str]) -> str:
     """
     rows = [{"md5": md5, "relpath": name} for name, md5 in sorted(files.items())]
     return md5_bytes(json.dumps(rows, sort_keys=True).encode()) + FOLDER
-
-
-def _is_inside(name: object) -> bool:
-    return isinstance(name, str) and bool(name) and not {"..", "/"} & set(PurePosixPath(name).parts)
 
 
 def opened(root: Path) -> Any:

@@ -25,6 +25,7 @@ from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.escaping import for_line
+from driftledger.core.limits import strangers_pixels
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
@@ -61,7 +62,7 @@ def regenerate(
     distinct = {tuple(each.md5 for each in lineage.collected.values()): lineage for lineage in evidence.lineages}
     outputs = (locked for lineage in distinct.values() for locked in (lineage.data, *lineage.collected.values()))
     result = VerifyResult()
-    with recorded(contents, outputs) as folders:
+    with recorded(contents, outputs) as folders, strangers_pixels():
         pools: dict[str, list[RecordedCall]] = defaultdict(list)
         for lineage in distinct.values():
             for call in _calls(lineage, folders, components, result):
@@ -81,7 +82,7 @@ def _calls(lineage: Lineage, folders: Recorded, components: Components, result: 
     try:
         callers = runner(lineage.spec.name).callers(lineage, lambda stage: folders(outputs[stage]))
         return [call for caller in callers for call in _callable(caller, lineage, components, result)]
-    except LedgerError as error:
+    except (LedgerError, Image.DecompressionBombError) as error:
         result.skipped.append(Skipped(lineage.score_file.path, for_line(str(error))))
     except (DriftledgerError, ValueError, LookupError, OSError) as error:
         said = f"what was called cannot be told from the records: {type(error).__name__}: {error}"
@@ -141,7 +142,7 @@ def make_again(recorded: RecordedCall) -> VerifyResult:
         if result.outcome is Outcome.FAILED:
             return _skipped(where, f"it failed when it was made again: {result.error or 'no reason given'}")
         return _compared(recorded, where, result, png)
-    except DriftledgerError as error:
+    except (DriftledgerError, Image.DecompressionBombError) as error:
         return _skipped(where, str(error))
     except (ValueError, LookupError, OSError) as error:
         said = f"it cannot be made again from the records: {type(error).__name__}: {error}"
