@@ -120,7 +120,8 @@ def by_whose_history(project: Project, verified: Verified, trust: Trust) -> Veri
     Errors as in :func:`~driftledger.ledger.attest.check.check_whose`.
     """
     whose = check_whose(project.paths.ledger, project.root, trust)
-    return Verified(verified.names, verified.checks | {"checkpoints": whose.result}, whose.told)
+    said = whose.result != VerifyResult()
+    return Verified(verified.names, verified.checks | ({"checkpoints": whose.result} if said else {}), whose.told)
 
 
 def _to_verify(project: Project, run: str | None) -> Sequence[Evidence]:
