@@ -103,7 +103,7 @@ def test_verify_exits_with_one_where_something_does_not_hold(
     findings: list[Finding], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = verify.Verified(["seer · brush · eye"], {"files": VerifyResult(findings, [], Counter(files=3))})
-    monkeypatch.setattr(verify, "verify", lambda project, run, regenerated, seed: found)
+    monkeypatch.setattr(verify, "verify", lambda project, run, **how: found)
     monkeypatch.setattr(verify, "verify_ledger", lambda project: found)
     for arguments in (["verify"], ["verify", "seer/brush/eye"], ["verify", "--ledger"]):
         assert run(monkeypatch, *arguments) == code

@@ -225,6 +225,9 @@ def verify(
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls of each run are made again.")] = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")] = None,
+    ask_again: Annotated[
+        int, typer.Option(min=0, help="How many random calls of each run services are asked again; costs money.")
+    ] = 0,
     ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -233,11 +236,10 @@ def verify(
     from driftledger.core.terminal import show
 
     project = context.obj
-    verified = (
-        verifying.verify_ledger(project)
-        if ledger
-        else verifying.verify(project, run, regenerated=regenerate, seed=seed)
-    )
+    if ledger:
+        verified = verifying.verify_ledger(project)
+    else:
+        verified = verifying.verify(project, run, regenerated=regenerate, seed=seed, asked_again=ask_again)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 

@@ -22,6 +22,7 @@ from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
+    from driftledger.ledger.verify.ask_again import AskedAgain
     from driftledger.ledger.verify.regenerate import Regenerated
 
 _REMEDY: dict[Kind, str] = {
@@ -44,6 +45,8 @@ class Verified(NamedTuple):
     checks: dict[str, VerifyResult]
     """In the order in which they were made."""
     again: "Regenerated | None" = None
+    asked: "Sequence[AskedAgain]" = ()
+    """What services said that were asked again: no proof, and so no finding."""
 
     @property
     def result(self) -> VerifyResult:
@@ -75,7 +78,7 @@ class Verified(NamedTuple):
     def _head(self) -> list[RenderableType]:
         """By which lot calls were drawn, and what that can prove."""
         if self.again is None:
-            return []
+            return [lines(map(str, self.asked)), ""] if self.asked else []
         told = [f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again"]
         told += [f"cannot be made again: {why}" for why in self.again.never]
         forged = "a forgery of 10% or more of them is found with probability"
@@ -83,7 +86,7 @@ class Verified(NamedTuple):
         for kind in self.again.kinds:
             found = f"{math.floor(100 * kind.found_with) / 100:.2f}"
             kinds.add_row(*map(line, (kind.name, f"{kind.compared:,}", f"{kind.calls:,}", found)))
-        return [lines(told), "", kinds, ""]
+        return [lines(told), "", kinds, "", lines(map(str, self.asked))]
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -93,15 +96,19 @@ class Verified(NamedTuple):
             "findings": [finding._asdict() for finding in self.result.findings],
             "skipped": [each._asdict() for each in self.result.skipped],
             **({} if self.again is None else {"regenerated": self.again.to_dict()}),
+            **({"asked_again": [each._asdict() for each in self.asked]} if self.asked else {}),
         }
 
 
-def verify(project: Project, run: str | None, *, regenerated: int, seed: int | None = None) -> Verified:
+def verify(
+    project: Project, run: str | None, *, regenerated: int, seed: int | None = None, asked_again: int = 0
+) -> Verified:
     """Check every byte, link and number behind a run, or behind all that are selected.
 
     Args:
         regenerated: how many calls of each run are made again.
         seed: draws the calls of an earlier verification again; None draws others each time.
+        asked_again: how many calls of each run services are asked again, twice each, which costs money.
     """
     contents = Contents(project.root)
     try:
@@ -114,15 +121,20 @@ def verify(project: Project, run: str | None, *, regenerated: int, seed: int | N
         "links between them": check_links(evidence, contents),
         "scores computed again": recompute(project, lineages, contents, components),
     }
-    again = None
-    if regenerated:
+    again: Regenerated | None = None
+    asked: Sequence[AskedAgain] = ()
+    if regenerated or asked_again:
+        from driftledger.ledger.verify.ask_again import ask_again
         from driftledger.ledger.verify.regenerate import own_seed, regenerate
 
         lot = own_seed() if seed is None else seed
+    if regenerated:
         again = regenerate(project, evidence, contents, regenerated, lot, components)
         checks["calls made again"] = again.result
+    if asked_again:
+        asked, checks["services asked again"] = ask_again(project, evidence, contents, asked_again, lot)
     checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
-    return Verified([each.name for each in evidence], checks, again)
+    return Verified([each.name for each in evidence], checks, again, asked)
 
 
 def verify_ledger(project: Project) -> Verified:

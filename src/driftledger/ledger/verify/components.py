@@ -4,7 +4,7 @@ No other version will do: what another one gives proves nothing. Nothing is load
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 from pydantic import ValidationError
 
@@ -36,17 +36,24 @@ class Unavailable(NamedTuple):
 class Components:
     """The versions that were asked for, each looked for once."""
 
-    def __init__(self, settings: Settings | None) -> None:
-        self._settings = settings
+    repeatable_only = True
+    """Whether only those are to be had that give the same again."""
+
+    def __init__(self, settings: Settings | None, *, trust: bool = False) -> None:
+        self._settings, self._trust = settings, trust
         self._found: dict[tuple[Kind, str], Component | Unavailable] = {}
 
     @classmethod
-    def of(cls, project: Project) -> "Components":
-        """Those of a project. Without a ``params.yaml`` that can be read, what needs no entry in it is left."""
+    def of(cls, project: Project, *, trust: bool = False) -> Self:
+        """Those of a project. Without a ``params.yaml`` that can be read, what needs no entry in it is left.
+
+        Args:
+            trust: whether the project is the reader's own.
+        """
         try:
-            return cls(project.settings)
+            return cls(project.settings, trust=trust)
         except ConfigError:
-            return cls(None)
+            return cls(None, trust=trust)
 
     def get(self, card: ComponentCard, role: str) -> Component | Unavailable:
         """The component that played a role."""

@@ -8,7 +8,8 @@ called: it costs money, and does not answer twice the same.
 import math
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from io import BytesIO
@@ -122,22 +123,8 @@ def regenerate(
         seed: of the lot: :func:`own_seed`, or one that draws the calls of an earlier verification again.
     """
     components = components or Components.of(project)
-    # One score of each set of records: several encoders look at the same ones.
-    scores: Counter[tuple[str, ...]] = Counter()
-    distinct: dict[tuple[str, ...], Lineage] = {}
-    for lineage in (lineage for run in runs for lineage in run.lineages):
-        key = lineage.spec.name, *(each.md5 for each in lineage.collected.values())
-        scores[key] += 1
-        distinct[key] = lineage
-    outputs = (locked for lineage in distinct.values() for locked in (lineage.data, *lineage.collected.values()))
-    result, pools, compared = VerifyResult(), dict[str, Pool](), Counter[str]()
-    with recorded(contents, outputs) as folders:
-        for key, lineage in distinct.items():
-            of_kind: dict[str, list[RecordedCall]] = {}
-            for call in _calls(lineage, folders, components, result):
-                of_kind.setdefault(f"{lineage.spec.name}: {call.kind}", []).append(call)
-            for kind, calls in of_kind.items():
-                pools.setdefault(kind, Pool()).add(calls, scores[key])
+    result, compared = VerifyResult(), Counter[str]()
+    with pools_behind(runs, contents, components, result) as pools:
         # Component by component, so that no two of them need the memory at once.
         drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].component.fingerprint)
         for _, some in groupby(drawn, key=lambda pair: pair[1].component.fingerprint):
@@ -147,7 +134,32 @@ def regenerate(
                 result += again
             call.component.release()
     kinds = [CallKind(kind, len(pool.calls), compared[kind]) for kind, pool in sorted(pools.items())]
-    return Regenerated(seed, kinds, list(dict.fromkeys(_never(distinct.values(), components))), result)
+    return Regenerated(seed, kinds, list(dict.fromkeys(_never(runs, components))), result)
+
+
+@contextmanager
+def pools_behind(
+    runs: Sequence[Evidence], contents: Contents, components: Components, result: VerifyResult
+) -> Iterator[dict[str, Pool]]:
+    """Kind → the calls behind runs that can be made again, for as long as the context lasts; ``result`` is told of the
+    others."""
+    # One score of each set of records: several encoders look at the same ones.
+    scores: Counter[tuple[str, ...]] = Counter()
+    distinct: dict[tuple[str, ...], Lineage] = {}
+    for lineage in (lineage for run in runs for lineage in run.lineages):
+        key = lineage.spec.name, *(each.md5 for each in lineage.collected.values())
+        scores[key] += 1
+        distinct[key] = lineage
+    outputs = (locked for lineage in distinct.values() for locked in (lineage.data, *lineage.collected.values()))
+    pools: dict[str, Pool] = {}
+    with recorded(contents, outputs) as folders:
+        for key, lineage in distinct.items():
+            of_kind: dict[str, list[RecordedCall]] = {}
+            for call in _calls(lineage, folders, components, result):
+                of_kind.setdefault(f"{lineage.spec.name}: {call.kind}", []).append(call)
+            for kind, calls in of_kind.items():
+                pools.setdefault(kind, Pool()).add(calls, scores[key])
+        yield pools
 
 
 def draw_lots(pools: Mapping[str, Pool], count: int, seed: int) -> list[tuple[str, RecordedCall]]:
@@ -161,9 +173,9 @@ def draw_lots(pools: Mapping[str, Pool], count: int, seed: int) -> list[tuple[st
     return [(kind, call) for _, kind, call in sorted(lots, key=itemgetter(0))[:count]]
 
 
-def _never(lineages: Iterable[Lineage], components: Components) -> Iterator[str]:
+def _never(runs: Sequence[Evidence], components: Components) -> Iterator[str]:
     """Why none of a component's calls can be made again."""
-    for role, card in (item for lineage in lineages for item in lineage.score.components.items()):
+    for role, card in (item for run in runs for each in run.lineages for item in each.score.components.items()):
         if kind_of(role) != "encoder" and isinstance(found := _again(card, role, components), Unavailable):
             yield found.why
 
@@ -208,7 +220,7 @@ def _again(card: ComponentCard, role: str, components: Components) -> Component 
     component = components.get(card, role)
     if isinstance(component, Unavailable):
         return component
-    if component.unrepeatable is not None:
+    if components.repeatable_only and component.unrepeatable is not None:
         return Unavailable(f"{component.kind} {for_line(card.name)}: {component.unrepeatable}")
     return component
 
