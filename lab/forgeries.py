@@ -353,29 +353,22 @@ class Forgery(NamedTuple):
     name: str
     benchmark: str
     """Whose headline it raises."""
-    forge: Callable[[Forger], object] | None
-    """None for what is not in a checkout, or is measured elsewhere."""
-    otherwise: str
-    """What else finds it, or that nothing does."""
+    forge: Callable[[Forger], object]
 
 
 FORGERIES = (
-    Forgery("nine drawings outside of a foreseen sample", "genception", outside_a_foreseen_sample, "reproduce"),
-    Forgery("one drawing of one chain", "genception", one_drawing, "reproduce"),
-    Forgery("every drawing of every chain", "genception", all_drawings, "reproduce"),
-    Forgery("a quarter of the redrawings", "fidelity", redrawings, "reproduce"),
-    Forgery("a model whose code does otherwise under its version", "genception", better_descriptions, "reproduce"),
-    Forgery("every twentieth answer made right", "mm_sap", right_answers, "reproduce"),
-    Forgery("a judge's grades raised", "mm_vet", higher_grades, "reproduce"),
-    Forgery(
-        "the worst quarter of a dataset left out", "genception", trimmed_dataset, "compare with a run on all of it"
-    ),
-    Forgery(
-        "the truth of questions edited", "mm_sap", edited_truth, "compare with a run on the questions as they were"
-    ),
-    Forgery("the best of five seeds", "genception", best_of_seeds, "preregister, where the plan was signed before"),
-    Forgery("rows and score edited together", "genception", edited_rows, ""),
-    Forgery("a forged feature store", "genception", forged_features, ""),
+    Forgery("nine drawings outside of a foreseen sample", "genception", outside_a_foreseen_sample),
+    Forgery("one drawing of one chain", "genception", one_drawing),
+    Forgery("every drawing of every chain", "genception", all_drawings),
+    Forgery("a quarter of the redrawings", "fidelity", redrawings),
+    Forgery("a model whose code does otherwise under its version", "genception", better_descriptions),
+    Forgery("every twentieth answer made right", "mm_sap", right_answers),
+    Forgery("a judge's grades raised", "mm_vet", higher_grades),
+    Forgery("the worst quarter of a dataset left out", "genception", trimmed_dataset),
+    Forgery("the truth of questions edited", "mm_sap", edited_truth),
+    Forgery("the best of five seeds", "genception", best_of_seeds),
+    Forgery("rows and score edited together", "genception", edited_rows),
+    Forgery("a forged feature store", "genception", forged_features),
 )
 
 
@@ -412,7 +405,6 @@ class Measured(NamedTuple):
 def measure(forgery: Forgery, forger: Forger, counts: Sequence[int] = COUNTS) -> Measured:
     """Forge, mend, publish, and look how it is found."""
     honest, before = forger.evidence, headline(forger, forgery.benchmark)
-    assert forgery.forge is not None
     forgery.forge(forger)
     forger.publish()
     result = verifying.verify(forger.project, forger.run, regenerated=0).result
@@ -429,20 +421,35 @@ def measure(forgery: Forgery, forger: Forger, counts: Sequence[int] = COUNTS) ->
     return Measured(before, headline(forger, forgery.benchmark), findings, len(wrong), len(calls), found, reasons)
 
 
+def table(results: dict[str, dict[str, Any]]) -> list[str]:
+    """A row of docs/trust.md for each forgery."""
+    rows = []
+    for name, told in results.items():
+        before, after = (f"{told[key]:.3f}" if told[key] < 1 else f"{told[key]:.1f}" for key in ("before", "after"))
+        found = [f"{told['found'][str(count)]:.2f}" for count in COUNTS]
+        if told["verified"]:
+            found = ["`verify`, always", "", ""]
+        elif told["compared"]:
+            found = ["0, and `compare` refuses", "", ""]
+        cells = [name, f"{before} → {after}", f"{told['differ']:,}", *found]
+        rows.append(f"| {' | '.join(cells)} |".replace("  |", " |"))
+    return rows
+
+
 def main() -> int:
     """Forge in copies of this checkout, print a table, and write the results."""
     root, run, chosen = Path.cwd(), sys.argv[1], sys.argv[2:]
     file = root / "reports" / "perf" / "forgeries.json"
     results: dict[str, Any] = json.loads(file.read_bytes())["forgeries"] if chosen and file.is_file() else {}
     for forgery in FORGERIES:
-        if forgery.forge is None or (chosen and not any(word in forgery.name for word in chosen)):
+        if chosen and not any(word in forgery.name for word in chosen):
             continue
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "checkout"
             left = shutil.ignore_patterns(".venv", ".driftledger", "mlartifacts", "mlflow.db*", "trio")
             shutil.copytree(root, copy, symlinks=True, ignore=left)
             measured = measure(forgery, Forger(copy, run))
-        results[forgery.name] = measured._asdict() | {"otherwise": forgery.otherwise}
+        results[forgery.name] = measured._asdict()
         print(f"{forgery.name}: {measured}", flush=True)
         write_json(file, {"run": run, "lots": LOTS, "forgeries": results})
     return 0

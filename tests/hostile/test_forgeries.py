@@ -10,7 +10,8 @@ from tests.ledger.verify.conftest import Ledger, ledger, untouched  # noqa: F401
 pytestmark = pytest.mark.slow
 
 BY_VERIFY = {"rows and score edited together", "a forged feature store"}
-BY_COMPARE = {"the worst quarter of a dataset left out", "the truth of questions edited", "the best of five seeds"}
+BY_COMPARE = {"the worst quarter of a dataset left out", "the truth of questions edited"}
+BY_NOTHING = {"the best of five seeds"}  # which is no forgery of a call: a plan that was signed before shows it
 NAMES = [forgery.name for forgery in FORGERIES]
 
 
@@ -36,9 +37,9 @@ def test_what_finds_a_forgery(forgery: Forgery, ledger: Ledger) -> None:  # noqa
     assert measured.after > measured.before
     assert bool(measured.verified) == (forgery.name in BY_VERIFY)
     assert bool(measured.compared) == (forgery.name in BY_COMPARE)
-    by_lot = forgery.name not in BY_VERIFY | BY_COMPARE
+    by_lot = forgery.name not in BY_VERIFY | BY_COMPARE | BY_NOTHING
     assert bool(measured.differ) == by_lot
-    assert (measured.found[60] > 0.2) == by_lot
+    assert (measured.found[60] > 0.1) == by_lot
 
 
 def test_there_are_ten_ways_and_more() -> None:
