@@ -260,7 +260,11 @@ def audit(
 def verify(
     context: typer.Context,
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
-    regenerate: Annotated[int, typer.Option(min=0, help="How many random calls are made again.")] = 0,
+    regenerate: Annotated[int, typer.Option(min=0, help="How many random calls of each run are made again.")] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")] = None,
+    ask_again: Annotated[
+        int, typer.Option(min=0, help="How many random calls of each run services are asked again; costs money.")
+    ] = 0,
     ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
     remote: RemoteOption = None,
     trust: TrustOption = False,
@@ -279,10 +283,11 @@ def verify(
     from driftledger.ledger.attest.check import Trust
 
     project = context.obj
-    reach = Reach(remote, trust)
-    verified = (
-        verifying.verify_ledger(project) if ledger else verifying.verify(project, run, reach, regenerated=regenerate)
-    )
+    if ledger:
+        verified = verifying.verify_ledger(project)
+    else:
+        reach = Reach(remote, trust)
+        verified = verifying.verify(project, run, reach, regenerated=regenerate, seed=seed, asked_again=ask_again)
     verified = verifying.by_whose_history(project, verified, Trust(allowed_signers, authorities, since))
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)

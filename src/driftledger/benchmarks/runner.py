@@ -135,6 +135,8 @@ class RecordedCall(NamedTuple):
     call: Callable[[], Call]
     """Gives the call as it was; put together when it is needed."""
     gave: str | ImageFile
+    moves: int = 1
+    """How many of its unit's values stand on it: of a chain's, those of its own and of every later iteration."""
 
 
 class Caller(NamedTuple):

@@ -1,11 +1,12 @@
 """Whether all behind a run still holds: bytes, links and numbers, and the ledger's line of it."""
 
+import math
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 
 from driftledger.benchmarks.selection import Selected
 from driftledger.components.checkpoints.source import hashed_anew
@@ -23,6 +24,10 @@ from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.links import check_links
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
+
+if TYPE_CHECKING:
+    from driftledger.ledger.verify.ask_again import AskedAgain
+    from driftledger.ledger.verify.regenerate import Regenerated
 
 _REMEDY: dict[Kind, str] = {
     "bytes": "bytes: 'dvc checkout' or 'git checkout' brings back what was recorded; 'dvc repro' makes it anew",
@@ -43,6 +48,9 @@ class Verified(NamedTuple):
     names: list[str]
     checks: dict[str, VerifyResult]
     """In the order in which they were made."""
+    again: "Regenerated | None" = None
+    asked: "Sequence[AskedAgain]" = ()
+    """What services said that were asked again: no proof, and so no finding."""
     told: Sequence[str] = ()
     """Sentences, of which the last says by whose history it holds."""
 
@@ -71,7 +79,21 @@ class Verified(NamedTuple):
         told += [f"not checked: {each.where}: {each.why}" for each in result.skipped[:_SHOWN]]
         more = len(result.skipped) - _SHOWN
         told += [f"not checked: {more} more; --json has them all"] * (more > 0)
-        return Group(made, "", lines(told), line(f"{what}: {end}", GOOD if result.holds else BAD), lines(self.told))
+        ending = line(f"{what}: {end}", GOOD if result.holds else BAD)
+        return Group(*self._head(), made, "", lines(told), ending, lines(self.told))
+
+    def _head(self) -> list[RenderableType]:
+        """By which lot calls were drawn, and what that can prove."""
+        if self.again is None:
+            return [lines(map(str, self.asked)), ""] if self.asked else []
+        told = [f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again"]
+        told += [f"cannot be made again: {why}" for why in self.again.never]
+        forged = "a forgery of 10% or more of them is found with probability"
+        kinds = table("made again", "calls", "of", forged, numbers=("calls", "of", forged))
+        for kind in self.again.kinds:
+            found = f"{math.floor(100 * kind.found_with) / 100:.2f}"
+            kinds.add_row(*map(line, (kind.name, f"{kind.compared:,}", f"{kind.calls:,}", found)))
+        return [lines(told), "", kinds, "", lines(map(str, self.asked))]
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -81,15 +103,21 @@ class Verified(NamedTuple):
             "findings": [finding._asdict() for finding in self.result.findings],
             "skipped": [each._asdict() for each in self.result.skipped],
             "told": [*self.told],
+            **({} if self.again is None else {"regenerated": self.again.to_dict()}),
+            **({"asked_again": [each._asdict() for each in self.asked]} if self.asked else {}),
         }
 
 
 @hashed_anew()
-def verify(project: Project, run: str | None, reach: Reach, *, regenerated: int) -> Verified:
+def verify(
+    project: Project, run: str | None, reach: Reach, *, regenerated: int, seed: int | None = None, asked_again: int = 0
+) -> Verified:
     """Check every byte, link and number behind a run, or behind all that are selected.
 
     Args:
         regenerated: how many calls of each run are made again.
+        seed: draws the calls of an earlier verification again; None draws others each time.
+        asked_again: how many calls of each run services are asked again, twice each, which costs money.
     """
     if not reach.trust:  # whose repositories the checkout names, with the reader's token
         os.environ["HF_HUB_OFFLINE"] = "1"
@@ -98,23 +126,27 @@ def verify(project: Project, run: str | None, reach: Reach, *, regenerated: int)
         evidence = _to_verify(project, run, reach)
     except DriftledgerError as error:  # what is damaged may be what would have told what is behind the run
         return _damaged(project, run, contents, error)
-    components, lineages = (
-        Components.of(project, trust=reach.trust),
-        [lineage for each in evidence for lineage in each.lineages],
-    )
+    components = Components.of(project, trust=reach.trust)
+    lineages = [lineage for each in evidence for lineage in each.lineages]
     checks = {
         _FILES: check_bytes(project.root, evidence, contents),
         "links between them": check_links(evidence, contents),
         "scores computed again": recompute(project, lineages, contents, components),
     }
-    if regenerated:
-        from driftledger.ledger.verify.regenerate import regenerate
+    again: Regenerated | None = None
+    asked: Sequence[AskedAgain] = ()
+    if regenerated or asked_again:
+        from driftledger.ledger.verify.ask_again import ask_again
+        from driftledger.ledger.verify.regenerate import own_seed, regenerate
 
-        seed = project.settings.run.seed
-        again = (regenerate(project, each, contents, regenerated, seed, components) for each in evidence)
-        checks["calls made again"] = sum(again, VerifyResult())
+        lot = own_seed() if seed is None else seed
+    if regenerated:
+        again = regenerate(project, evidence, contents, regenerated, lot, components)
+        checks["calls made again"] = again.result
+    if asked_again:
+        asked, checks["services asked again"] = ask_again(project, evidence, contents, asked_again, lot)
     checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
-    return Verified([each.name for each in evidence], checks)
+    return Verified([each.name for each in evidence], checks, again, asked)
 
 
 def verify_ledger(project: Project) -> Verified:
@@ -130,7 +162,8 @@ def by_whose_history(project: Project, verified: Verified, trust: Trust) -> Veri
     """
     whose = check_whose(project.paths.ledger, project.root, trust)
     said = whose.result != VerifyResult()
-    return Verified(verified.names, verified.checks | ({"checkpoints": whose.result} if said else {}), whose.told)
+    checks = verified.checks | ({"checkpoints": whose.result} if said else {})
+    return verified._replace(checks=checks, told=whose.told)
 
 
 def _to_verify(project: Project, run: str | None, reach: Reach) -> Sequence[Evidence]:

@@ -1,19 +1,24 @@
 """Calls made again from real records: what was changed is found, what cannot be made again is said, nothing is paid."""
 
 import json
+import math
+from collections import Counter
 from typing import Any
 
 import pytest
 from PIL import Image
+from scipy.stats import hypergeom
 
+from driftledger.benchmarks.runner import RecordedCall
 from driftledger.components.card import ComponentCard
 from driftledger.components.models.openai_chat import OpenAIChat
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.images import png_bytes
+from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.regions import Regions
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.verify import regenerate as regenerating
-from driftledger.ledger.verify.regenerate import regenerate
+from driftledger.ledger.verify.regenerate import CallKind, Pool, draw_lots, own_seed, regenerate
 from tests.ledger.verify.conftest import CHAINS, DESCRIPTIONS, GENCEPTION, MODEL, Ledger, places
 
 pytestmark = pytest.mark.slow
@@ -22,7 +27,7 @@ EVERY = 10_000
 
 
 def check(ledger: Ledger, count: int = EVERY, seed: int = 1) -> VerifyResult:
-    return regenerate(ledger.project, ledger.evidence, ledger.contents, count, seed)
+    return regenerate(ledger.project, [ledger.evidence], ledger.contents, count, seed).result
 
 
 def test_everything_is_given_again(kept: Ledger) -> None:
@@ -36,30 +41,71 @@ def test_everything_is_given_again(kept: Ledger) -> None:
     assert result.checked == {"calls": asked + drawn + judged}
 
 
-def test_the_choice_hangs_on_the_seed_and_is_spread_over_all_kinds(
-    kept: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[tuple[str, str]] = []
+def test_a_seed_draws_the_same_calls_and_each_kind_has_its_share(kept: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
 
     def note(call: Any) -> VerifyResult:
-        made.append((call.kind, call.where))
-        return VerifyResult()
+        made.append(call.where)
+        return VerifyResult(checked=Counter(calls=1))
 
     monkeypatch.setattr(regenerating, "make_again", note)
     chosen = []
     for seed in (1, 1, 2):
         made.clear()
-        check(kept, 20, seed)
+        again = regenerate(kept.project, [kept.evidence], kept.contents, 43, seed)
         chosen.append(sorted(made))
-        kinds = [kind for kind, _ in made]
-        assert {kind: kinds.count(kind) for kind in kinds} == dict.fromkeys(
-            (
-                *("chain: describe", "chain: draw", "redraw: describe", "redraw: draw", "answer", "grade"),
-                *("describe", "describe: another length", "describe: examples", "witness: describe"),
-            ),
-            2,
-        )
+        assert sum(kind.compared for kind in again.kinds) == len(set(made)) == 43
+        share = {kind.name: kind.compared for kind in again.kinds}
+        for kind in ("describe", "draw"):  # two iterations: the first counts twice, the second once
+            assert 4 <= share.pop(f"genception: chain: {kind}") <= 6
+        assert set(share) == {
+            *("fidelity: redraw: describe", "fidelity: redraw: draw", "genception: witness: describe"),
+            *("mm_sap: answer", "mm_vet: answer", "mm_vet: grade", "mme: answer"),
+            *("trac: describe", "trac: describe: another length", "trac: describe: examples"),
+        }
+        assert set(share.values()) <= {2, 3, 4}
     assert chosen[0] == chosen[1] != chosen[2]
+
+
+def pools_of(**sizes: int) -> dict[str, Pool]:
+    calls = {
+        kind: [RecordedCall(kind, Painter(), f"{kind} {number}", lambda: None, "") for number in range(size)]  # type: ignore[arg-type,return-value]
+        for kind, size in sizes.items()
+    }
+    pools = {kind: Pool() for kind in sizes}
+    for kind, pool in pools.items():
+        pool.add(calls[kind], 1)
+    return pools
+
+
+@pytest.mark.parametrize(("calls", "drawn"), [(105, 20), (21, 4), (30, 30), (7, 1), (3, 0)])
+def test_the_probability_told_is_the_share_of_lots_that_find_a_forgery(calls: int, drawn: int) -> None:
+    """Counted by lot, and by SciPy's hypergeometric distribution."""
+    forged = math.ceil(calls / 10)
+    told = float(CallKind("draw", calls, drawn).found_with)
+    assert told == pytest.approx(1 - hypergeom.pmf(0, calls, forged, drawn))
+    pools, bad = pools_of(draw=calls), {f"draw {number}" for number in range(forged)}
+    lots = [draw_lots(pools, drawn, seed) for seed in range(2000)]
+    found = sum(any(call.where in bad for _, call in lot) for lot in lots) / len(lots)
+    assert found == pytest.approx(told, abs=0.04)
+
+
+def test_of_105_drawings_20_find_a_tenth_with_probability_0_89() -> None:
+    assert math.floor(100 * CallKind("draw", 105, 20).found_with) == 91  # 11 of 105 are the first tenth or more
+    assert float(CallKind("draw", 100, 20).found_with) == pytest.approx(0.905, abs=0.001)
+
+
+def test_lots_draw_each_call_once_and_all_where_there_are_fewer() -> None:
+    pools = pools_of(answer=3, draw=5)
+    wheres = [call.where for _, call in draw_lots(pools, 100, 1)]
+    assert len(wheres) == len(set(wheres)) == 8
+    assert draw_lots({}, 5, 1) == []
+
+
+def test_nobody_foresees_the_seed() -> None:
+    seeds = {own_seed() for _ in range(50)}
+    assert len(seeds) == 50
+    assert max(seeds).bit_length() > 55
 
 
 @pytest.mark.parametrize("number", [0, 60, -1])
@@ -130,10 +176,11 @@ def test_a_service_is_never_called(ledger: Ledger, monkeypatch: pytest.MonkeyPat
     card = ComponentCard.of("seer", service).to_dict()
     ledger.change_json(f"{CHAINS}/components.json", lambda chain: chain["components"].update(model=card))
     said = {"model": {"vision-1-0301": 16}}
-    ledger.change_score(GENCEPTION, lambda score: score.update(served=said))
-    result = check(ledger)
-    assert result.holds
-    assert [(each.where, each.why) for each in result.skipped] == [
+    ledger.change_score(GENCEPTION, lambda score: score.update(served=said) or score["components"].update(model=card))
+    again = regenerate(ledger.project, [ledger.evidence], ledger.contents, EVERY, 1)
+    assert again.result.holds
+    assert again.never == ["model seer: a service does not answer twice the same"]
+    assert [(each.where, each.why) for each in again.result.skipped] == [
         (CHAINS, "model seer: a service does not answer twice the same; it said it was vision-1-0301")
     ]
     assert not called

@@ -69,6 +69,10 @@ class _Chains:
         self._records = read_jsonl(folder / RECORDS, ChainRecord)
         originals = {(sample.id, 0): sample.image for sample in read_samples(dataset)}
         self._shown = originals | dict(drawn_images(folder, self._records))
+        self._last = {record.sample: record.t for record in sorted(self._records, key=lambda record: record.t)}
+
+    def _moves(self, record: ChainRecord) -> int:
+        return self._last[record.sample] - record.t + 1
 
     def _context(self, record: ChainRecord) -> Context:
         return Context(self.card.keys["dataset"], record.sample, record.t)
@@ -78,7 +82,8 @@ class _Chains:
             if record.description:
                 place = f"{self._path}/{RECORDS}: {record.sample}, t={record.t}: description"
                 ask = partial(self._ask, model, record)
-                yield RecordedCall(f"{self._stage}: describe", model, place, ask, record.description)
+                kind, moves = f"{self._stage}: describe", self._moves(record)
+                yield RecordedCall(kind, model, place, ask, record.description, moves)
 
     def _ask(self, model: Model, record: ChainRecord) -> Ask:
         shown, subject = self._shown[record.sample, record.t - 1], Subject(record.sample, record.t)
@@ -91,7 +96,8 @@ class _Chains:
             if record.image is not None:
                 draw = partial(self._draw, generator, record)
                 place = f"{self._path}/{record.image}"
-                yield RecordedCall(f"{self._stage}: draw", generator, place, draw, self._shown[record.sample, record.t])
+                gave, moves = self._shown[record.sample, record.t], self._moves(record)
+                yield RecordedCall(f"{self._stage}: draw", generator, place, draw, gave, moves)
 
     def _draw(self, generator: Generator, record: ChainRecord) -> Draw:
         prompt = generation_prompt(self._asked.generate_prompt, record.description)

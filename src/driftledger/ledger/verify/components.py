@@ -4,7 +4,7 @@ No other version will do: what another one gives proves nothing. Nothing is load
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 from pydantic import ValidationError
 
@@ -36,12 +36,15 @@ class Unavailable(NamedTuple):
 class Components:
     """The versions that were asked for, each looked for once."""
 
+    repeatable_only = True
+    """Whether only those are to be had that give the same again."""
+
     def __init__(self, settings: Settings | None, *, trust: bool = False) -> None:
         self._settings, self._trust = settings, trust
         self._found: dict[tuple[Kind, str], Component | Unavailable] = {}
 
     @classmethod
-    def of(cls, project: Project, *, trust: bool = False) -> "Components":
+    def of(cls, project: Project, *, trust: bool = False) -> Self:
         """Those of a project. Without a ``params.yaml`` that can be read, what needs no entry in it is left.
 
         Args:

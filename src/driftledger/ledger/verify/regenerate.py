@@ -1,18 +1,27 @@
 """Some calls, made once more: do the components still give what the records hold?
 
-The call store is not looked at, since it would answer with what was stored. No service is ever called: it costs money,
-and does not answer twice the same.
+Which calls is for the verifier's dice to say, and not for anything in the checkout: a forger who foresees the sample
+forges beside it. The call store is not looked at, since it would answer with what was stored. No service is ever
+called: it costs money, and does not answer twice the same.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+import math
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
 from io import BytesIO
 from itertools import groupby, takewhile
+from operator import itemgetter
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
+from driftledger.benchmarks.base import kind_of
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.collect.call_result import Result
@@ -39,41 +48,137 @@ GREY_LEVELS = 2
 _BEFORE, _AFTER = 20, 40
 """How much of a text is shown around the place where it differs."""
 
+FORGED = Fraction(1, 10)
+"""The share of a kind's calls for which it is told how likely their forgery is found."""
+
+
+class CallKind(NamedTuple):
+    """How many of a kind's calls were drawn by lot and compared."""
+
+    name: str
+    """The benchmark, and what the calls were for."""
+    calls: int
+    """That could have been drawn."""
+    compared: int
+
+    @property
+    def found_with(self) -> Fraction:
+        """The probability that a forgery of the share :data:`FORGED` of them is found, wherever in the kind it is; a
+        larger one is found with a greater one. Drawn without replacement, each as likely as another (hypergeometric).
+        """
+        forged = math.ceil(FORGED * self.calls)
+        return 1 - Fraction(math.comb(self.calls - forged, self.compared), math.comb(self.calls, self.compared))
+
+
+@dataclass
+class Pool:
+    """The calls of one kind that can be made again."""
+
+    calls: list[RecordedCall] = field(default_factory=list)
+    weight: float = 0.0
+    """Of the headline numbers, how many stand on the kind; a drawing that begins the rest of a chain counts for all of
+    it."""
+
+    def add(self, calls: Sequence[RecordedCall], scores: int) -> None:
+        """More of them, on which as many scores stand."""
+        self.weight += scores * sum(call.moves for call in calls) / len(calls)
+        self.calls += calls
+
+
+class Regenerated(NamedTuple):
+    """What came of the calls that were made again, and what that proves."""
+
+    seed: int
+    """That draws the same calls once more."""
+    kinds: list[CallKind]
+    never: list[str]
+    """Components whose calls cannot be made again, and why."""
+    result: VerifyResult
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON-ready, without the result."""
+        kinds = [{**kind._asdict(), "found_with": float(kind.found_with)} for kind in self.kinds]
+        return {"seed": self.seed, "forged": float(FORGED), "never": self.never, "kinds": kinds}
+
+
+def own_seed() -> int:
+    """63 bits that nobody foresees."""
+    return secrets.randbits(63)
+
 
 def regenerate(
     project: Project,
-    evidence: Evidence,
+    runs: Sequence[Evidence],
     contents: Contents,
     count: int,
     seed: int,
     components: Components | None = None,
-) -> VerifyResult:
-    """Make some of a run's calls again and compare texts, and images byte by byte.
+) -> Regenerated:
+    """Make some of the calls behind runs again and compare texts, and images byte by byte.
 
-    They are drawn at random, evenly from all kinds of calls, among those whose component is at hand in the recorded
-    version and gives equal bytes for equal calls; what else was called is ``skipped``.
+    They are drawn by lot, as many of each kind as weighs what stands on it, among those whose component is at hand in
+    the recorded version and gives equal bytes for equal calls; what else was called is ``skipped``.
 
     Args:
-        count: how many; all, where there are fewer.
-        seed: of the choice.
+        count: how many of each run; all, where there are fewer.
+        seed: of the lot: :func:`own_seed`, or one that draws the calls of an earlier verification again.
     """
     components = components or Components.of(project)
-    # One score of each set of records: several encoders look at the same ones.
-    distinct = {tuple(each.md5 for each in lineage.collected.values()): lineage for lineage in evidence.lineages}
-    outputs = (locked for lineage in distinct.values() for locked in (lineage.data, *lineage.collected.values()))
-    result = VerifyResult()
-    with recorded(contents, outputs) as folders, strangers_pixels():
-        pools: dict[str, list[RecordedCall]] = defaultdict(list)
-        for lineage in distinct.values():
-            for call in _calls(lineage, folders, components, result):
-                pools[call.kind].append(call)
+    result, compared = VerifyResult(), Counter[str]()
+    with pools_behind(runs, contents, components, result) as pools:
         # Component by component, so that no two of them need the memory at once.
-        picked = sorted(_picked(pools, count, seed), key=lambda call: call.component.fingerprint)
-        for _, some in groupby(picked, key=lambda call: call.component.fingerprint):
-            for call in some:
-                result += make_again(call)
+        drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].component.fingerprint)
+        for _, some in groupby(drawn, key=lambda pair: pair[1].component.fingerprint):
+            for kind, call in some:
+                again = make_again(call)
+                compared[kind] += again.checked["calls"]
+                result += again
             call.component.release()
-    return result
+    kinds = [CallKind(kind, len(pool.calls), compared[kind]) for kind, pool in sorted(pools.items())]
+    return Regenerated(seed, kinds, list(dict.fromkeys(_never(runs, components))), result)
+
+
+@contextmanager
+def pools_behind(
+    runs: Sequence[Evidence], contents: Contents, components: Components, result: VerifyResult
+) -> Iterator[dict[str, Pool]]:
+    """Kind → the calls behind runs that can be made again, for as long as the context lasts; ``result`` is told of the
+    others."""
+    # One score of each set of records: several encoders look at the same ones.
+    scores: Counter[tuple[str, ...]] = Counter()
+    distinct: dict[tuple[str, ...], Lineage] = {}
+    for lineage in (lineage for run in runs for lineage in run.lineages):
+        key = lineage.spec.name, *(each.md5 for each in lineage.collected.values())
+        scores[key] += 1
+        distinct[key] = lineage
+    outputs = (locked for lineage in distinct.values() for locked in (lineage.data, *lineage.collected.values()))
+    pools: dict[str, Pool] = {}
+    with recorded(contents, outputs) as folders, strangers_pixels():
+        for key, lineage in distinct.items():
+            of_kind: dict[str, list[RecordedCall]] = {}
+            for call in _calls(lineage, folders, components, result):
+                of_kind.setdefault(f"{lineage.spec.name}: {call.kind}", []).append(call)
+            for kind, calls in of_kind.items():
+                pools.setdefault(kind, Pool()).add(calls, scores[key])
+        yield pools
+
+
+def draw_lots(pools: Mapping[str, Pool], count: int, seed: int) -> list[tuple[str, RecordedCall]]:
+    """``count`` calls, each with its kind: of each kind its weight's share of them to within a call, while there are
+    any, and within a kind each call as likely as another."""
+    random, lots = Random(seed), list[tuple[float, str, RecordedCall]]()
+    for kind, pool in sorted(pools.items()):
+        first = random.random()
+        shuffled = random.sample(pool.calls, len(pool.calls))
+        lots += [((first + place) / pool.weight, kind, call) for place, call in enumerate(shuffled)]
+    return [(kind, call) for _, kind, call in sorted(lots, key=itemgetter(0))[:count]]
+
+
+def _never(runs: Sequence[Evidence], components: Components) -> Iterator[str]:
+    """Why none of a component's calls can be made again."""
+    for role, card in (item for run in runs for each in run.lineages for item in each.score.components.items()):
+        if kind_of(role) != "encoder" and isinstance(found := _again(card, role, components), Unavailable):
+            yield found.why
 
 
 def _calls(lineage: Lineage, folders: Recorded, components: Components, result: VerifyResult) -> list[RecordedCall]:
@@ -116,22 +221,9 @@ def _again(card: ComponentCard, role: str, components: Components) -> Component 
     component = components.get(card, role)
     if isinstance(component, Unavailable):
         return component
-    if component.unrepeatable is not None:
+    if components.repeatable_only and component.unrepeatable is not None:
         return Unavailable(f"{component.kind} {for_line(card.name)}: {component.unrepeatable}")
     return component
-
-
-def _picked(pools: Mapping[str, list[RecordedCall]], count: int, seed: int) -> list[RecordedCall]:
-    """One of each kind in turn, until there are enough or none is left."""
-    random = Random(seed)
-    kinds = sorted(pools)
-    random.shuffle(kinds)
-    for kind in kinds:
-        random.shuffle(pools[kind])
-    picked: list[RecordedCall] = []
-    while len(picked) < count and (left := [kind for kind in kinds if pools[kind]]):
-        picked += [pools[kind].pop() for kind in left[: count - len(picked)]]
-    return picked
 
 
 def make_again(recorded: RecordedCall) -> VerifyResult:
