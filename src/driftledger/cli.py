@@ -125,11 +125,14 @@ def correlation(context: typer.Context) -> None:
 
 
 @app.command(rich_help_panel=VIEW)
-def track(context: typer.Context) -> None:
+def track(
+    context: typer.Context,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what MLflow holds otherwise; merge doubles.")] = False,
+) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
 
-    typer.echo(stages.track(context.obj))
+    typer.echo(stages.track(context.obj, repair=repair))
 
 
 @app.command(rich_help_panel=VIEW)
@@ -225,6 +228,7 @@ def verify(
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls are made again.")] = 0,
     ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
+    mlflow: Annotated[bool, typer.Option("--mlflow", help="Check too what MLFLOW_TRACKING_URI shows of them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
@@ -232,7 +236,10 @@ def verify(
     from driftledger.core.terminal import show
 
     project = context.obj
-    verified = verifying.verify_ledger(project) if ledger else verifying.verify(project, run, regenerated=regenerate)
+    if ledger:
+        verified = verifying.verify_ledger(project)
+    else:
+        verified = verifying.verify(project, run, regenerated=regenerate, mlflow=mlflow)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 

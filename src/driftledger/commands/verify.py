@@ -24,6 +24,7 @@ _REMEDY: dict[Kind, str] = {
     "bytes": "bytes: 'dvc checkout' or 'git checkout' brings back what was recorded; 'dvc repro' makes it anew",
     "numbers": "numbers: 'dvc repro' computes them again from the records; what was published with them was wrong",
     "missing": "missing: 'dvc pull' brings what a remote has; 'dvc repro' makes it anew",
+    "mlflow": "mlflow: 'driftledger track --repair' writes what differs again, and merges doubles",
 }
 """What to do, kind by kind."""
 
@@ -77,11 +78,12 @@ class Verified(NamedTuple):
         }
 
 
-def verify(project: Project, run: str | None, *, regenerated: int) -> Verified:
+def verify(project: Project, run: str | None, *, regenerated: int, mlflow: bool = False) -> Verified:
     """Check every byte, link and number behind a run, or behind all that are selected.
 
     Args:
         regenerated: how many calls of each run are made again.
+        mlflow: whether what MLflow shows of them is checked too.
     """
     contents = Contents(project.root)
     try:
@@ -101,6 +103,10 @@ def verify(project: Project, run: str | None, *, regenerated: int) -> Verified:
         again = (regenerate(project, each, contents, regenerated, seed, components) for each in evidence)
         checks["calls made again"] = sum(again, VerifyResult())
     checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
+    if mlflow:
+        from driftledger.tracking.check import check as check_mlflow
+
+        checks["MLflow"] = check_mlflow(project, evidence, whole=run is None)
     return Verified([each.name for each in evidence], checks)
 
 

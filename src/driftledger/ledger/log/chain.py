@@ -69,6 +69,11 @@ def append(path: Path, evidence: Sequence[Evidence], lock: Path) -> int:
     return len(due)
 
 
+def codes(path: Path) -> dict[str, PublishedCode]:
+    """Fingerprint → the code at work when the run was published, of all runs that have a line."""
+    return {line.fingerprint: line.code for line in reversed(read_chain(_read(path)).lines.values())}
+
+
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
