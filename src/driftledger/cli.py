@@ -139,11 +139,14 @@ def correlation(context: typer.Context) -> None:
 
 
 @app.command(rich_help_panel=VIEW)
-def track(context: typer.Context) -> None:
+def track(
+    context: typer.Context,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what MLflow holds otherwise; merge doubles.")] = False,
+) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
 
-    typer.echo(stages.track(context.obj))
+    typer.echo(stages.track(context.obj, repair=repair))
 
 
 @app.command(rich_help_panel=VIEW)
@@ -275,6 +278,7 @@ def verify(
     authorities: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Certificates of timestamp authorities that you trust, in PEM.")
     ] = None,
+    mlflow: Annotated[bool, typer.Option("--mlflow", help="Check too what MLFLOW_TRACKING_URI shows of them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
@@ -286,8 +290,9 @@ def verify(
     if ledger:
         verified = verifying.verify_ledger(project)
     else:
-        reach = Reach(remote, trust)
-        verified = verifying.verify(project, run, reach, regenerated=regenerate, seed=seed, asked_again=ask_again)
+        verified = verifying.verify(
+            project, run, Reach(remote, trust), regenerated=regenerate, seed=seed, asked_again=ask_again, mlflow=mlflow
+        )
     verified = verifying.by_whose_history(project, verified, Trust(allowed_signers, authorities, since))
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)

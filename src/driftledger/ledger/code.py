@@ -13,10 +13,19 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from driftledger.ledger.objects.git import Git
+from driftledger.benchmarks.registry import lock_files
+from driftledger.core.escaping import for_line
+from driftledger.core.paths import Paths
+from driftledger.ledger.lock import locks_here, parse_locks
 
 PATCH_LIMIT = 1_000_000
+"""Characters of a patch."""
+
+_MOST_NAMED = 200
+"""Of what a patch leaves out."""
+
 _STATUS = ("status", "--porcelain=v2", "-z", "--no-renames")
-_PLAIN_DIFF = ("--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
+_PLAIN_DIFF = ("--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 _SETTINGS = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "diff.autoRefreshIndex=false")
 _QUIET = {"GIT_LITERAL_PATHSPECS": "1", "GIT_OPTIONAL_LOCKS": "0"}
 """A path is a path, whatever is in its name, and what only asks writes nothing."""
@@ -58,14 +67,54 @@ def is_dirty(root: Path) -> bool:
 
 
 def dirty_patch(root: Path) -> str:
-    """What differs from the commit, as ``git apply`` takes it; cut, and saying so, beyond a million characters.
+    """What differs from the commit, untracked text files among it, as ``git apply`` takes it: ``src`` first.
 
-    Bytes that are not UTF-8 are lone surrogates in it: encode it with ``surrogateescape``.
+    What the pipelines write is left out: it follows from the rest. Binary files and what does not fit are left out
+    whole; the last lines say so and name them. Bytes that are not UTF-8 are lone surrogates in it: encode it with
+    ``surrogateescape``.
     """
-    patch = _git(root, "diff", *_PLAIN_DIFF, "HEAD", errors="surrogateescape")
-    if len(patch) <= PATCH_LIMIT:
-        return patch
-    return patch[:PATCH_LIMIT] + f"\n# cut here: {len(patch) - PATCH_LIMIT} more characters\n"
+    top = _git(root, "rev-parse", "--show-toplevel", errors="surrogateescape").removesuffix("\n")
+    if not top:
+        return ""
+    project = _git(root, "rev-parse", "--show-prefix", errors="surrogateescape").removesuffix("\n")
+    tracked = _names(Path(top), "diff", "--name-only", "--no-renames", "HEAD")
+    untracked = _names(Path(top), "ls-files", "--others", "--exclude-standard")
+    written = tuple(f"{project}{path}" for path in _written(root))
+    mine = [name for name in (*tracked, *untracked) if not name.startswith(written)]
+    parts, left_out, room = list[str](), list[str](), PATCH_LIMIT
+    for name in sorted(mine, key=lambda name: (not name.startswith(f"{project}src/"), name)):
+        part, why = _part(Path(top), name, name in tracked)
+        if why or len(part) > room:
+            left_out.append(f"{for_line(name)} ({why or 'too large'})")
+        else:
+            parts.append(part)
+            room -= len(part)
+    if pipelines := len(tracked) + len(untracked) - len(mine):
+        left_out.insert(0, f"{pipelines} files that the pipelines write")
+    more = [f"{len(left_out) - _MOST_NAMED} more files"] if len(left_out) > _MOST_NAMED else []
+    return "".join([*parts, *(f"# left out: {each}\n" for each in left_out[:_MOST_NAMED] + more)])
+
+
+def _names(top: Path, *arguments: str) -> list[str]:
+    """The files that Git lists; a folder is a repository of its own."""
+    names = _git(top, arguments[0], "-z", *arguments[1:], errors="surrogateescape").split("\0")
+    return [name for name in names if name and not name.endswith("/")]
+
+
+def _written(root: Path) -> list[str]:
+    """What the names of files begin with that the pipelines or ``track`` write, relative to ``root``."""
+    outs = [out.path for entry in parse_locks(locks_here(root)).entries.values() for out in entry.outs]
+    return [*lock_files(), Paths(root).ledger.name, *(path if Path(path).suffix else f"{path}/" for path in outs)]
+
+
+def _part(top: Path, name: str, tracked: bool) -> tuple[str, str]:
+    """The patch of one file, or why it is left out."""
+    file = top / name
+    if file.is_file() and not file.is_symlink() and file.stat().st_size > PATCH_LIMIT:
+        return "", "too large"
+    sides = ("HEAD", "--", name) if tracked else ("--no-index", "--", os.devnull, name)
+    part = _git(top, "diff", *_PLAIN_DIFF, *sides, errors="surrogateescape")
+    return part, "binary" if part.startswith("Binary files ") or "\nBinary files " in part else ""
 
 
 def remote_address(root: Path) -> str:
@@ -93,7 +142,7 @@ def _git(root: Path, *arguments: str, errors: str = "replace") -> str:
         done = subprocess.run(command, capture_output=True, check=False, env=os.environ | _QUIET)
     except FileNotFoundError:
         return ""
-    return done.stdout.decode(errors=errors) if done.returncode == 0 else ""
+    return done.stdout.decode(errors=errors) if done.returncode in (0, 1) else ""  # 1: what was compared differs
 
 
 def packages() -> str:
