@@ -47,7 +47,7 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("benchmarks",),),
     (("ledger",),),
     (("reports",),),
-    (("tracking",),),
+    (("tracking",), ("exports",)),
     (("commands",),),
     (("cli",),),
     (("demo",),),

@@ -150,6 +150,22 @@ def track(
 
 
 @app.command(rich_help_panel=VIEW)
+def export(
+    context: typer.Context,
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="FORMAT", help="every-eval-ever, inspect, in-toto, croissant or hf-model-card."),
+    ],
+    run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
+) -> None:
+    """Write a run in the format of another tool."""
+    from driftledger.commands import export as exporting
+
+    typer.echo(f"{exporting.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
+
+
+@app.command(rich_help_panel=VIEW)
 def publish(context: typer.Context, timestamp: TimestampOption = None, unsigned: UnsignedOption = False) -> None:
     """Sign a checkpoint over ledger.jsonl with your Git signing key: who keeps it can tell what was changed since."""
     from driftledger.commands import publish as publishing
@@ -323,6 +339,26 @@ def check(
     from driftledger_check.cli import run
 
     raise typer.Exit(run(bundle, allowed_signers=allowed_signers, checkpoint=checkpoint, as_json=as_json))
+
+
+@app.command(rich_help_panel=ASK)
+def reproduce(
+    context: typer.Context,
+    bundle: Annotated[Path, typer.Argument(metavar="FILE", help="A bundle; with --note, somebody's statement.")],
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where the statement is written.")] = None,
+    calls: Annotated[int | None, typer.Option(min=1, help="How many calls are made again; else all.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier reproduction.")] = None,
+    note: Annotated[bool, typer.Option("--note", help="Note a statement about your run in ledger.jsonl.")] = False,
+) -> None:
+    """Make the calls behind somebody's bundle again with your own components, and sign what came of it."""
+    from driftledger.commands import reproduce as reproducing
+
+    if note:
+        typer.echo(for_terminal(reproducing.note_reproduction(context.obj, bundle)))
+        return
+    said, reproduced = reproducing.reproduce(context.obj, bundle, out, calls, seed)
+    typer.echo(for_terminal("\n".join(said)))
+    raise typer.Exit(0 if reproduced else 1)
 
 
 @app.command(rich_help_panel=ASK)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.ledger.objects.git import Git
 from driftledger.benchmarks.registry import lock_files
 from driftledger.core.escaping import for_line
 from driftledger.core.paths import Paths
 from driftledger.ledger.lock import locks_here, parse_locks
+from driftledger.ledger.objects.git import Git
 
 PATCH_LIMIT = 1_000_000
 """Characters of a patch."""

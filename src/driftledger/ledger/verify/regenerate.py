@@ -8,7 +8,7 @@ called: it costs money, and does not answer twice the same.
 import math
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -113,6 +113,7 @@ def regenerate(
     count: int,
     seed: int,
     components: Components | None = None,
+    differing: Callable[[RecordedCall], object] = lambda call: None,
 ) -> Regenerated:
     """Make some of the calls behind runs again and compare texts, and images byte by byte.
 
@@ -122,6 +123,7 @@ def regenerate(
     Args:
         count: how many of each run; all, where there are fewer.
         seed: of the lot: :func:`own_seed`, or one that draws the calls of an earlier verification again.
+        differing: told of each call that gives something else than is stored, while its component is loaded.
     """
     components = components or Components.of(project)
     result, compared = VerifyResult(), Counter[str]()
@@ -133,6 +135,8 @@ def regenerate(
                 again = make_again(call)
                 compared[kind] += again.checked["calls"]
                 result += again
+                if not again.holds or again.skipped:
+                    differing(call)
             call.component.release()
     kinds = [CallKind(kind, len(pool.calls), compared[kind]) for kind, pool in sorted(pools.items())]
     return Regenerated(seed, kinds, list(dict.fromkeys(_never(runs, components))), result)
