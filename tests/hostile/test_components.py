@@ -1,14 +1,11 @@
 """Code and weights that a checkout names: none of its modules is imported, and no repository of weights is asked."""
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from .conftest import READERS, RUN, Listener, Stranger
+from .conftest import READERS, Stranger
 
 
 def module(stranger: Stranger, name: str) -> None:

@@ -18,6 +18,10 @@ class Reach(NamedTuple):
     run the code of their checkpoints."""
 
 
+NOTHING = Reach()
+"""What lies in the checkout, and no more."""
+
+
 def own_folder(root: Path) -> Path:
     """Where the reader keeps what was read in the checkout at ``root``: never in the checkout, whose maker could have
     put it there."""
