@@ -107,7 +107,7 @@ def test_verify_exits_with_one_where_something_does_not_hold(
     tmp_path: Path,
 ) -> None:
     found = verify.Verified(["seer · brush · eye"], {"files": VerifyResult(findings, [], Counter(files=3))})
-    monkeypatch.setattr(verify, "verify", lambda project, run, regenerated, seed: found)
+    monkeypatch.setattr(verify, "verify", lambda project, run, **how: found)
     monkeypatch.setattr(verify, "verify_ledger", lambda project: found)
     monkeypatch.chdir(tmp_path)
     for arguments in (["verify"], ["verify", "seer/brush/eye"], ["verify", "--ledger"]):

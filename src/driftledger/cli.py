@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from driftledger.benchmarks.registry import benchmarks, imported
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
+from driftledger.ledger.objects.reach import Reach
 from driftledger.project.project import Project
 from driftledger.tracking.connection import PORT
 
@@ -42,6 +43,12 @@ app.add_typer(calls, name="calls", rich_help_panel=ASK)
 for group, place in (each for spec in benchmarks() for each in spec.commands.items()):
     app.add_typer(imported(place), name=group, rich_help_panel=PEOPLE)
 
+RemoteOption = Annotated[
+    str | None, typer.Option(metavar="URL", help="A DVC remote to fetch from: none that the checkout names is asked.")
+]
+TrustOption = Annotated[
+    bool, typer.Option("--trust", help="This checkout is my own: ask the remote and the MLflow that it names.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 TimestampOption = Annotated[
     list[str] | None,
@@ -132,11 +139,14 @@ def correlation(context: typer.Context) -> None:
 
 
 @app.command(rich_help_panel=VIEW)
-def track(context: typer.Context) -> None:
+def track(
+    context: typer.Context,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what MLflow holds otherwise; merge doubles.")] = False,
+) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
 
-    typer.echo(stages.track(context.obj))
+    typer.echo(stages.track(context.obj, repair=repair))
 
 
 @app.command(rich_help_panel=VIEW)
@@ -250,6 +260,8 @@ def audit(
     dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
     image: Annotated[Path | None, typer.Option(help="A file, known by its bytes wherever it was copied to.")] = None,
     since: Annotated[str | None, typer.Option(help="A date or a Git revision.")] = None,
+    remote: RemoteOption = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Where does a score come from, and what did a version touch? Back to images, versions, dataset and commit."""
@@ -257,10 +269,10 @@ def audit(
     from driftledger.core.terminal import show
 
     if target is not None:
-        show(ask.audit(context.obj, target, full=full, as_json=as_json))
+        show(ask.audit(context.obj, target, Reach(remote, trust), full=full, as_json=as_json))
     else:
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(ask.touched(context.obj, **asked, image=image, since=since, as_json=as_json))
+        show(ask.touched(context.obj, Reach(remote, trust), **asked, image=image, since=since, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -269,7 +281,12 @@ def verify(
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls of each run are made again.")] = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")] = None,
+    ask_again: Annotated[
+        int, typer.Option(min=0, help="How many random calls of each run services are asked again; costs money.")
+    ] = 0,
     ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
+    remote: RemoteOption = None,
+    trust: TrustOption = False,
     since: Annotated[Path | None, typer.Option(metavar="FILE", help="A checkpoint that you kept.")] = None,
     allowed_signers: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Whom you trust, as ssh-keygen has it; one must have signed.")
@@ -277,6 +294,7 @@ def verify(
     authorities: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Certificates of timestamp authorities that you trust, in PEM.")
     ] = None,
+    mlflow: Annotated[bool, typer.Option("--mlflow", help="Check too what MLFLOW_TRACKING_URI shows of them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
@@ -285,11 +303,12 @@ def verify(
     from driftledger.ledger.attest.check import Trust
 
     project = context.obj
-    verified = (
-        verifying.verify_ledger(project)
-        if ledger
-        else verifying.verify(project, run, regenerated=regenerate, seed=seed)
-    )
+    if ledger:
+        verified = verifying.verify_ledger(project)
+    else:
+        verified = verifying.verify(
+            project, run, Reach(remote, trust), regenerated=regenerate, seed=seed, asked_again=ask_again, mlflow=mlflow
+        )
     verified = verifying.by_whose_history(project, verified, Trust(allowed_signers, authorities, since))
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
@@ -329,9 +348,7 @@ def reproduce(
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Where the statement is written.")] = None,
     calls: Annotated[int | None, typer.Option(min=1, help="How many calls are made again; else all.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier reproduction.")] = None,
-    note: Annotated[
-        bool, typer.Option("--note", help="Note a statement about your run in ledger.jsonl.")
-    ] = False,
+    note: Annotated[bool, typer.Option("--note", help="Note a statement about your run in ledger.jsonl.")] = False,
 ) -> None:
     """Make the calls behind somebody's bundle again with your own components, and sign what came of it."""
     from driftledger.commands import reproduce as reproducing
@@ -350,13 +367,15 @@ def compare(
     a: Annotated[str, typer.Argument(help="A run.")],
     b: Annotated[str, typer.Argument(help="Another.")],
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank also what is not comparable.")] = False,
+    remote: RemoteOption = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Is one run better than another, and are they comparable at all? With paired intervals over common samples."""
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    show(ask.compare(context.obj, a, b, anyway=anyway, as_json=as_json))
+    show(ask.compare(context.obj, a, b, Reach(remote, trust), anyway=anyway, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -364,13 +383,15 @@ def diff(
     context: typer.Context,
     old: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")],
     new: Annotated[str | None, typer.Argument(help="Another; without it, the working tree.")] = None,
+    remote: RemoteOption = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """What changed between two revisions: components, data, scores, and how answers are read."""
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    show(ask.diff(context.obj, old, new, as_json=as_json))
+    show(ask.diff(context.obj, old, new, Reach(remote, trust), as_json=as_json))
 
 
 @calls.command()

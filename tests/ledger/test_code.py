@@ -1,5 +1,6 @@
 """Which code was at work: the commit, what differs from it, and the packages."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,9 +105,12 @@ def delete(root: Path) -> None:
     (root / "a.txt").unlink()
 
 
-def add_binary(root: Path) -> None:
-    (root / "b.bin").write_bytes(bytes(range(256)) * 4)
-    git(root, "add", "b.bin")
+def leave_untracked(root: Path) -> None:
+    (root / "new.txt").write_text("a\nb")
+    (root / "empty").touch()
+    (root / "run.sh").write_text("#!/bin/sh\n")
+    (root / "run.sh").chmod(0o755)
+    (root / "-n 'ö' # left out:").write_text("diff --git a/x b/x\nBinary files a and b differ\n")
 
 
 def write_latin_1(root: Path) -> None:
@@ -148,7 +152,7 @@ def with_another_tool(root: Path) -> None:
         stage,
         rename,
         delete,
-        add_binary,
+        leave_untracked,
         write_latin_1,
         write_crlf,
         make_executable,
@@ -173,11 +177,54 @@ def test_the_patch_applied_to_the_commit_gives_the_same_files(
     assert files(tmp_path / "clone") == files(repository)
 
 
-def test_an_endless_patch_is_cut_and_says_so(repository: Path) -> None:
+def test_a_patch_is_cut_at_whole_files_and_says_so(repository: Path) -> None:
     (repository / "a.txt").write_text("x" * 3_000_000)
+    for name in "bcd":
+        (repository / name).write_text("y\n" * 200_000)  # 600,000 characters of a patch
+    (repository / "e").write_text("small\n")
     patch = dirty_patch(repository)
-    assert len(patch) < code.PATCH_LIMIT + 100
-    assert patch.splitlines()[-1].startswith("# cut here: 2")
+    assert len(patch) < code.PATCH_LIMIT + 200
+    assert patch.splitlines()[-3:] == [f"# left out: {name} (too large)" for name in ("a.txt", "c", "d")]
+    assert patch.count("diff --git") == 2
+    assert "+small\n" in patch
+
+
+def test_src_comes_first_and_what_the_pipelines_write_is_left_out(repository: Path) -> None:
+    entry = {
+        "cmd": "x",
+        "outs": [{"path": path, "md5": "0", "size": 1} for path in ("data/resolved.json", "reports/a")],
+    }
+    (repository / "pipelines" / "mme").mkdir(parents=True)
+    (repository / "pipelines" / "mme" / "dvc.lock").write_text(json.dumps({"stages": {"s": entry}}))
+    for name in (
+        "data/resolved.json",
+        "data/mine.json",
+        "reports/a/b.svg",
+        "reports/ab.svg",
+        "ledger.jsonl",
+        "src/z.py",
+    ):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text("x\n")
+    edit(repository)
+    git(repository, "add", "reports")
+    patch = dirty_patch(repository)
+    named = [line.split(" b/")[-1] for line in patch.splitlines() if line.startswith("diff --git")]
+    assert named == ["src/z.py", "a.txt", "data/mine.json", "reports/ab.svg"]
+    assert patch.endswith("# left out: 4 files that the pipelines write\n")
+
+
+def test_binary_files_are_named_and_the_rest_still_applies(repository: Path, tmp_path: Path) -> None:
+    (repository / "b.bin").write_bytes(bytes(range(256)) * 4)
+    (repository / "c\n.bin").write_bytes(b"\0")
+    git(repository, "add", "b.bin")
+    edit(repository)
+    patch = dirty_patch(repository)
+    assert patch.splitlines()[-2:] == ["# left out: b.bin (binary)", "# left out: c .bin (binary)"]
+    (tmp_path / "patch").write_text(patch)
+    git(repository, "stash")
+    git(repository, "apply", str(tmp_path / "patch"))
+    assert (repository / "a.txt").read_text() == "one\n2\nthree\n"
 
 
 def test_the_installed_packages_are_listed_in_order() -> None:

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from driftledger.benchmarks.settings import Name
 from driftledger.collect.call_key import CallKey
 from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError
+from driftledger.core.names import Name
 from driftledger.core.strict import Strict
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.data.records import DatasetCard

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
+from driftledger.core.names import Name
 from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:
@@ -84,9 +85,9 @@ class Linked(NamedTuple):
 class CollectedCard(Record):
     """``components.json`` beside the records of a collect stage: everything that they stand on."""
 
-    benchmark: str
-    stage: str
-    keys: dict[str, str]
+    benchmark: Name
+    stage: Name
+    keys: dict[str, Name]
     data_digest: str
     components: dict[str, ComponentCard]
     """Role → the version that was asked at this stage."""

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, 
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import Record
+from driftledger.core.names import Name, Words
 from driftledger.core.types import Outcome
 
 METRICS, SCORE, ROWS = "metrics.json", "score.json", "rows.jsonl"
@@ -57,8 +58,8 @@ class Score(Record):
 
     KIND: ClassVar[str] = "score"
 
-    benchmark: str
-    keys: dict[str, str]
+    benchmark: Name
+    keys: dict[str, Name]
     """The words of ``dvc.yaml``'s matrix, which name the score: ``dataset`` or ``question_set``, ``model``, …"""
     components: dict[str, ComponentCard]
     """Role → the version at work: ``model``, ``generator``, ``encoder``, ``text_encoder``, ``judge``, …"""
@@ -128,7 +129,7 @@ class Score(Record):
 class Row(Record):
     """A line of ``rows.jsonl``: what one sample, question or pair is worth in a score."""
 
-    unit: str
+    unit: Words
     """The sample, question or image it is about."""
     group: str
     """Within which it is averaged before groups are; ``all`` where the score is a plain mean."""

@@ -2,12 +2,10 @@
 
 from typing import Annotated, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
+from driftledger.core.names import Name
 from driftledger.core.strict import Strict
-
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-"""A catalogue name. It becomes a folder, an MLflow metric and, joined to others by ``-``, a DVC stage."""
 
 
 class EntryOf(NamedTuple):

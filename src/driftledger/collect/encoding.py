@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from driftledger.collect.feature_store import FeatureStore, Modality, Number
 from driftledger.components.base import Encoder
@@ -46,7 +48,26 @@ def read_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | 
 
 
 def _see(encoder: Encoder, batch: Sequence[ImageFile]) -> Float32:
-    return encoder.encode_images([image.open() for image in batch])
+    return encoder.encode_images(_Opened(batch))
+
+
+class _Opened(Sequence[Image.Image]):
+    """Images that are decoded when they are looked at, so that a batch of large ones takes the memory of one."""
+
+    def __init__(self, files: Sequence[ImageFile]) -> None:
+        self._files = files
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    @overload
+    def __getitem__(self, index: int) -> Image.Image: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "_Opened": ...
+
+    def __getitem__(self, index: int | slice) -> "Image.Image | _Opened":
+        return _Opened(self._files[index]) if isinstance(index, slice) else self._files[index].open()
 
 
 def _kept(

@@ -1,6 +1,7 @@
 """What a user asks of the ledger: where a score comes from, what a version touched, how runs and revisions differ."""
 
 import json
+import os
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -18,24 +19,27 @@ from driftledger.ledger.compare import compare as comparing
 from driftledger.ledger.compare.told import as_table as comparison_table
 from driftledger.ledger.diff import diff as diffing
 from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.objects.reach import NOTHING, Reach
 from driftledger.ledger.why import why as explain_call
 from driftledger.project.project import Project
 from driftledger.tracking.lookup import MlflowRuns
 
 
-def sources(project: Project) -> Sources:
-    """What may know about a score here: the working tree, Git, DVC's cache, and MLflow."""
-    mlflow = MlflowRuns(project.settings.tracking)
-    return Sources(project.root, project.selected, project.combinations, mlflow=mlflow)
+def sources(project: Project, reach: Reach) -> Sources:
+    """What may know about a score here: the working tree, Git, DVC's cache, and MLflow, if the environment names one;
+    that of ``params.yaml`` could be a stranger's, and is asked with trust alone."""
+    is_asked = reach.trust or os.environ.get("MLFLOW_TRACKING_URI")
+    mlflow = MlflowRuns(project.settings.tracking) if is_asked else None
+    return Sources(project.root, project.selected, project.combinations, mlflow=mlflow, reach=reach)
 
 
-def audit(project: Project, target: str, *, full: bool, as_json: bool) -> RenderableType:
+def audit(project: Project, target: str, reach: Reach, *, full: bool, as_json: bool) -> RenderableType:
     """The evidence behind a run, a score file, an image or one number; in short, ``full`` as a tree.
 
     A text that names none of these may be a value, or the name of a metric, a component or a dataset: what it could
     mean is offered.
     """
-    with sources(project) as known:
+    with sources(project, reach) as known:
         try:
             found = resolve_target(known, target)
         except LedgerError:
@@ -49,6 +53,7 @@ def audit(project: Project, target: str, *, full: bool, as_json: bool) -> Render
 
 def touched(
     project: Project,
+    reach: Reach,
     *,
     model: str | None = None,
     generator: str | None = None,
@@ -63,21 +68,21 @@ def touched(
     query = parse_query(
         model=model, generator=generator, encoder=encoder, judge=judge, dataset=dataset, image=image, since=since
     )
-    with sources(project) as known:
+    with sources(project, reach) as known:
         answer = touching.touched(known, query)
         return touching.as_json(answer) if as_json else touching.as_table(answer)
 
 
-def compare(project: Project, a: str, b: str, *, anyway: bool, as_json: bool) -> RenderableType:
+def compare(project: Project, a: str, b: str, reach: Reach, *, anyway: bool, as_json: bool) -> RenderableType:
     """Two runs, metric by metric, with paired intervals over what both were measured on."""
-    with sources(project) as known:
+    with sources(project, reach) as known:
         found = comparing.compare(_evidence(known, a), _evidence(known, b), known.contents, anyway=anyway)
     return json.dumps(found.model_dump(mode="json"), indent=2) if as_json else comparison_table(found)
 
 
-def diff(project: Project, old: str, new: str | None, *, as_json: bool) -> RenderableType:
+def diff(project: Project, old: str, new: str | None, reach: Reach, *, as_json: bool) -> RenderableType:
     """What changed between two Git revisions, or since one: components, data, scores, and how answers are read."""
-    found = diffing.diff(project.root, old, new)
+    found = diffing.diff(project.root, old, new, reach)
     return str(found.model_dump_json(indent=2)) if as_json else diffing.as_text(found)
 
 
@@ -87,18 +92,19 @@ def why(project: Project, key_or_sample: str) -> RenderableType:
         return lines(explain_call(store, key_or_sample))
 
 
-def evidence_of(project: Project, run: str) -> Evidence:
+def evidence_of(project: Project, run: str, reach: Reach = NOTHING) -> Evidence:
     """The evidence of a run, from wherever it can be had.
 
     Raises:
         LedgerError: there is no such run.
     """
-    with sources(project) as known:
+    with sources(project, reach) as known:
         return _evidence(known, run)
 
 
 def _evidence(known: Sources, run: str) -> Evidence:
     found = find_run(known, run)
     if found is None:
-        raise LedgerError(f"there is no run {run!r}: neither in dvc.lock, nor in Git history, nor in MLflow")
+        not_asked = "" if known.why_not is None else f" (MLflow was not asked: {known.why_not})"
+        raise LedgerError(f"there is no run {run!r}: neither in dvc.lock, nor in Git history, nor in MLflow{not_asked}")
     return found.evidence

@@ -1,20 +1,18 @@
 """Signing what the ledger holds, and what is going to be run: ``publish`` and ``preregister``."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
+from driftledger.commands.attempts import ledger_lock, planned
 from driftledger.commands.resolve import resolved
-from driftledger.core.canonical import sha256_bytes, sha256_file, sha256_of
+from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.attest.attest import Kept, attest, read_all, write
 from driftledger.ledger.attest.checkpoints import begins, checkpoint, read_checkpoint, root_of
-from driftledger.ledger.attest.plans import attempt_name, open_plan
 from driftledger.ledger.attest.signing import sign, signing_key
 from driftledger.ledger.attest.timestamps import stamp
 from driftledger.ledger.code import code_version
 from driftledger.ledger.log.chain import check, note, read_ledger
-from driftledger.ledger.log.lines import Noted, PublishedCode, read_chain, rows_of
+from driftledger.ledger.log.lines import Noted, PublishedCode, rows_of
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
 from driftledger_check.dsse import PLAN, Attestation, Statement
@@ -62,7 +60,7 @@ def preregister(project: Project, runs: int, authorities: Sequence[str] = (), *,
     key = None if unsigned else signing_key(project.root)
     _sound(project)
     code, noted = code_version(project.root), resolved(project)
-    plan = _planned(project, noted) | {"runs": runs, "commit": code.commit}
+    plan = planned(project, noted) | {"runs": runs, "commit": code.commit}
     told: list[str] = []
 
     def make(n: int, rows: Sequence[bytes]) -> Noted:
@@ -78,49 +76,11 @@ def preregister(project: Project, runs: int, authorities: Sequence[str] = (), *,
         name, code_then = ", ".join(sorted(predicate["headlines"])), PublishedCode(commit=code.commit, dirty=code.dirty)
         return Noted(kind=_PLAN, name=name, subject_sha256=sha256_bytes(payload), code=code_then)
 
-    n = note(project.paths.ledger, _lock(project), make)
+    n = note(project.paths.ledger, ledger_lock(project), make)
     return (
         f"plan {n} allows {runs} published run{'s' * (runs != 1)} of {plan['selection_sha256'][:12]}, {told[0]}; every "
         "selection that is tried until then is noted: commit it, and 'driftledger publish'"
     )
-
-
-def note_attempt(project: Project, noted: Mapping[str, Any]) -> None:
-    """Note the selection as an attempt under the open plan, once; nothing where none is open.
-
-    Args:
-        noted: of :func:`~driftledger.commands.resolve.resolved`.
-
-    Raises:
-        LedgerError: the ledger is not as it was written, or cannot be written.
-    """
-    chain, kept = read_chain(read_ledger(project.paths.ledger)), read_all(project.root).of(_PLAN)
-    plan, selection = open_plan(chain, kept), _planned(project, noted)["selection_sha256"]
-    if plan is None:
-        return
-    name = attempt_name(plan.line.subject_sha256)
-    if any((line.name, line.subject_sha256) == (name, selection) for line in chain.notes.values()):
-        return  # and nothing need be written, nor Git be asked
-    code = code_version(project.root)
-    attempt = Noted(
-        kind="attempt",
-        name=name,
-        subject_sha256=selection,
-        code=PublishedCode(commit=code.commit, dirty=code.dirty),
-    )
-    note(project.paths.ledger, _lock(project), lambda *_: attempt)
-
-
-def _planned(project: Project, noted: Mapping[str, Any]) -> dict[str, Any]:
-    """What is selected, in words and as digests, and one digest of all of it."""
-    settings = project.settings
-    selection = {
-        "run": settings.run.model_dump(mode="json"),
-        "settings": {spec.name: settings.section(spec.name).model_dump(mode="json") for spec in settings.benchmarks},
-        "resolved": noted,
-    }
-    headlines = {spec.name: [each.key for each in spec.metrics if each.headline] for spec in settings.benchmarks}
-    return selection | {"headlines": headlines, "selection_sha256": sha256_of(selection)}
 
 
 def _sound(project: Project) -> list[bytes]:
@@ -154,7 +114,3 @@ def _complete(project: Project, last: Kept, key: str | None, authorities: Sequen
 def _how(made: Attestation) -> str:
     by = f"signed by {made.envelope.key}" if made.envelope.signature else "unsigned"
     return f"{by}, timestamped by {len(made.stamps)}" if made.stamps else f"{by}, without a timestamp"
-
-
-def _lock(project: Project) -> Path:
-    return project.paths.state / "locks" / "ledger.lock"

@@ -19,6 +19,7 @@ from driftledger.core.code_digest import code_digest
 from driftledger.core.files import write_json
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
+from driftledger.ledger.log.lines import PLAN_LINE
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
@@ -26,8 +27,6 @@ REPORT = "driftledger.reports.report"
 """What puts scores together, beside the tables and pictures of each benchmark."""
 CORRELATION = "driftledger.reports.correlation.correlation"
 """What sets scores against each other and against leaderboards."""
-PLAN_LINE = b'"kind":"plan"'
-"""In a ledger that somebody registered a plan in."""
 NOTHING = "none"
 """Noted where there is no file or component, since DVC wants every parameter to be there."""
 
@@ -37,7 +36,7 @@ def resolve(project: Project) -> None:
     noted = resolved(project)
     write_json(project.paths.resolved, noted)
     if project.paths.ledger.is_file() and PLAN_LINE in project.paths.ledger.read_bytes():
-        from driftledger.commands.publish import note_attempt  # which only plans need
+        from driftledger.commands.attempts import note_attempt  # which only plans need
 
         note_attempt(project, noted)
 

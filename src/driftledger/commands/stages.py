@@ -100,17 +100,21 @@ def correlation(project: Project) -> str:
         return write_correlation(project)
 
 
-def track(project: Project) -> str:
+def track(project: Project, *, repair: bool = False) -> str:
     """Show what is selected in MLflow, and say in a line each what that took, and where to look."""
+    from driftledger.ledger.code import code_version
     from driftledger.ledger.lineage import read_all_evidence
     from driftledger.tracking import correlation_run, projection
     from driftledger.tracking.ui import where_to_look
 
     evidence, tracking = (
-        read_all_evidence(project.root, project.selected, project.combinations),
+        read_all_evidence(project.root, project.selected, project.combinations, code_version),
         project.settings.tracking,
     )
-    told = [projection.show(project.root, evidence, tracking), *correlation_run.show(project.root, tracking)]
+    told = [
+        projection.show(project.root, evidence, tracking, repair=repair),
+        *correlation_run.show(project.root, tracking, repair=repair),
+    ]
     return "\n".join([*told, *where_to_look(tracking, project.paths.reports / "site" / "index.html")])
 
 

@@ -1,6 +1,7 @@
 """Whether all behind a run still holds: bytes, links and numbers, and the ledger's line of it."""
 
 import math
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Group, RenderableType
 
 from driftledger.benchmarks.selection import Selected
+from driftledger.components.checkpoints.source import hashed_anew
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
@@ -16,6 +18,7 @@ from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, read_all_evidence
 from driftledger.ledger.log.chain import check as check_chain
 from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.reach import NOTHING, Reach
 from driftledger.ledger.verify.bytes_check import check_bytes, check_stages
 from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.links import check_links
@@ -23,12 +26,14 @@ from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
+    from driftledger.ledger.verify.ask_again import AskedAgain
     from driftledger.ledger.verify.regenerate import Regenerated
 
 _REMEDY: dict[Kind, str] = {
     "bytes": "bytes: 'dvc checkout' or 'git checkout' brings back what was recorded; 'dvc repro' makes it anew",
     "numbers": "numbers: 'dvc repro' computes them again from the records; what was published with them was wrong",
     "missing": "missing: 'dvc pull' brings what a remote has; 'dvc repro' makes it anew",
+    "mlflow": "mlflow: 'driftledger track --repair' writes what differs again, and merges doubles",
 }
 """What to do, kind by kind."""
 
@@ -44,9 +49,11 @@ class Verified(NamedTuple):
     names: list[str]
     checks: dict[str, VerifyResult]
     """In the order in which they were made."""
+    again: "Regenerated | None" = None
+    asked: "Sequence[AskedAgain]" = ()
+    """What services said that were asked again: no proof, and so no finding."""
     told: Sequence[str] = ()
     """Sentences, of which the last says by whose history it holds."""
-    again: "Regenerated | None" = None
 
     @property
     def result(self) -> VerifyResult:
@@ -73,13 +80,13 @@ class Verified(NamedTuple):
         told += [f"not checked: {each.where}: {each.why}" for each in result.skipped[:_SHOWN]]
         more = len(result.skipped) - _SHOWN
         told += [f"not checked: {more} more; --json has them all"] * (more > 0)
-        said = line(f"{what}: {end}", GOOD if result.holds else BAD)
-        return Group(*self._head(), made, "", lines(told), said, lines(self.told))
+        ending = line(f"{what}: {end}", GOOD if result.holds else BAD)
+        return Group(*self._head(), made, "", lines(told), ending, lines(self.told))
 
     def _head(self) -> list[RenderableType]:
         """By which lot calls were drawn, and what that can prove."""
         if self.again is None:
-            return []
+            return [lines(map(str, self.asked)), ""] if self.asked else []
         told = [f"calls are drawn by lot, with seed {self.again.seed}; --seed draws the same ones again"]
         told += [f"cannot be made again: {why}" for why in self.again.never]
         forged = "a forgery of 10% or more of them is found with probability"
@@ -87,7 +94,7 @@ class Verified(NamedTuple):
         for kind in self.again.kinds:
             found = f"{math.floor(100 * kind.found_with) / 100:.2f}"
             kinds.add_row(*map(line, (kind.name, f"{kind.compared:,}", f"{kind.calls:,}", found)))
-        return [lines(told), "", kinds, ""]
+        return [lines(told), "", kinds, "", lines(map(str, self.asked))]
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -98,36 +105,61 @@ class Verified(NamedTuple):
             "skipped": [each._asdict() for each in self.result.skipped],
             "told": [*self.told],
             **({} if self.again is None else {"regenerated": self.again.to_dict()}),
+            **({"asked_again": [each._asdict() for each in self.asked]} if self.asked else {}),
         }
 
 
-def verify(project: Project, run: str | None, *, regenerated: int, seed: int | None = None) -> Verified:
+@hashed_anew()
+def verify(
+    project: Project,
+    run: str | None,
+    reach: Reach = NOTHING,
+    *,
+    regenerated: int,
+    seed: int | None = None,
+    asked_again: int = 0,
+    mlflow: bool = False,
+) -> Verified:
     """Check every byte, link and number behind a run, or behind all that are selected.
 
     Args:
         regenerated: how many calls of each run are made again.
         seed: draws the calls of an earlier verification again; None draws others each time.
+        asked_again: how many calls of each run services are asked again, twice each, which costs money.
+        mlflow: whether what MLflow shows of them is checked too.
     """
-    contents = Contents(project.root)
+    if not reach.trust:  # whose repositories the checkout names, with the reader's token
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    contents = Contents(project.root, reach)
     try:
-        evidence = _to_verify(project, run)
+        evidence = _to_verify(project, run, reach)
     except DriftledgerError as error:  # what is damaged may be what would have told what is behind the run
         return _damaged(project, run, contents, error)
-    components, lineages = Components.of(project), [lineage for each in evidence for lineage in each.lineages]
+    components = Components.of(project, trust=reach.trust)
+    lineages = [lineage for each in evidence for lineage in each.lineages]
     checks = {
         _FILES: check_bytes(project.root, evidence, contents),
         "links between them": check_links(evidence, contents),
         "scores computed again": recompute(project, lineages, contents, components),
     }
-    again = None
-    if regenerated:
+    again: Regenerated | None = None
+    asked: Sequence[AskedAgain] = ()
+    if regenerated or asked_again:
+        from driftledger.ledger.verify.ask_again import ask_again
         from driftledger.ledger.verify.regenerate import own_seed, regenerate
 
         lot = own_seed() if seed is None else seed
+    if regenerated:
         again = regenerate(project, evidence, contents, regenerated, lot, components)
         checks["calls made again"] = again.result
+    if asked_again:
+        asked, checks["services asked again"] = ask_again(project, evidence, contents, asked_again, lot)
     checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
-    return Verified([each.name for each in evidence], checks, again=again)
+    if mlflow:
+        from driftledger.tracking.check import check as check_mlflow
+
+        checks["MLflow"] = check_mlflow(project, evidence, whole=run is None, trust=reach.trust)
+    return Verified([each.name for each in evidence], checks, again, asked)
 
 
 def verify_ledger(project: Project) -> Verified:
@@ -142,10 +174,12 @@ def by_whose_history(project: Project, verified: Verified, trust: Trust) -> Veri
     Errors as in :func:`~driftledger.ledger.attest.check.check_whose`.
     """
     whose = check_whose(project.paths.ledger, project.root, trust)
-    return verified._replace(checks=verified.checks | {"checkpoints": whose.result}, told=whose.told)
+    said = whose.result != VerifyResult()
+    checks = verified.checks | ({"checkpoints": whose.result} if said else {})
+    return verified._replace(checks=checks, told=whose.told)
 
 
-def _to_verify(project: Project, run: str | None) -> Sequence[Evidence]:
+def _to_verify(project: Project, run: str | None, reach: Reach) -> Sequence[Evidence]:
     if run is None:
         return read_all_evidence(project.root, project.selected, project.combinations)
     with suppress(DriftledgerError):  # which Git's history or MLflow may still have
@@ -153,7 +187,7 @@ def _to_verify(project: Project, run: str | None) -> Sequence[Evidence]:
             return read_all_evidence(project.root, project.selected, here)
     from driftledger.commands.ask import evidence_of  # which opens MLflow
 
-    return [evidence_of(project, run)]
+    return [evidence_of(project, run, reach)]
 
 
 def _named(project: Project, run: str | None) -> list[Combination]:

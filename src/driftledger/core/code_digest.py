@@ -69,8 +69,8 @@ def module_digests(target: str) -> dict[str, str]:
 
     Errors as in :func:`code_digest`.
 
-    >>> sorted(module_digests("driftledger.core.yaml_text"))
-    ['driftledger', 'driftledger.core', 'driftledger.core.yaml_text']
+    >>> sorted(module_digests("driftledger.core.images"))
+    ['driftledger', 'driftledger.core', 'driftledger.core.images']
     """
     return dict(_closure(target.partition(":")[0]))
 

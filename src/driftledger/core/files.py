@@ -1,8 +1,8 @@
 """Records on disk: read strictly, and written whole or not at all."""
 
-import json
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from driftledger.core.canonical import canonical_json, pretty_json
 from driftledger.core.errors import StoreError
+from driftledger.core.limits import LARGEST_FILE, load_json
 from driftledger.core.strict import explain
 
 
@@ -98,19 +99,24 @@ def read_bytes(path: Path) -> bytes:
     """A file of the ledger.
 
     Raises:
-        StoreError: it is missing.
+        StoreError: it is missing, too large, or something else, such as a link to a device.
     """
     try:
-        return path.read_bytes()
+        facts = path.stat()
     except FileNotFoundError:
         raise StoreError(f"{path} is missing; run 'dvc repro', or 'dvc pull' to fetch it") from None
+    if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST_FILE:
+        raise StoreError(
+            f"{path} is no file, or has more than {LARGEST_FILE >> 20} MiB; run 'dvc repro' to make it anew"
+        )
+    return path.read_bytes()
 
 
 def parse_json(data: bytes, kind: type[R], where: str) -> R:
     """What :func:`read_json` finds in a file of these bytes, which errors call ``where``."""
     unfit = f"{where} is not a {kind.__name__} of schema {kind.SCHEMA}"
     try:
-        value = json.loads(data.decode())
+        value = load_json(data)
         if isinstance(value, dict) and value.get("schema") == 1 and kind.SCHEMA > 1:
             raise StoreError(f"{where} {OF_VERSION_1}")
         canonical_json(value)  # which refuses a number that is not finite, wherever it stands

@@ -17,6 +17,7 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.extras import import_extra
+from driftledger.core.names import leads_out
 from driftledger.data.datasets.base import Provider, digest_files, read_file
 from driftledger.data.datasets.image_folder import printable
 
@@ -41,7 +42,10 @@ class HubTable(Provider, ABC):
         if folder is None:
             return sha256_of([self.path, self._commit])
         found = sorted((path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file())
-        shown = ((name, path) for name, path in found if not any(part.startswith(".") for part in name.parts))
+        shown = [(name, path) for name, path in found if not any(part.startswith(".") for part in name.parts)]
+        for name, path in shown:
+            if not self._is_inside(path):
+                raise DataError(f"{name} in {self.path!r:.200} is a link out of that folder; remove it")
         return digest_files((printable(name.as_posix()), path) for name, path in shown)
 
     def source(self) -> dict[str, str]:
@@ -146,7 +150,7 @@ class HubTable(Provider, ABC):
     def _is_inside(self, file: Path) -> bool:
         """Whether a row may name ``file``: a table could name any image on this disk."""
         folder = self._folder
-        if folder is not None and ".." not in file.parts and file.is_relative_to(folder.resolve()):
+        if folder is not None and not leads_out(file, folder):
             return True
         downloads = import_extra("datasets").config.DOWNLOADED_DATASETS_PATH
         hub = import_extra("huggingface_hub.constants").HF_HUB_CACHE

@@ -1,15 +1,18 @@
 """A dataset on disk: ``samples.jsonl``, ``dataset.json`` and images."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, read_jsonl
+from driftledger.core.names import Id, RelativePath, twin
 from driftledger.core.types import ImageFile, Sample, Split
 
+SAMPLES = "samples.jsonl"
 ONE_CATEGORY = "all"
 """The one category of a dataset that has none."""
 
@@ -17,8 +20,8 @@ ONE_CATEGORY = "all"
 class SampleEntry(Record):
     """A line of ``samples.jsonl``: one image of a dataset."""
 
-    id: str
-    file: str
+    id: Id
+    file: RelativePath
     category: str | None = None
     label: str | None = None
     split: Split | None = None
@@ -47,7 +50,7 @@ class DatasetCard(Record):
     """Label → split → how many samples; empty unless the dataset has a support and a test set."""
     label_names: dict[str, list[str]] = Field(default_factory=dict)
     """Label → what else a description may call the class."""
-    leaks: dict[str, str] = Field(default_factory=dict)
+    leaks: dict[Id, Id] = Field(default_factory=dict)
     """Id of a test sample → id of the support sample that is the same image, pixel for pixel."""
     digest: str
     """SHA-256 over every sample's id, category, label, split and image hash."""
@@ -59,8 +62,25 @@ def dataset_digest(entries: Sequence[SampleEntry]) -> str:
 
 
 def read_samples(folder: Path) -> list[Sample]:
-    """The samples of a dataset folder, in the order of its manifest."""
+    """The samples of a dataset folder, in the order of its manifest.
+
+    Raises:
+        StoreError: ``samples.jsonl`` is missing or damaged.
+    """
+    entries = read_jsonl(folder / SAMPLES, SampleEntry)
+    check_ids((entry.id for entry in entries), folder / SAMPLES)
     return [
         Sample(entry.id, ImageFile(folder / entry.file, entry.sha256), entry.category, entry.label, entry.split)
-        for entry in read_jsonl(folder / "samples.jsonl", SampleEntry)
+        for entry in entries
     ]
+
+
+def check_ids(ids: Iterable[str], where: Path) -> None:
+    """Refuse entries of which one could take the files of another.
+
+    Raises:
+        StoreError: two have one id, capitals aside.
+    """
+    doubled = twin(ids)
+    if doubled is not None:
+        raise StoreError(f"{where} has the id {doubled} twice, capitals aside; run 'dvc repro' to make it anew")

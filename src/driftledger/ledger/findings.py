@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Kind = Literal["bytes", "numbers", "missing"]
+Kind = Literal["bytes", "numbers", "missing", "mlflow"]
 """A file or lock entry is not the one that was recorded; a score is not what its records give; evidence that should be
-there is not."""
+there is not; MLflow shows something else."""
 
 
 class Finding(NamedTuple):

@@ -1,6 +1,6 @@
 """What links a combination's scores to bytes, components, versions and code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,7 +15,7 @@ from driftledger.core.canonical import md5_file, sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import OF_VERSION_1, read_json
 from driftledger.core.paths import Combination
-from driftledger.ledger.code import CodeVersion, code_version
+from driftledger.ledger.code import CodeVersion, code_read
 from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry, read_lock
 
 
@@ -102,13 +102,21 @@ def read_evidence(root: Path, selected: Selected, combination: Combination) -> E
     return evidence
 
 
-def read_all_evidence(root: Path, selected: Selected, combinations: Sequence[Combination]) -> list[Evidence]:
+def read_all_evidence(
+    root: Path,
+    selected: Selected,
+    combinations: Sequence[Combination],
+    code: Callable[[Path], CodeVersion] = code_read,
+) -> list[Evidence]:
     """Gather each combination's evidence from the locks, the score files and Git.
+
+    Args:
+        code: says which code is at work in the checkout around ``root``.
 
     Raises:
         LedgerError: a stage has not run, or a score file is not the one that its lock has.
     """
-    lock, code = read_lock(root), code_version(root)
+    lock, version = read_lock(root), code(root)
     known: dict[str, Lineage] = {}  # a score without a generator is in several runs
     found = []
     for combination in combinations:
@@ -121,7 +129,7 @@ def read_all_evidence(root: Path, selected: Selected, combinations: Sequence[Com
         fingerprint = fingerprint_of(lineages, combination)
         found.append(
             Evidence(
-                name=str(combination), combination=combination, fingerprint=fingerprint, lineages=lineages, code=code
+                name=str(combination), combination=combination, fingerprint=fingerprint, lineages=lineages, code=version
             )
         )
     return found

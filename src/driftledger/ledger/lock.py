@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from driftledger.benchmarks.registry import LOCK, lock_files
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
+from driftledger.core.names import Md5, RelativePath
 from driftledger.core.yaml_text import load_yaml
 
 RESOLVED = "data/resolved.json"
@@ -26,8 +27,8 @@ class LockedFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    path: str
-    md5: str
+    path: RelativePath
+    md5: Md5
     size: int
     nfiles: int | None = None
 

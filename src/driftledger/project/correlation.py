@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
-from driftledger.benchmarks.settings import Name
+from driftledger.core.names import Name
 from driftledger.core.strict import Strict
 
 OutsideName = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]

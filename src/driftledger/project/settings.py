@@ -14,10 +14,11 @@ from pydantic import AfterValidator, Field, ValidationError, create_model, model
 from driftledger.benchmarks.base import DATASET, Benchmark
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
-from driftledger.benchmarks.settings import EntryOf, Name, Section
+from driftledger.benchmarks.settings import EntryOf, Section
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.names import Name
 from driftledger.core.registry import PROVIDERS, provider_class
 from driftledger.core.strict import Strict, explain
 from driftledger.core.yaml_text import load_yaml

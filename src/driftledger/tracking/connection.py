@@ -27,6 +27,9 @@ ENVIRONMENT = {
 }
 """Defaults for what the user has not set; some are read once, when MLflow is imported."""
 
+NAMED = "MLFLOW_TRACKING_URI"
+"""Where the user names a store, whatever a project says."""
+
 PORT = 5000
 """Of this machine: where MLflow's own pages are served."""
 
@@ -50,7 +53,8 @@ def connect(tracking_uri: str, *, create: bool) -> "MlflowClient":
         create: Whether a SQLite file that is not there may be made.
 
     Raises:
-        LedgerError: a SQLite store cannot be used, or is not there and may not be made.
+        LedgerError: a SQLite store cannot be used, or is not there and may not be made; or a server would get
+            credentials that were not meant for it.
     """
     for variable, value in ENVIRONMENT.items():
         os.environ.setdefault(variable, value)
@@ -59,6 +63,7 @@ def connect(tracking_uri: str, *, create: bool) -> "MlflowClient":
     from mlflow import MlflowClient  # after the variables are set, and slow
     from mlflow.tracking.registry import UnsupportedModelRegistryStoreURIException
 
+    _keep_credentials(tracking_uri)
     with spoken_errors(tracking_uri):
         if tracking_uri.startswith("sqlite"):
             _prepare_sqlite(tracking_uri, sqlite_file(tracking_uri), create)
@@ -66,6 +71,27 @@ def connect(tracking_uri: str, *, create: bool) -> "MlflowClient":
             return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
         except UnsupportedModelRegistryStoreURIException:
             raise LedgerError(_names_no_store(tracking_uri)) from None
+
+
+def _keep_credentials(tracking_uri: str) -> None:
+    """Refuse to send what the user's environment holds to a server that it does not name: a project, whoever made it,
+    names one too.
+
+    Raises:
+        LedgerError: that would happen.
+    """
+    from mlflow.utils.credentials import get_default_host_creds  # as MLflow itself looks for them
+
+    if not tracking_uri.lower().startswith(("http:", "https:")) or tracking_uri == os.environ.get(NAMED):
+        return
+    held: Any = get_default_host_creds(tracking_uri)  # type: ignore[no-untyped-call]
+    if held.token or held.username or held.password or held.aws_sigv4 or held.auth:
+        address = without_credentials(tracking_uri)
+        raise LedgerError(
+            f"params.yaml names the MLflow server {address}, and your MLflow credentials are for no server that it "
+            f"names; if they are for this one, set {NAMED}={address}; else unset MLFLOW_TRACKING_TOKEN, "
+            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, and look into ~/.mlflow/credentials"
+        )
 
 
 def sqlite_file(tracking_uri: str) -> Path:

@@ -23,13 +23,25 @@ CURRENT = "driftledger.current"
 NOTE = "mlflow.note.content"
 """Tag of runs, experiments and logged models: their description, in Markdown."""
 
+EVIDENCE = "evidence.json"
+"""Artifact of runs: what :class:`~driftledger.ledger.lineage.Evidence` holds."""
+
+PACKAGES, PATCH = "packages.txt", "dirty.patch"
+OF_THE_MOMENT = (PACKAGES, PATCH)
+"""Artifacts of runs that tell what was at hand when they were written; no lock and no ledger holds it."""
+
 ComponentKind = Literal["model", "generator", "encoder", "judge"]
 
 _KEY = re.compile(r"[A-Za-z0-9_./: -]{1,250}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _DIGEST_LIMIT = 36
 
-MAX_PARAM, MAX_TAG = 6000, 8000
+MAX_PARAM, MAX_TAG, MAX_NAME = 6000, 8000, 250
+METRICS_PER_CALL = 100
+"""With more, MLflow 3.17 fails to write rows again that are linked to a model and there already."""
+
+ROOM_FOR_STATE = 500
+"""Characters of a note that say of which run it is."""
 _ROOM_FOR_NOTE = 40
 
 
@@ -182,6 +194,15 @@ class RunContent:
             for key in metric.of:
                 if key not in components:
                     raise ValueError(f"metric {metric.key!r}: {key!r} is not a component of run {self.name!r}")
+
+
+def tags_of(content: RunContent, run_id: str) -> dict[str, str]:
+    """The tags of a current run; its note names the run, since it is what stays of it when others are current."""
+    tags = {**clipped(content.tags, MAX_TAG), FINGERPRINT: content.fingerprint, CURRENT: "true"}
+    if NOTE in tags:
+        note = clip(tags[NOTE], MAX_TAG - ROOM_FOR_STATE)
+        tags[NOTE] = f"{note}\n\nMLflow run `{run_id}`, fingerprint `{content.fingerprint}`"
+    return tags
 
 
 def _check_keys(*mappings: Mapping[str, str]) -> None:

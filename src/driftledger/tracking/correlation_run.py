@@ -19,28 +19,35 @@ def experiment_of(tracking: Tracking) -> str:
     return f"{tracking.experiment}-reports"
 
 
-def show(root: Path, tracking: Tracking) -> Iterator[str]:
+def show(root: Path, tracking: Tracking, *, repair: bool = False) -> Iterator[str]:
     """Let the one current run of the experiment hold what ``reports/`` holds, and say what it took; nothing where the
     stage has not run.
 
     Raises:
         LedgerError: the MLflow store cannot be used.
     """
+    experiment = experiment_of(tracking)
+    for content in contents_of(root):
+        pushed = publish(root, [content], tracking, experiment, repair=repair)
+        yield f"MLflow experiment {experiment!r}: {NAME} is {'unchanged' if pushed.unchanged else 'shown'}"
+
+
+def contents_of(root: Path) -> list[RunContent]:
+    """The run, where the stage has run."""
     paths = Paths(root)
     files = {name: paths.reports / name for name in (TABLES, PICTURE, PAIRS, MATRIX)}
     if not all(file.is_file() for file in files.values()):
-        return
+        return []
     digests = {name: sha256_bytes(file.read_bytes()) for name, file in files.items()}
-    content = RunContent(
-        name=NAME,
-        fingerprint=sha256_of(digests),
-        params={},
-        tags={NOTE: files[TABLES].read_text(encoding="utf-8")},
-        metrics=(),
-        datasets=(),
-        components=(),
-        artifacts={name: partial(file.read_bytes) for name, file in files.items()},
-    )
-    experiment = experiment_of(tracking)
-    pushed = publish(root, [content], tracking, experiment)
-    yield f"MLflow experiment {experiment!r}: {NAME} is {'unchanged' if pushed.unchanged else 'shown'}"
+    return [
+        RunContent(
+            name=NAME,
+            fingerprint=sha256_of(digests),
+            params={},
+            tags={NOTE: files[TABLES].read_text(encoding="utf-8")},
+            metrics=(),
+            datasets=(),
+            components=(),
+            artifacts={name: partial(file.read_bytes) for name, file in files.items()},
+        )
+    ]

@@ -13,8 +13,8 @@ from driftledger.core.paths import Combination
 from driftledger.ledger.audit.sources import FINGERPRINT_START, LoggedRun
 from driftledger.project.settings import Tracking
 from driftledger.tracking import connection
-from driftledger.tracking.content import CURRENT, FINGERPRINT
-from driftledger.tracking.projection import EVIDENCE, tracking_uri
+from driftledger.tracking.content import CURRENT, EVIDENCE, FINGERPRINT
+from driftledger.tracking.projection import tracking_uri
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

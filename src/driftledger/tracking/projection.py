@@ -19,7 +19,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import for_line, for_markdown
 from driftledger.core.paths import Paths
-from driftledger.ledger.code import dirty_patch, packages, remote_address
+from driftledger.ledger.code import CodeVersion, dirty_patch, packages, remote_address
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.log import chain
 from driftledger.metrics.exact import exact_mean
@@ -27,14 +27,12 @@ from driftledger.project.settings import Tracking
 from driftledger.reports.site.run_page import run_page
 from driftledger.tracking.component_versions import all_of, spec_params
 from driftledger.tracking.connection import without_credentials
-from driftledger.tracking.content import NOTE, DatasetInput, RunContent, as_text, clip
+from driftledger.tracking.content import EVIDENCE, NOTE, PACKAGES, PATCH, DatasetInput, RunContent, as_text, clip
 from driftledger.tracking.score_part import ScorePart, evaluation_table, taken
 from driftledger.tracking.store import Pushed, push
 from driftledger.tracking.views import readable, tags_of, views
 
 T = TypeVar("T")
-
-EVIDENCE = "evidence.json"
 
 REPORT = "report.html"
 """Artifact of runs: the scores and units behind them, as one page."""
@@ -87,29 +85,45 @@ def tracking_uri(tracking: Tracking) -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or tracking.uri
 
 
-def show(root: Path, evidence: Sequence[Evidence], tracking: Tracking) -> str:
+def show(root: Path, evidence: Sequence[Evidence], tracking: Tracking, *, repair: bool = False) -> str:
     """Let the current runs of the experiment be exactly those that ``evidence`` stands for; say what it took.
 
     A run that is shown then gets its line of ``ledger.jsonl``, unless it has one.
+
+    Args:
+        repair: whether what MLflow holds otherwise is mended, and doubles are merged.
 
     Raises:
         LedgerError: the MLflow store cannot be used, and no line is written; or the ledger cannot, and the runs are
             shown. The next call does what is left to do.
     """
-    models = list(dict.fromkeys(each.combination.model for each in evidence))
-    cards = [each.components["model"] for each in evidence]
-    series = colour_of(models, {card.name for card in cards if card.is_control})
-    contents = [
-        run_content(root, each, colour=series[each.combination.model].colour, traces=tracking.traces)
-        for each in evidence
-    ]
-    paths = Paths(root)
-    pushed = publish(root, contents, tracking, tracking.experiment, partial(_about, root, evidence, contents))
+    contents, paths = contents_of(root, evidence, tracking), Paths(root)
+    about = partial(_about, root, evidence, contents)
+    pushed = publish(root, contents, tracking, tracking.experiment, about, repair=repair)
     lines = chain.append(paths.ledger, evidence, paths.state / "locks" / "ledger.lock")
     return (
         f"MLflow experiment {tracking.experiment!r}: {pushed.created} runs created, {pushed.resumed} completed, "
-        f"{pushed.unchanged} unchanged; {lines} new in {paths.ledger.name}"
+        f"{pushed.unchanged} unchanged{f', {pushed.merged} doubles merged' if pushed.merged else ''}; "
+        f"{lines} new in {paths.ledger.name}"
     )
+
+
+def contents_of(root: Path, evidence: Sequence[Evidence], tracking: Tracking) -> list[RunContent]:
+    """What each run shows in MLflow: of a run that the ledger has a line for, with the code that it names there."""
+    models = list(dict.fromkeys(each.combination.model for each in evidence))
+    cards = [each.components["model"] for each in evidence]
+    series = colour_of(models, {card.name for card in cards if card.is_control})
+    codes, contents = chain.codes(Paths(root).ledger), []
+    for each in evidence:
+        code = codes.get(each.fingerprint, each.code)
+        if at_hand := (code.commit, code.dirty) == (each.code.commit, each.code.dirty):
+            told = each
+        else:
+            told = each.model_copy(update={"code": CodeVersion(commit=code.commit, dirty=code.dirty, untracked=[])})
+        colour = series[each.combination.model].colour
+        content = run_content(root, told, colour=colour, traces=tracking.traces, at_hand=at_hand)
+        contents.append(content)
+    return contents
 
 
 def publish(
@@ -118,6 +132,8 @@ def publish(
     tracking: Tracking,
     experiment: str,
     about: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda held: {},
+    *,
+    repair: bool = False,
 ) -> Pushed:
     """Let the current runs of an experiment be exactly these, and its tags what ``about`` says; one process of a
     checkout at a time.
@@ -126,7 +142,8 @@ def publish(
         LedgerError: the MLflow store cannot be used.
     """
     lock = Paths(root).state / "locks" / "track.lock"
-    return push(contents, tracking_uri=tracking_uri(tracking), experiment=experiment, lock=lock, about=about)
+    uri = tracking_uri(tracking)
+    return push(contents, tracking_uri=uri, experiment=experiment, lock=lock, about=about, repair=repair)
 
 
 def _about(
@@ -144,20 +161,26 @@ def _about(
 
 
 def run_content(
-    root: Path, evidence: Evidence, *, colour: str | None = None, traces: int | Literal["all", "none"] = "none"
+    root: Path,
+    evidence: Evidence,
+    *,
+    colour: str | None = None,
+    traces: int | Literal["all", "none"] = "none",
+    at_hand: bool = True,
 ) -> RunContent:
     """One combination as an MLflow run.
 
     Args:
         colour: of the run in charts; None is left to MLflow.
         traces: how many units of each score it shows step by step.
+        at_hand: whether the code of the evidence is the one that stands here.
     """
     parts = list(_parts(root, evidence))
     params = {"dataset": ", ".join(dict.fromkeys(lineage.on for lineage in evidence.lineages))} if parts else {}
     params |= {"seed": str(evidence.lineages[0].score.inputs.settings["seed"])} if parts else {}
     tags = {"git.commit": evidence.code.commit or "none", "git.dirty": str(evidence.code.dirty).lower()}
     tags |= EVALUATION | {EVIDENCE_TAG: chain.evidence_digest(evidence)} | ({COLOUR: colour} if colour else {})
-    artifacts = _code_artifacts(root, evidence)
+    artifacts = _code_artifacts(root, evidence, at_hand)
     for part in parts:
         params |= part.params
         artifacts |= part.artifacts
@@ -253,13 +276,13 @@ def _packages() -> bytes:
     return packages().encode()
 
 
-def _code_artifacts(root: Path, evidence: Evidence) -> Artifacts:
+def _code_artifacts(root: Path, evidence: Evidence, at_hand: bool) -> Artifacts:
     artifacts: Artifacts = {
         EVIDENCE: lambda: evidence.model_dump_json(indent=2, by_alias=True).encode(),
-        "packages.txt": _packages,
+        PACKAGES: _packages,
     }
-    if evidence.code.dirty:
-        artifacts["dirty.patch"] = lambda: dirty_patch(root).encode(errors="surrogateescape")
+    if evidence.code.dirty and at_hand:
+        artifacts[PATCH] = lambda: dirty_patch(root).encode(errors="surrogateescape")
     return artifacts
 
 
@@ -291,7 +314,7 @@ def _note(evidence: Evidence, parts: Iterable[ScorePart]) -> str:
     commit = "outside Git" if evidence.code.commit is None else f"`{evidence.code.commit[:12]}`"
     table.append(f"| code | {commit} | {'with uncommitted changes' if evidence.code.dirty else 'as committed'} |")
     scores = [line for part in parts for line in part.note]
-    asked = f"Where it comes from: `driftledger audit {'/'.join(evidence.combination)}`"
+    asked = f"Where it comes from: `driftledger audit {evidence.fingerprint[:12]}`"
     return "\n".join([*table, "", *scores, "", asked])
 
 

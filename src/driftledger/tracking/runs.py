@@ -5,39 +5,48 @@ last: that is the commit marker. Whatever is not FINISHED was cut short and is f
 """
 
 import json
+import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mlflow import MlflowClient, entities
 from mlflow.entities import Run
+from mlflow.utils.mlflow_tags import MLFLOW_RUN_NAME as _RUN_NAME
 
 from driftledger.core.errors import LedgerError
 from driftledger.tracking import connection
 from driftledger.tracking.content import (
     CURRENT,
     FINGERPRINT,
+    MAX_NAME,
     MAX_PARAM,
     MAX_TAG,
+    METRICS_PER_CALL,
+    NOTE,
+    ROOM_FOR_STATE,
     DatasetInput,
     RunContent,
     clip,
     clipped,
+    tags_of,
 )
+from driftledger.tracking.held import unlike
 from driftledger.tracking.traces import Traces
-
-_METRICS_PER_CALL = 100
-"""With more, MLflow 3.17 fails to write rows again that are linked to a model and there already."""
 
 _TEXTS_PER_CALL = 20
 """A server takes 1 MB per call: 20 texts of 8000 characters, which JSON writes as six bytes each."""
 
 _ARTIFACTS_AT_ONCE = 4
 
-_MAX_NAME = 250
+_SUPERSEDED = " (superseded)"
+"""Ends the name of a run that shows what another run of that name shows now."""
+
+_AUDIT = re.compile(r"`driftledger audit [^`]*`")
+_STATE = re.compile(r"\A\*\*(?:Superseded|Not selected now)\*\*.*\n*")
 
 T = TypeVar("T")
 
@@ -70,15 +79,30 @@ class Runs:
         return self._client.create_run(
             self._experiment_id,
             start_time=int(time.time() * 1000) - _milliseconds(content),
-            run_name=clip(content.name, _MAX_NAME),
+            run_name=clip(content.name, MAX_NAME),
             tags={FINGERPRINT: content.fingerprint, CURRENT: "true"},
         )
 
-    def mark(self, run: Run, current: bool) -> None:
-        """Write the tag ``driftledger.current`` where it says something else."""
-        value = "true" if current else "false"
-        if run.data.tags.get(CURRENT) != value:
-            self._client.set_tag(run.info.run_id, CURRENT, value)
+    def show(self, run: Run, content: RunContent) -> bool:
+        """Let a run that was let go of be a current one again; return whether it was let go of."""
+        if gone := run.data.tags.get(CURRENT) != "true":
+            wanted = tags_of(content, run.info.run_id)
+            kept = {key: wanted[key] for key in (CURRENT, NOTE) if key in wanted}
+            self._tag(run, kept | {_RUN_NAME: clip(content.name, MAX_NAME)})
+        return gone
+
+    def retire(self, run: Run, names: Collection[str]) -> None:
+        """Let a run that is not current say so."""
+        self._tag(run, retired(run, names))
+
+    def _tag(self, run: Run, wanted: Mapping[str, str]) -> None:
+        new = {key: value for key, value in wanted.items() if run.data.tags.get(key) != value}
+        if new:
+            self._client.log_batch(run.info.run_id, tags=_items(entities.RunTag, new), synchronous=True)
+
+    def reopen(self, run: Run) -> None:
+        """Let a finished run be one that was cut short, which a push fills again."""
+        self._client.update_run(run.info.run_id, "RUNNING")
 
     def delete(self, run: Run) -> None:
         """Move a run to MLflow's trash; its traces, for which there is no trash, are gone."""
@@ -88,21 +112,10 @@ class Runs:
     def fits(self, run: Run, content: RunContent, model_ids: ModelIds) -> bool:
         """Whether an unfinished run holds only what ``content`` says, in what MLflow does not let us overwrite."""
         run_id = run.info.run_id
-        params = clipped(content.params, MAX_PARAM)
-        rows = {(metric.key, metric.step, metric.value, run.info.start_time) for metric in content.every_metric()}
-        datasets = {(dataset.name, dataset.digest) for dataset in content.datasets}
         whole = self._client.get_run(run_id)  # searching leaves model inputs out
         inputs = whole.inputs or entities.RunInputs([], [])
-        return (
-            whole.data.params.items() <= params.items()
-            and {(held.dataset.name, held.dataset.digest) for held in inputs.dataset_inputs} <= datasets
-            and {held.model_id for held in inputs.model_inputs} <= set(model_ids.values())
-            and all(
-                (held.key, held.step, held.value, held.timestamp) in rows
-                for key in whole.data.metrics
-                for held in self._client.get_metric_history(run_id, key)
-            )
-        )
+        links = {held.model_id for held in inputs.model_inputs} <= set(model_ids.values())
+        return links and all(each.mendable for each in unlike(self._client, whole, content))
 
     def fill(self, run: Run, content: RunContent, model_ids: ModelIds, again: bool) -> None:
         """Write everything ``content`` says, and FINISHED last; with no end where no one knows what its calls took.
@@ -125,14 +138,14 @@ class Runs:
 
     def _log(self, run: Run, content: RunContent, model_ids: ModelIds) -> None:
         run_id = run.info.run_id
-        tags = {**clipped(content.tags, MAX_TAG), FINGERPRINT: content.fingerprint, CURRENT: "true"}
+        tags = {_RUN_NAME: clip(content.name, MAX_NAME)} | tags_of(content, run_id)
         self._client.log_inputs(
             run_id,
             datasets=[_dataset_entity(dataset) for dataset in content.datasets],
             models=[entities.LoggedModelInput(model_id) for model_id in model_ids.values()],
         )
         for rows in _metric_rows(content, run.info.start_time, model_ids):
-            for metrics in _chunks(rows, _METRICS_PER_CALL):
+            for metrics in _chunks(rows, METRICS_PER_CALL):
                 self._client.log_batch(run_id, metrics=metrics, synchronous=True)
         for params in _chunks(_items(entities.Param, clipped(content.params, MAX_PARAM)), _TEXTS_PER_CALL):
             self._client.log_batch(run_id, params=params, synchronous=True)
@@ -151,6 +164,26 @@ class Runs:
                 raise LedgerError(
                     f"the artifacts of run {name!r} cannot be stored ({error}); mend that, then run 'driftledger track'"
                 ) from None
+
+
+def retired(run: Run, names: Collection[str]) -> dict[str, str]:
+    """The tags of a run that is not current: its name and its note say so, and the note leads to this run's evidence.
+
+    What is superseded stays so when that name is not selected any more either.
+
+    Args:
+        names: of the current runs.
+    """
+    fingerprint = run.data.tags.get(FINGERPRINT, "")
+    given = run.info.run_name or ""
+    name = given.removesuffix(_SUPERSEDED)
+    superseded = name in names or given != name
+    state = "Superseded" if superseded else "Not selected now"
+    asked = f"`driftledger audit {fingerprint[:12]}`"
+    head = f"**{state}**: what MLflow run `{run.info.run_id}`, fingerprint `{fingerprint}`, showed; see {asked}."
+    note = clip(_AUDIT.sub(asked, _STATE.sub("", run.data.tags.get(NOTE, ""))), MAX_TAG - ROOM_FOR_STATE)
+    shown = clip(name, MAX_NAME - len(_SUPERSEDED)) + _SUPERSEDED if superseded else name
+    return {CURRENT: "false", _RUN_NAME: shown, NOTE: f"{head}\n\n{note}"}
 
 
 def _milliseconds(content: RunContent) -> int:

@@ -4,7 +4,7 @@ MLflow is a view: everything here is looked up by fingerprint first, written onl
 be thrown away and pushed again. Nothing of MLflow is imported before :func:`push` is called.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -37,6 +37,8 @@ class Pushed(NamedTuple):
     created: int
     resumed: int
     unchanged: int
+    merged: int = 0
+    """Doubles that a repair has let go of."""
 
 
 def push(
@@ -46,6 +48,7 @@ def push(
     experiment: str,
     lock: Path,
     about: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda held: {},
+    repair: bool = False,
 ) -> Pushed:
     """Let the experiment's current runs be exactly ``runs``; all others stay, marked as no longer current.
 
@@ -55,6 +58,8 @@ def push(
         experiment: Created where it does not exist.
         lock: A lock file: of several processes at once, one pushes and the others find its work done.
         about: The experiment's tags → what to set anew of them, asked after a push that wrote a run.
+        repair: Whether a FINISHED run is written again where it holds something else, or anew where MLflow never writes
+            over that, and what is there twice is merged. A repair that was cut short is finished by the next push.
 
     Raises:
         LedgerError: the store cannot be used, or the experiment is in the trash.
@@ -75,11 +80,34 @@ def push(
             versions = Versions(client, tracking_uri, experiment_id)
             datasets = EvaluationDatasets(client, experiment_id)
             held = Runs(client, Traces(tracking_uri, experiment_id), experiment_id)
-            pushed = _Push(held, versions, datasets).all(runs)
+            merged = _repair(client, tracking_uri, experiment_id, held, runs) if repair else 0
+            pushed = _Push(held, versions, datasets).all(runs, tidy=repair)._replace(merged=merged)
             if pushed.created or pushed.resumed:
                 for key, value in about(client.get_experiment(experiment_id).tags).items():
                     client.set_experiment_tag(experiment_id, key, value)
             return pushed
+
+
+def _repair(
+    client: "MlflowClient", tracking_uri: str, experiment_id: str, runs: "Runs", contents: Sequence[RunContent]
+) -> int:
+    """Merge doubles, and let go of what a push then makes anew; return how many doubles went."""
+    from driftledger.tracking.held import Held
+
+    held = Held(client, tracking_uri, experiment_id)
+    merged = held.doubles.merge()
+    doubles = [run for known in held.runs.values() for run in known[1:]]
+    for run in doubles:
+        runs.delete(run)
+    held = Held(client, tracking_uri, experiment_id)
+    for content in contents:
+        for run in held.runs.get(content.fingerprint, ()):
+            found = [each for each in held.differences(run, content) if each.recorded]
+            if all(each.mendable for each in found):
+                runs.reopen(run) if found else None
+            else:
+                runs.delete(run)
+    return merged + len(doubles)
 
 
 class _Push:
@@ -91,13 +119,16 @@ class _Push:
         self._datasets = datasets
         self._seen = {run.info.run_id: run for run in runs.tagged(CURRENT, "true")}
         self._kept: set[str] = set()
+        self._changed = False
 
-    def all(self, contents: Sequence[RunContent]) -> Pushed:
+    def all(self, contents: Sequence[RunContent], *, tidy: bool) -> Pushed:
         outcomes = [self._settle(content) for content in contents]
         components = [component for content in contents for component in content.components]
         for component in {component.registered_name: component for component in components}.values():
             self._versions.use(component)
-        self._let_go()
+        if tidy or self._changed or "created" in outcomes:  # a run that was not selected may be superseded now
+            self._seen = {run.info.run_id: run for run in self._runs.tagged(CURRENT, "false")} | self._seen
+        self._let_go({content.name for content in contents})
         return Pushed(outcomes.count("created"), outcomes.count("resumed"), outcomes.count("unchanged"))
 
     def _settle(self, content: RunContent) -> Literal["created", "resumed", "unchanged"]:
@@ -105,7 +136,7 @@ class _Push:
         finished = next((run for run in known if _is_finished(run)), None)
         if finished:
             self._kept.add(finished.info.run_id)
-            self._runs.mark(finished, current=True)
+            self._changed |= self._runs.show(finished, content)
             return "unchanged"
         for dataset in content.datasets:
             self._datasets.publish(dataset)
@@ -124,12 +155,12 @@ class _Push:
             self._seen |= {run.info.run_id: run for run in known}
         return known
 
-    def _let_go(self) -> None:
-        """Finished runs that are not pushed now lose the mark; what was cut short and not resumed is deleted."""
+    def _let_go(self, names: Collection[str]) -> None:
+        """Finished runs that are not pushed now say so; what was cut short and not resumed is deleted."""
         for run_id, run in self._seen.items():
             if run_id not in self._kept:
                 if _is_finished(run):
-                    self._runs.mark(run, current=False)
+                    self._runs.retire(run, names)
                 else:
                     self._runs.delete(run)
 

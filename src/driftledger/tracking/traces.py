@@ -17,9 +17,10 @@ from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 from mlflow.tracing.client import TracingClient
 
 from driftledger.benchmarks.traces import Shot, Shown, Step
-from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.escaping import for_line
 from driftledger.core.types import Outcome
+from driftledger.tracking import connection
 from driftledger.tracking.content import LoggedTrace, clip
 
 _PREVIEW = 1000
@@ -27,6 +28,9 @@ _PREVIEW = 1000
 
 SOURCE_RUN = "mlflow.sourceRun"
 """What says which run a trace is of."""
+
+_LISTED = 500
+"""Traces that are listed at once."""
 
 _PER_CALL = 25
 """Traces whose spans travel together."""
@@ -58,6 +62,22 @@ class Traces:
                 self._client.log_spans(self._experiment_id, waiting)
                 waiting = []
         self._client.log_spans(self._experiment_id, waiting)
+
+    def told(self, run_id: str, traces: Iterable[LoggedTrace]) -> dict[str, str]:
+        """Unit and place → what :meth:`write` lets the list of traces show of it."""
+        written = (_Written(run_id, self._experiment_id, 0, each, _Pictures()).info() for each in traces)
+        return dict(map(_told, written))
+
+    def held(self, run_id: str) -> dict[str, str]:
+        """The same of the traces that the run has; of several of a unit, one after the other."""
+        of_run = f"metadata.`{SOURCE_RUN}` = '{run_id}'"
+        held: dict[str, str] = {}
+        for trace in connection.all_pages(
+            self._client.search_traces, [self._experiment_id], of_run, _LISTED, include_spans=False
+        ):
+            key, told = _told(trace.info)
+            held[key] = f"{held[key]} and {told}" if key in held else told
+        return held
 
     def delete(self, run_id: str) -> None:
         """Let go of the traces of a run."""
@@ -211,6 +231,13 @@ class _Written:
             )
             feedback.assessment_id = f"a-{self._digest(f'score/{place}')[:32]}"
             yield feedback
+
+
+def _told(info: TraceInfo) -> tuple[str, str]:
+    tags = [info.tags.get(key) for key in ("unit", "benchmark", "on", "outcome", "mlflow.traceName")]
+    scores = sorted([each.name, each.value] for each in info.assessments if isinstance(each, Feedback))
+    shown = [str(info.state), info.request_preview, info.response_preview, *tags[3:], scores]
+    return f"{tags[0]} of {tags[1]}/{tags[2]}", canonical_json(shown)
 
 
 def _is_sound(outcome: Outcome) -> bool:

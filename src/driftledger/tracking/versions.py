@@ -31,7 +31,7 @@ _MAX_TAG = 5000
 _IS_EXTERNAL = {"mlflow.model.isExternal": "true"}
 """What MLflow's own ``create_external_model`` sets: the weights are not in this store."""
 
-_VERSIONS_OF_MODEL = "mlflow.modelVersions"
+VERSIONS_OF_MODEL = "mlflow.modelVersions"
 """Tag by which MLflow's pages lead from a logged model to its registered version."""
 
 
@@ -72,9 +72,9 @@ class Versions:
             self._client.set_registered_model_alias(name, ALIAS, str(version.version))
 
     def _complete(self, model: LoggedModel, version: ModelVersion, component: ComponentVersion) -> None:
-        registered = canonical_json([{"name": component.registered_name, "version": int(version.version)}])
+        registered = registered_as(component.registered_name, version.version)
         wanted = _tags(component)
-        on_model = wanted | {NOTE: component.description, _VERSIONS_OF_MODEL: registered}
+        on_model = wanted | {NOTE: component.description, VERSIONS_OF_MODEL: registered}
         if lacking := _lacking(model.tags, on_model, component.served):
             self._client.set_logged_model_tags(model.model_id, lacking)
             model.tags.update(lacking)
@@ -150,17 +150,27 @@ def _tags(component: ComponentVersion) -> dict[str, str]:
 def _lacking(held: Mapping[str, str], wanted: Mapping[str, str], served: Collection[str]) -> dict[str, str]:
     """Of the wanted tags those that are not there; what is there stays, except that :data:`SERVED` grows."""
     lacking = {key: value for key, value in wanted.items() if value and key not in held}
-    said = _served(held.get(SERVED, "[]"), served)
+    said = served_together(held, served)
     return lacking | ({SERVED: said} if served and said != held.get(SERVED) else {})
 
 
-def _served(held: str, new: Collection[str]) -> str:
-    """The tag with ``new`` in it: sorted, and cut where it is too long, so that the order of pushes does not matter."""
+def registered_as(name: str, version: str | int) -> str:
+    """The value of :data:`VERSIONS_OF_MODEL`."""
+    return canonical_json([{"name": name, "version": int(version)}])
+
+
+def served_in(tags: Mapping[str, str]) -> set[str]:
+    """What the tag :data:`SERVED` holds."""
     try:
-        known = {str(each) for each in json.loads(held)}
+        return {str(each) for each in json.loads(tags.get(SERVED, "[]"))}
     except (ValueError, TypeError):  # someone wrote something else there
-        known = set()
-    names = sorted((known | set(new)) - {_AND_MORE})
+        return set()
+
+
+def served_together(tags: Mapping[str, str], new: Collection[str]) -> str:
+    """The tag with ``new`` in it: sorted, and cut where it is too long, so that the order of pushes does not matter."""
+    known = served_in(tags) | set(new)
+    names = sorted(known - {_AND_MORE})
     more = [_AND_MORE] if _AND_MORE in known or len(names) > MAX_SERVED else []
     return canonical_json(names[:MAX_SERVED] + more)
 

@@ -135,11 +135,11 @@ def test_a_link_to_itself_or_to_nothing(tmp_path: Path, target: str) -> None:
         list(ImageFolder(path=tmp_path).items())
 
 
-def test_links_to_files_and_folders_elsewhere_are_followed(tmp_path: Path) -> None:
-    draw(tmp_path / "cache" / "0123.png")
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "cats").symlink_to(tmp_path / "cache", target_is_directory=True)
-    (tmp_path / "mine" / "a.png").symlink_to(tmp_path / "cache" / "0123.png")
+def test_links_inside_of_the_folder_are_followed(tmp_path: Path) -> None:
+    draw(tmp_path / "real" / ".kept" / "0123.png")
+    (tmp_path / "real" / "cats").symlink_to(".kept", target_is_directory=True)
+    (tmp_path / "real" / "a.png").symlink_to("cats/0123.png")
+    (tmp_path / "mine").symlink_to("real", target_is_directory=True)  # what the settings name may be a link to anywhere
     assert found(tmp_path / "mine") == {"a": ("uncategorised", "a.png"), "cats_0123": ("cats", "cats/0123.png")}
 
 

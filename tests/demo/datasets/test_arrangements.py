@@ -23,7 +23,7 @@ from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.registry import provider_class
 from driftledger.core.strict import explain
 from driftledger.data.datasets.base import SourceItem
-from driftledger.data.datasets.build import SAFE_ID, build
+from driftledger.data.datasets.build import build
 from driftledger.data.records import SampleEntry
 from driftledger.demo.datasets.arrangements.choosing import labels, of_label
 from driftledger.demo.datasets.arrangements.drawing import CENTRES, SIDE, covered, draw, silhouette
@@ -242,7 +242,7 @@ def test_images_show_what_their_captions_say_and_none_was_trained_on(labelled: b
         one = measure(pixels_of(item))
         assert one.held_out
         assert one.caption == item.source["caption"]
-        assert SAFE_ID.fullmatch(item.id)
+        assert is_id(item.id)
         if labelled:
             assert [f"{thing.colour} {thing.shape}" for thing in one.things if thing.size == "large"] == [item.label]
             assert len(one.things) in (2, 3)

@@ -1,24 +1,20 @@
 """A real ledger with every benchmark in it, small, and a way to change what it holds so that all hashes fit again."""
 
-import hashlib
-import json
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import METRICS, SCORE, Score
 from driftledger.benchmarks.writing import dvc_metrics
-from driftledger.core.canonical import canonical_json, pretty_json
+from driftledger.core.canonical import pretty_json
 from driftledger.core.paths import Combination
-from driftledger.ledger.lineage import Evidence, Lineage, read_evidence
-from driftledger.ledger.lock import locks_here
+from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents
-from driftledger.project.project import Project
+from lab.forgeries import Forger
 from tests.conftest import Checkout, made_once, make_checkout
 
 MODEL = "regions_medium"
@@ -74,34 +70,20 @@ for spec, keys in project.selected.scores:
 """All that ``dvc repro`` runs but the report, in one process."""
 
 
-class Ledger:
+class Ledger(Forger):
     """A checkout whose files can be changed as somebody would who knows how it is kept."""
 
     def __init__(self, checkout: Checkout) -> None:
-        self.root = checkout.root
-
-    @property
-    def project(self) -> Project:
-        return Project(self.root)
+        super().__init__(checkout.root, "/".join(COMBINATION))
 
     @property
     def contents(self) -> Contents:
         return Contents(self.root)
 
-    @property
-    def evidence(self) -> Evidence:
-        return read_evidence(self.root, self.project.selected, COMBINATION)
-
-    def lineage(self, folder: str) -> Lineage:
+    def lineage_in(self, folder: str) -> Lineage:
         """What stands behind the score in a folder."""
         [found] = [each for each in self.evidence.lineages if each.score_file.path == f"{folder}/{SCORE}"]
         return found
-
-    def change_json(self, path: str, change: Callable[[dict[str, Any]], object]) -> None:
-        """Change a JSON file, and every hash of it in the locks."""
-        content = json.loads((self.root / path).read_bytes())
-        change(content)
-        self.write(path, pretty_json(content).encode())
 
     def change_score(self, folder: str, change: Callable[[dict[str, Any]], object]) -> None:
         """Change a score, its numbers for DVC, and the hashes of both."""
@@ -112,47 +94,11 @@ class Ledger:
 
     def change_row(self, path: str, change: Callable[[dict[str, Any]], object], number: int = 0) -> dict[str, Any]:
         """Change a line of a JSONL file, and every hash of it in the locks; returns the line as it was."""
-        rows = [json.loads(line) for line in (self.root / path).read_text(encoding="utf-8").splitlines()]
+        rows = self.rows(path)
         before: dict[str, Any] = dict(rows[number])
         change(rows[number])
-        self.write(path, "".join(canonical_json(row) + "\n" for row in rows).encode())
+        self.write_rows(path, rows)
         return before
-
-    def write(self, path: str, data: bytes) -> None:
-        """Replace a file, and let the locks have the hash of the new one."""
-        file = self.root / path
-        file.unlink()  # it may be a link into DVC's cache
-        file.write_bytes(data)
-
-        def follow(stages: dict[str, Any]) -> None:
-            for entry in stages.values():
-                for locked in (*entry.get("deps", []), *entry.get("outs", [])):
-                    if path == locked["path"] or path.startswith(f"{locked['path']}/"):
-                        locked.update(_locked(self.root / locked["path"]))
-
-        self.change_locks(follow)
-
-    def change_locks(self, change: Callable[[dict[str, Any]], object]) -> None:
-        """Change the stages of every lock."""
-        for file in locks_here(self.root):
-            path = self.root / file
-            lock = yaml.safe_load(path.read_text(encoding="utf-8"))
-            change(lock["stages"])
-            path.write_text(yaml.safe_dump(lock, sort_keys=False), encoding="utf-8")
-
-
-def _locked(path: Path) -> dict[str, Any]:
-    if path.is_file():
-        return {"md5": _hash(path.read_bytes()), "size": path.stat().st_size}
-    files = [file for file in sorted(path.rglob("*")) if file.is_file()]
-    rows = [{"md5": _hash(file.read_bytes()), "relpath": file.relative_to(path).as_posix()} for file in files]
-    size = sum(file.stat().st_size for file in files)
-    md5 = _hash(json.dumps(sorted(rows, key=lambda row: row["relpath"]), sort_keys=True).encode())
-    return {"md5": f"{md5}.dir", "size": size, "nfiles": len(files)}
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def _make_with_everything(folder: Path) -> None:

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 def check(ledger: Ledger, *folders: str) -> VerifyResult:
     """The check of a run; of the scores in these folders alone, if any are named."""
-    lineages = [ledger.lineage(folder) for folder in folders] or ledger.evidence.lineages
+    lineages = [ledger.lineage_in(folder) for folder in folders] or ledger.evidence.lineages
     return recompute(ledger.project, lineages, ledger.contents)
 
 
@@ -223,11 +223,11 @@ def test_settings_that_the_benchmark_does_not_take_are_found(ledger: Ledger) -> 
 
 
 def test_another_version_of_the_encoder_leaves_what_it_sees(kept: Ledger) -> None:
-    identity = kept.lineage(FIDELITY).score.components["encoder"].identity
+    identity = kept.lineage_in(FIDELITY).score.components["encoder"].identity
     lineages = [
-        with_encoder(kept.lineage(GENCEPTION), version="99"),
-        with_encoder(kept.lineage(TRAC), fingerprint="0" * 64),
-        with_encoder(kept.lineage(FIDELITY), identity=identity | {"pillow": "1.1.7"}, fingerprint="1" * 64),
+        with_encoder(kept.lineage_in(GENCEPTION), version="99"),
+        with_encoder(kept.lineage_in(TRAC), fingerprint="0" * 64),
+        with_encoder(kept.lineage_in(FIDELITY), identity=identity | {"pillow": "1.1.7"}, fingerprint="1" * 64),
     ]
     result = recompute(kept.project, lineages, kept.contents)
     assert result.findings == []
@@ -243,7 +243,7 @@ def test_what_needs_no_encoder_is_compared_without_it(kept: Ledger) -> None:
     wrong = {FIDELITY: {"image_similarity": 12.0, "ssim": 12.0}, TRAC: {"top1": 12.0, "words": 1.0}}
     lineages = []
     for folder, values in wrong.items():
-        unseen = with_encoder(kept.lineage(folder), version="99")
+        unseen = with_encoder(kept.lineage_in(folder), version="99")
         lineages.append(changed(unseen, metrics=unseen.score.metrics | values))
     result = recompute(kept.project, lineages, kept.contents)
     assert places(result.findings) == [
@@ -255,7 +255,7 @@ def test_what_needs_no_encoder_is_compared_without_it(kept: Ledger) -> None:
 def test_each_of_two_encoders_leaves_what_the_other_sees(kept: Ledger) -> None:
     told = {"gc_at_2": 12.0, "text_similarity_mean": 12.0, "cross_check": 12.0}
     for role, left in (("encoder", ["cross_check", "text_similarity_mean"]), ("text_encoder", ["gc_at_2"])):
-        unseen = with_encoder(kept.lineage(GENCEPTION), role, version="99")
+        unseen = with_encoder(kept.lineage_in(GENCEPTION), role, version="99")
         wrong = changed(unseen, metrics=unseen.score.metrics | told)
         result = recompute(kept.project, [wrong], kept.contents)
         assert places(result.findings) == [f"numbers {GENCEPTION}/score.json: metrics.{key}" for key in left]
@@ -276,7 +276,7 @@ def test_what_other_models_said_is_behind_the_score(ledger: Ledger) -> None:
 
 
 def test_a_score_from_before_there_were_witnesses_does_without(kept: Ledger) -> None:
-    lineage = kept.lineage(GENCEPTION)
+    lineage = kept.lineage_in(GENCEPTION)
     chain = {name: file for name, file in lineage.collected.items() if name == "chain"}
     result = recompute(kept.project, [lineage.model_copy(update={"collected": chain})], kept.contents)
     assert f"numbers {GENCEPTION}/score.json: metrics.cross_check" in places(result.findings)
@@ -294,7 +294,7 @@ def rated(lineage: Lineage, sha256: str, **metrics: float) -> Lineage:
 
 
 def test_ratings_that_are_not_here_leave_what_people_said(kept: Ledger) -> None:
-    lineage = rated(kept.lineage(FIDELITY), "0" * 64, human=3.0, ssim=1.0)
+    lineage = rated(kept.lineage_in(FIDELITY), "0" * 64, human=3.0, ssim=1.0)
     result = recompute(kept.project, [lineage], kept.contents)
     assert [skipped.why for skipped in result.skipped] == [
         "the file of fidelity.ratings is not here; what needs it is not compared"
@@ -307,7 +307,7 @@ def test_ratings_that_are_here_are_read_again(ledger: Ledger) -> None:
     sheet.write_text("dataset,sample,model,description,rating,rater\n", encoding="utf-8")
     params = ledger.root / "params.yaml"
     params.write_text(params.read_text(encoding="utf-8").replace("ratings: null", "ratings: ratings.csv"), "utf-8")
-    lineage = ledger.lineage(FIDELITY)
+    lineage = ledger.lineage_in(FIDELITY)
     here = rated(lineage, sha256_file(sheet), human=3.0)
     result = recompute(ledger.project, [here], ledger.contents)
     assert result.skipped == []
@@ -317,7 +317,7 @@ def test_ratings_that_are_here_are_read_again(ledger: Ledger) -> None:
 
 
 def test_a_difference_under_other_code_says_so(kept: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    lineage = kept.lineage(GENCEPTION)
+    lineage = kept.lineage_in(GENCEPTION)
     wrong = changed(lineage, metrics=lineage.score.metrics | {"gc_at_1": 0.125})
     [finding] = recompute(kept.project, [wrong], kept.contents).findings
     assert "code" not in finding.what
@@ -328,7 +328,7 @@ def test_a_difference_under_other_code_says_so(kept: Ledger, monkeypatch: pytest
 
 
 def test_records_that_are_nowhere_are_skipped(kept: Ledger) -> None:
-    lineage = kept.lineage(GENCEPTION)
+    lineage = kept.lineage_in(GENCEPTION)
     lost = lineage.collected["chain"].model_copy(update={"md5": "0" * 32 + ".dir"})
     result = recompute(kept.project, [lineage.model_copy(update={"collected": {"chain": lost}})], kept.contents)
     assert result.findings == []

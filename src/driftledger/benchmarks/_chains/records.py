@@ -8,6 +8,7 @@ from typing import TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CalledRecord, CollectedCard, Linked
+from driftledger.core.names import Id, RelativePath
 from driftledger.core.seeds import derive_seed
 from driftledger.core.types import ImageFile, PromptUsage, Sample
 
@@ -49,10 +50,10 @@ class ChainRequest(Iterations):
 class ChainRecord(CalledRecord):
     """One sample's iteration ``t``, describe and generate together."""
 
-    sample: str
+    sample: Id
     t: int = Field(ge=1)
     description: str | None = None
-    image: str | None = None
+    image: RelativePath | None = None
     image_sha256: str | None = None
     parent_sha256: str
     seed: int

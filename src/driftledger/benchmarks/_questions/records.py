@@ -4,13 +4,14 @@ from pydantic import Field
 
 from driftledger.benchmarks.records import CalledRecord, CollectedRecord, ReadAs
 from driftledger.core.canonical import sha256_of
+from driftledger.core.names import Id
 from driftledger.core.types import Outcome
 
 
 class QuestionRecord(CollectedRecord):
     """What became of one question."""
 
-    question: str
+    question: Id
     variant: int = Field(ge=0)
     """Which of the stored permutations of the options was shown; 0 where there are no options."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from driftledger.benchmarks.records import CalledRecord, CollectedCard, Linked
+from driftledger.core.names import Id
 
 WITNESS = "witness"
 """The stage, and the role of each of its models before its name."""
@@ -11,7 +12,7 @@ WITNESS = "witness"
 class WitnessRecord(CalledRecord):
     """One sample, described by one model."""
 
-    sample: str
+    sample: Id
     model: str
     """Its name; which version it was, the card says."""
     description: str | None = None

@@ -5,7 +5,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from driftledger.benchmarks._chains.records import Iterations
-from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, Name, Scoring, Section
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, Scoring, Section
+from driftledger.core.names import Name
 
 
 class GenCeptionSettings(Section):

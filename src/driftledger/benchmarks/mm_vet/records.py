@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from driftledger.benchmarks._questions.records import GradeRecord
 from driftledger.core.files import Record
+from driftledger.core.names import Words
 from driftledger.core.types import Outcome
 
 CALIBRATION = "calibration.jsonl"
@@ -66,7 +67,7 @@ class JudgedRecord(GradeRecord):
 class Calibration(Record):
     """A fixed answer with a known grade, and what the judge gave it, once per grading; None where unreadable."""
 
-    question: str
+    question: Words
     answer: str
     known: Grade
     forged: bool

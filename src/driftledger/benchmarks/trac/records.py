@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CalledRecord
+from driftledger.core.names import Id
 from driftledger.core.types import Split
 
 
@@ -27,12 +28,12 @@ class TracProtocol(BaseModel):
 class DescriptionRecord(CalledRecord):
     """One sample, described under one condition."""
 
-    sample: str
+    sample: Id
     split: Split
     max_tokens: int | None = None
     """The length that was allowed; None is the model's own limit."""
     shots: int = Field(default=0, ge=0)
-    demonstrations: list[str] = Field(default_factory=list)
+    demonstrations: list[Id] = Field(default_factory=list)
     """Ids of the support samples that were shown with their descriptions, in the order in which they were shown."""
     description: str | None = None
 

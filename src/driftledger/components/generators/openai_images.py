@@ -15,11 +15,11 @@ from driftledger.components.base import Operational
 from driftledger.components.remote.component import OneImage, RemoteGenerator
 from driftledger.components.remote.openai_client import OpenAIComponent, Service, tokens_of
 from driftledger.components.remote.openai_failures import Rejected
+from driftledger.core.limits import LARGEST_ANSWER, LARGEST_IMAGE, MOST_PIXELS
 from driftledger.core.types import Generated, Usage
 
 _FORMATS = ("JPEG", "PNG", "WEBP")
-_MOST_PIXELS = 2**26
-_MOST_BYTES = 2**26
+_MOST_BYTES = LARGEST_IMAGE
 
 
 class OpenAIImages(OpenAIComponent, RemoteGenerator):
@@ -35,6 +35,8 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
         *("prompt", "size", "quality", "style", "response_format"),
     }
+
+    most_bytes: ClassVar[int] = LARGEST_ANSWER + LARGEST_IMAGE * 4 // 3
 
     image_size: str | None = Field(default="1024x1024", pattern=r"^(auto|[1-9]\d*x[1-9]\d*)$")
     """Width and height in pixels; sent as ``size``. ``null`` is not sent, here and below."""
@@ -131,8 +133,8 @@ def _decode(data: bytes) -> Image.Image:
     """An RGB image; transparency is laid over white."""
     with Image.open(BytesIO(data), formats=_FORMATS) as opened:
         width, height = opened.size
-        if width * height > _MOST_PIXELS:
-            raise ValueError(f"{width}×{height} pixels are more than {_MOST_PIXELS}")
+        if width * height > MOST_PIXELS:
+            raise ValueError(f"{width}×{height} pixels are more than {MOST_PIXELS}")
         image = opened.convert("RGBA" if opened.has_transparency_data else "RGB")
     if image.mode == "RGB":
         return image

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
+from driftledger.core.names import leads_out
 from driftledger.core.sheets import cleaned, read_table, table_text
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
 
@@ -119,11 +120,15 @@ class Human(Model):
         """The CSV file, whether it is there or not.
 
         Raises:
-            ConfigError: the path cannot be reached.
+            ConfigError: the path cannot be reached, or is a folder whose sheet is a link out of it.
         """
         try:
             path = self.path.expanduser()
-            return path if path.is_file() or (path.suffix.lower() == ".csv" and not path.is_dir()) else path / SHEET
+            if path.is_file() or (path.suffix.lower() == ".csv" and not path.is_dir()):
+                return path
+            if leads_out(path / SHEET, path):  # the folder comes back from somebody else
+                raise ConfigError(f"human: {path / SHEET} is a link out of its folder; put the sheet itself there")
+            return path / SHEET
         except (OSError, RuntimeError) as error:
             raise ConfigError(f"human: {str(self.path)!r:.200} cannot be reached ({error}); mend path") from None
 

@@ -5,7 +5,6 @@ step.
 """
 
 import html
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,10 +12,9 @@ from typing import NamedTuple
 from driftledger.components.models.human import COLUMNS, SHEET, Sheet, picture_of, read_sheet, sheet_text
 from driftledger.core.errors import DataError
 from driftledger.core.files import write_bytes
+from driftledger.core.names import ID_RULE, is_id, leads_out
 from driftledger.core.sheets import cleaned, column_names
 from driftledger.core.types import ImageFile, Subject
-
-_SAFE_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
 
 
 class Pending(NamedTuple):
@@ -59,8 +57,11 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
 
     Raises:
         ConfigError: the sheet that is there cannot be read; it stays as it is.
-        DataError: a sample's id is no safe file name.
+        DataError: a sample's id is no safe file name, or what is to be written is a link out of the folder.
     """
+    for written in (SHEET, "images", "index.html", "instructions.txt"):
+        if leads_out(folder / written, folder):
+            raise DataError(f"{folder / written} is a link out of its folder; remove it")
     path = folder / SHEET
     sheet = read_sheet(path) if path.exists() else Sheet(list(COLUMNS), [], [])
     annotator = None if annotator is None else cleaned(annotator).strip()
@@ -82,11 +83,8 @@ def write_sheet(folder: Path, pending: Sequence[Pending], annotator: str | None,
 
 def _looked_at(pending: Sequence[Pending]) -> list[_Waiting]:
     for subject, *_ in pending:
-        if not _SAFE_ID.fullmatch(subject.sample):
-            raise DataError(
-                f"the sample id {subject.sample!r:.200} is no safe file name; "
-                "use up to 100 of A-Z a-z 0-9 _ - . and no leading dot"
-            )
+        if not is_id(subject.sample):
+            raise DataError(f"the sample id {subject.sample!r:.200} is no safe file name; {ID_RULE}")
     opened = {(each.subject, picture_of(each.image)): each for each in pending}
     return [_Waiting(*place, each.image, each.annotator) for place, each in opened.items()]
 

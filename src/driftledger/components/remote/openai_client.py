@@ -1,7 +1,7 @@
 """What the providers of OpenAI's protocol share: their settings, and one client per run.
 
 The client makes single attempts and takes nothing from the environment but the key, proxies and certificates: where
-calls go and what is asked stands in params.yaml.
+calls go and what is asked stands in params.yaml. Images that a service names elsewhere are fetched without a proxy.
 """
 
 import os
@@ -18,8 +18,9 @@ from driftledger.components.remote.client import TransientError
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.components.remote.openai_failures import OpenAIFailures
 from driftledger.core.canonical import canonical_json
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, ServiceError
 from driftledger.core.extras import import_extra
+from driftledger.core.limits import LARGEST_ANSWER
 
 A = TypeVar("A", bound=BaseModel)
 
@@ -38,6 +39,9 @@ class OpenAIComponent(RemoteComponent):
 
     reserved: ClassVar[frozenset[str]] = frozenset({"model", "n", "stream"})
     """Fields of a request that ``extra`` must not hold: they have a setting, or are the provider's own."""
+
+    most_bytes: ClassVar[int] = LARGEST_ANSWER
+    """Of an answer, decoded."""
 
     model: str = Field(min_length=1)
     """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` stands for another model some day."""
@@ -91,12 +95,22 @@ class OpenAIComponent(RemoteComponent):
         openai = import_extra("openai")
         import httpx2
 
+        from driftledger.components.remote.bounded import ENCODING, bounded
+
         key = self._key()
         timeout, most = self.limits.timeout, self.limits.concurrency
+        bounds: dict[str, Any] = {"headers": ENCODING, "event_hooks": {"response": [bounded(self.most_bytes)]}}
         http = openai.DefaultAsyncHttpxClient(
             timeout=timeout,
             limits=httpx2.Limits(max_connections=most, max_keepalive_connections=most),
             follow_redirects=False,
+            **bounds,
+        )
+        # A transport of its own takes no proxy from the environment, which would look a name up for itself.
+        elsewhere = httpx2.AsyncClient(
+            transport=httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0)),
+            timeout=timeout,
+            **bounds,
         )
         client = openai.AsyncOpenAI(
             api_key=key or _NO_KEY, base_url=self.url, max_retries=0, timeout=timeout, http_client=http
@@ -104,8 +118,10 @@ class OpenAIComponent(RemoteComponent):
         # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
-        async with client:
-            yield Service(client, http, OpenAIFailures(f"{self.title} at {self.host}", timeout, self.api_key_env, key))
+        async with client, elsewhere:
+            yield Service(
+                client, http, elsewhere, OpenAIFailures(f"{self.title} at {self.host}", timeout, self.api_key_env, key)
+            )
 
     def _key(self) -> str | None:
         if self.api_key_env is None:
@@ -126,9 +142,9 @@ class OpenAIComponent(RemoteComponent):
 class Service:
     """An open client."""
 
-    def __init__(self, client: Any, http: Any, failures: OpenAIFailures) -> None:
+    def __init__(self, client: Any, http: Any, elsewhere: Any, failures: OpenAIFailures) -> None:
         self._client = client
-        self._http = http
+        self._http, self._elsewhere = http, elsewhere
         self.failures = failures
 
     async def post(self, path: str, body: Mapping[str, Any], answer: type[A]) -> A:
@@ -162,19 +178,27 @@ class Service:
 
         Raises:
             TransientError: it is not there, or longer.
+            ServiceError: it is neither at the service's own origin nor at a public address.
         """
         import httpx2
+
+        from driftledger.components.remote.bounded import RefusedAddressError, opened
 
         if urlsplit(url).scheme not in ("http", "https"):
             raise self.useless(f"an answer with an image at no web address: {url}")
         content = bytearray()
         try:
-            async with self._http.stream("GET", url, follow_redirects=True) as response:
+            async with opened(url, str(self._client.base_url), self._http, self._elsewhere) as response:
                 response.raise_for_status()
                 async for piece in response.aiter_bytes():
                     content += piece
                     if len(content) > most:
                         raise self.useless(f"an image of more than {most} bytes")
+        except RefusedAddressError as error:
+            raise ServiceError(
+                f"{self.failures.who}: an answer names an image at {error}; set response_format to b64_json, or mend "
+                "the service, and run again"
+            ) from None
         except httpx2.HTTPStatusError as error:
             # Not the errors' texts: an address may hold the signature that opens it.
             raise self.useless(

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.limits import LARGEST_TEXT
 from driftledger.core.strict import Strict
 from driftledger.core.types import Split
 
@@ -199,14 +200,14 @@ def inside(
         return "can be no file"
 
 
-def read_text(path: Path, name: str, most: int | None = None) -> str:
+def read_text(path: Path, name: str, most: int = LARGEST_TEXT) -> str:
     """The text of a table that errors call ``name``, with or without a byte order mark.
 
     Raises:
         DataError: it cannot be read, has more than ``most`` bytes, or is not UTF-8.
     """
     try:
-        if most is not None and path.stat().st_size > most:
+        if path.stat().st_size > most:
             raise DataError(f"{name} is larger than {most >> 20} MiB; convert it to parquet or split it")
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -6,7 +6,6 @@ be retrieved: from the support set alone, so a class without support could never
 the support set can hardly be wrong.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,13 +14,11 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
 from driftledger.core.files import new_folder, write_json, write_jsonl
 from driftledger.core.images import png_bytes
+from driftledger.core.names import ID_RULE, is_id
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
 from driftledger.data.datasets.decode import decode
-from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
-
-SAFE_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
-"""An id that is a file name on every disk."""
+from driftledger.data.records import SAMPLES, DatasetCard, SampleEntry, dataset_digest
 
 
 def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
@@ -39,7 +36,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
         if not entries:
             raise DataError(f"dataset {name!r} has no samples; check where its settings point")
         card = _card(name, dataset, entries)
-        write_jsonl(folder / "samples.jsonl", _with_twins(entries, card.leaks))
+        write_jsonl(folder / SAMPLES, _with_twins(entries, card.leaks))
         write_json(folder / "dataset.json", card)
     return card
 
@@ -68,11 +65,8 @@ def _store(name: str, dataset: DatasetProvider, folder: Path) -> Iterable[Sample
 
 def _check_id(name: str, item: SourceItem, seen: dict[str, str]) -> None:
     """Check an id before it becomes a file name, and enter it into ``seen``: folded id → name of its source."""
-    if not SAFE_ID.fullmatch(item.id):
-        raise DataError(
-            f"{name}: {item.name} has the id {item.id!r:.200}, which is no safe file name; "
-            "use up to 100 of A-Z a-z 0-9 _ - . and no leading dot"
-        )
+    if not is_id(item.id):
+        raise DataError(f"{name}: {item.name} has the id {item.id!r:.200}, which is no safe file name; {ID_RULE}")
     folded = item.id.casefold()
     if folded in seen:
         raise DataError(

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError
+from driftledger.core.names import leads_out
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import (
     SPLIT_NAMES,
@@ -134,7 +135,7 @@ class ImageFolder(SampledProvider):
     def _files(self) -> list[tuple[str, Path]]:
         """Each image's name, relative to the folder and the same on every machine, and where it is."""
         folder = self._folder
-        found = sorted((printable(path.relative_to(folder).as_posix()), path) for path in _images(folder, ()))
+        found = sorted((printable(path.relative_to(folder).as_posix()), path) for path in _images(folder, folder, ()))
         if not found:
             raise DataError(f"the folder {str(self.path)!r} holds no images ({', '.join(FORMATS)}); put some there")
         return found
@@ -157,7 +158,7 @@ def printable(name: str) -> str:
     return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "backslashreplace"))
 
 
-def _images(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
+def _images(top: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
     real = folder.resolve()
     if real in above:
         raise DataError(f"{folder} is a link to a folder that it lies in; remove it")
@@ -166,8 +167,10 @@ def _images(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
     except OSError as error:
         raise unreadable(str(folder), error) from None
     for path, is_folder, is_file in inside:
+        if path.is_symlink() and (is_folder or is_file) and leads_out(path, top):
+            raise DataError(f"{path} is a link out of {top}; put what it leads to into the folder, or remove the link")
         if is_folder:
-            yield from _images(path, (*above, real))
+            yield from _images(top, path, (*above, real))
         elif path.suffix.lower() in _suffixes():
             if not is_file:
                 raise DataError(f"{path} is a broken link or no file; mend or remove it")

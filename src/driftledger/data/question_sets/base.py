@@ -4,13 +4,12 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from pydantic import StringConstraints
-
+from driftledger.core.names import Name
 from driftledger.data.datasets.base import Provider
 
-Protocol = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Protocol = Name
 """The name of the benchmark that a set's questions are for."""
 
 

@@ -14,8 +14,8 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
 from driftledger.core.files import new_folder, write_json, write_jsonl
 from driftledger.core.images import png_bytes
+from driftledger.core.names import ID_RULE, is_id
 from driftledger.data.datasets.base import MAX_PIXELS
-from driftledger.data.datasets.build import SAFE_ID
 from driftledger.data.datasets.decode import decode
 from driftledger.data.question_sets.base import QuestionFacts, QuestionProvider, QuestionRules, SourceQuestion
 from driftledger.data.question_sets.columns import ColumnQuestions
@@ -97,11 +97,8 @@ class Checker:
             raise DataError(f"question set {self._name!r}: {first_few(problems)}")
 
     def _id_problem(self, question: SourceQuestion) -> str | None:
-        if not SAFE_ID.fullmatch(question.id):
-            return (
-                f"has the id {question.id!r:.200}, which is no safe file name "
-                "(use up to 100 of A-Z a-z 0-9 _ - . and no leading dot)"
-            )
+        if not is_id(question.id):
+            return f"has the id {question.id!r:.200}, which is no safe file name ({ID_RULE})"
         first = self._ids.get(question.id.casefold())
         if first is not None:
             return f"has the id {question.id!r} of {first}, capitals aside (rename one, or name another column as id)"

@@ -8,7 +8,9 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import Record, read_jsonl
+from driftledger.core.names import Id, RelativePath, Words
 from driftledger.data.question_sets.base import Protocol
+from driftledger.data.records import check_ids
 
 QUESTIONS, CARD = "questions.jsonl", "question_set.json"
 
@@ -16,13 +18,13 @@ QUESTIONS, CARD = "questions.jsonl", "question_set.json"
 class QuestionEntry(Record):
     """A line of ``questions.jsonl``: one question, with the options in the order of their source."""
 
-    id: str
-    image: str
+    id: Id
+    image: RelativePath
     """Below the question set's folder."""
     image_sha256: str
-    image_id: str
+    image_id: Words
     """Equal for questions about the same image at the source; images of two ids may look alike."""
-    question: str
+    question: Words
     options: list[str] = Field(default_factory=list)
     answer: Annotated[int, Field(ge=0)] | str | None = None
     """The index of the right option, where one is; or what is right as text: a ground truth, ``yes`` or ``no``."""
@@ -75,4 +77,6 @@ def read_questions(folder: Path) -> list[QuestionEntry]:
     Raises:
         StoreError: ``questions.jsonl`` is missing or damaged.
     """
-    return read_jsonl(folder / QUESTIONS, QuestionEntry)
+    entries = read_jsonl(folder / QUESTIONS, QuestionEntry)
+    check_ids((entry.id for entry in entries), folder / QUESTIONS)
+    return entries

@@ -14,13 +14,12 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.limits import LARGEST_TEXT
 from driftledger.data.datasets.base import digest_files, inside, reached, read_file, read_text
 from driftledger.data.datasets.image_folder import printable
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
 from driftledger.data.question_sets.columns import ColumnQuestions, Picture, TableRow, as_text
 
-LARGEST_TEXT = 2**28
-"""Bytes of a JSON, JSONL or CSV file, which is read whole; a parquet file is read in parts."""
 _ROWS_AT_ONCE = 16
 """Of a parquet file, whose rows may hold whole images."""
 _SEPARATORS = (",", ";", "\t")

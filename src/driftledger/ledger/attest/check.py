@@ -81,7 +81,8 @@ class _Check:
         beside = read_all(self._root)
         self._result.findings += [Finding("bytes", name, why) for name, why in beside.wrong.items()]
         vouched = {kept.name: self._vouched(kept.name, kept.attestation) for kept in beside.kept}
-        self._result.checked["attestations"] += len(beside.kept)
+        if beside.kept:
+            self._result.checked["attestations"] += len(beside.kept)
         good = self._check_checkpoints(beside.of("checkpoint"))
         self._check_notes(beside)
         named = [each for each in good if (one := vouched[each.name].signed) and one.signer]

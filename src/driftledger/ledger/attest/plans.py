@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.ledger.attest.attest import Kept
+from driftledger.core.paths import Paths
+from driftledger.ledger.attest.attest import Kept, read_all
 from driftledger.ledger.attest.checkpoints import root_of
-from driftledger.ledger.log.lines import Chain, LogLine, NoteLine
+from driftledger.ledger.log.lines import PLAN_LINE, Chain, LogLine, NoteLine, read_chain
 
 
 class Plan(NamedTuple):
@@ -70,6 +71,15 @@ def read_plans(chain: Chain, kept: Sequence[Kept]) -> list[Plan]:
         as_planned = selections.count(str(planned.get("selection_sha256"))) if planned else 0
         found.append(Plan(plan, planned, len(tries), as_planned, published))
     return found
+
+
+def plans_told(paths: Paths) -> list[str]:
+    """A sentence on each plan in the ledger of a checkout, for its report."""
+    data = paths.ledger.read_bytes() if paths.ledger.is_file() else b""
+    if PLAN_LINE not in data:
+        return []
+    found = read_plans(read_chain(data), read_all(paths.root).of("plan"))
+    return [f"When this was written: {plan}." for plan in found]
 
 
 def open_plan(chain: Chain, kept: Sequence[Kept]) -> Plan | None:

@@ -13,17 +13,22 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import DriftledgerError, LedgerError
-from driftledger.core.paths import Combination, Paths
+from driftledger.core.paths import Combination
 from driftledger.ledger.audit.history import LedgerHistory, LockedScore, outs_of
 from driftledger.ledger.audit.summary import read_summary
 from driftledger.ledger.lineage import Evidence, folders_behind, is_score, read_all_evidence, read_evidence
 from driftledger.ledger.lock import locks_here
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Git
+from driftledger.ledger.objects.reach import Reach, own_folder
 from driftledger.ledger.objects.remembered import Remembered
 
 T = TypeVar("T")
 
+_NOT_NAMED = (
+    "no MLflow store was named; set MLFLOW_TRACKING_URI, or say with --trust that this checkout is your own, for that "
+    "of its params.yaml"
+)
 FINGERPRINT_START = re.compile(r"[0-9a-f]{8,64}")
 
 
@@ -63,6 +68,7 @@ class Sources(ExitStack):
         selected: what the runs of ``params.yaml`` are evaluated on.
         combinations: the runs of ``params.yaml``.
         mlflow: None where it is not to be asked.
+        reach: how far to go for bytes.
     """
 
     def __init__(
@@ -72,16 +78,17 @@ class Sources(ExitStack):
         combinations: Sequence[Combination] = (),
         *,
         mlflow: LoggedRuns | None = None,
+        reach: Reach = Reach(),  # noqa: B008  # which nothing can change
     ) -> None:
         super().__init__()
         self.root = root
         self.selected = selected or Selected()
         self.combinations = combinations
-        self.why_not = "no MLflow store was named" if mlflow is None else None
+        self.why_not = _NOT_NAMED if mlflow is None else None
         """Why MLflow says nothing; None where it was asked, or was not needed."""
         self.asked = False
         """Whether MLflow answered."""
-        self._mlflow = mlflow
+        self._mlflow, self._reach = mlflow, reach
 
     @cached_property
     def outs(self) -> dict[str, str]:
@@ -98,7 +105,7 @@ class Sources(ExitStack):
 
     @cached_property
     def remembered(self) -> Remembered:
-        return self.enter_context(Remembered(Paths(self.root).state / "audit.db"))
+        return self.enter_context(Remembered(own_folder(self.root) / "audit.db"))
 
     @cached_property
     def history(self) -> LedgerHistory | None:
@@ -113,7 +120,7 @@ class Sources(ExitStack):
 
     @cached_property
     def contents(self) -> Contents:
-        return Contents(self.root)
+        return Contents(self.root, self._reach)
 
     @cached_property
     def current(self) -> list[Evidence]:

@@ -58,7 +58,8 @@ def read_rows(contents: Contents, file: LockedFile) -> list[Row]:
         contents.fetch([file])
         path = contents.path(file.md5, file.path)
     if path is None:
-        raise LedgerError(f"{file.path} of that version (md5 {file.md5}) is nowhere here and in no remote")
+        reason = f" ({contents.unfetched})" if contents.unfetched else ""
+        raise LedgerError(f"{file.path} of that version (md5 {file.md5}) is nowhere here and in no remote{reason}")
     return parse_jsonl(path.read_bytes(), Row, file.path)
 
 

@@ -23,6 +23,7 @@ from driftledger.ledger.diff.folders import DataChange, Readings, data_changes, 
 from driftledger.ledger.diff.revision import Snapshot, snapshot
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Git
+from driftledger.ledger.objects.reach import Reach
 
 _CATALOGUES = ("models", "generators", "encoders", "datasets", "question_sets")
 
@@ -98,17 +99,17 @@ class ProjectDiff(_Frozen):
         return not any(told) and not any(each.moved for each in self.readings)
 
 
-def diff(root: Path, old: str, new: str | None = None) -> ProjectDiff:
+def diff(root: Path, old: str, new: str | None = None, reach: Reach = Reach()) -> ProjectDiff:  # noqa: B008
     """What changed from revision ``old`` to ``new``, or to the workspace. Nothing is checked out, and nothing written.
 
     Scores and components are those that each state's ``dvc.lock`` has. Samples and answers are compared where
-    DVC's cache has them; answers are fetched from the remote where it has not.
+    DVC's cache has them; answers are fetched from the remote that ``reach`` allows where it has not.
 
     Raises:
         LedgerError: there is no such revision, or its ``params.yaml`` or ``dvc.lock`` is damaged.
     """
     then, now = snapshot(root, old), snapshot(root, new)
-    contents = Contents(root)
+    contents = Contents(root, reach)
     settings = list(changes(then.params, now.params))
     untold = [*then.scores.unread, *now.scores.unread]
     readings = list(_readings(contents, then, now, untold))

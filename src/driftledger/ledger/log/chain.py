@@ -111,6 +111,11 @@ def _with(rows: Sequence[bytes], due: Sequence[Published | Noted]) -> list[bytes
     return made
 
 
+def codes(path: Path) -> dict[str, PublishedCode]:
+    """Fingerprint → the code at work when the run was published, of all runs that have a line."""
+    return {line.fingerprint: line.code for line in reversed(read_chain(read_ledger(path)).lines.values())}
+
+
 def read_ledger(path: Path) -> bytes:
     """The bytes of the ledger; none where it is not there.
 

@@ -14,6 +14,9 @@ from driftledger.ledger.findings import Finding
 BEGINNING = "0" * 64
 """What the first line holds in place of a SHA-256 of the line before it."""
 
+PLAN_LINE = b'"kind":"plan"'
+"""Stands in a ledger that has a plan, and in others only as part of a name."""
+
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _OWN = "line_sha256"
 _HEAD = b'{"code":'

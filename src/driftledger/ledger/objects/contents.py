@@ -1,14 +1,17 @@
 """The bytes of DVC outputs, wherever they are: by MD5 alone, so that what the workspace holds now does not matter.
 
 A run of last year is read from the DVC cache, from the remote or from Git history, and its files may be anywhere but at
-their paths. Nothing is believed to be what its name says: every file is hashed before it is handed out.
+their paths. Nothing is believed to be what its name says: every file is hashed before it is handed out. And nothing is
+asked, run or opened because the checkout names it: see :class:`Reach`.
 """
 
 import os
+import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,22 +19,38 @@ from typing import Any
 from driftledger.core.canonical import md5_bytes, md5_file, sha256_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_bytes
-from driftledger.core.paths import Paths
 from driftledger.ledger.lock import LockedFile
-from driftledger.ledger.objects.fetching import FOLDER, manifest_md5, parse_manifest, pull
+from driftledger.ledger.objects.fetching import (
+    FOLDER,
+    manifest_md5,
+    opened,
+    own_settings,
+    parse_manifest,
+    pull,
+    throwaway,
+)
 from driftledger.ledger.objects.git import Git
+from driftledger.ledger.objects.reach import Reach, own_folder
+
+_MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
+_NOT_ASKED = "none is asked without --remote URL, or --trust where this checkout is your own"
 
 
 class Contents:
-    """Finds the bytes of DVC outputs by their MD5: in DVC's cache, at their paths, in Git history, in the remote.
+    """Finds the bytes of DVC outputs by their MD5: in DVC's cache, at their paths, in Git history, in a remote.
+
+    DVC's cache is that in the checkout and that of the reader's own configuration; a link that leads out of both is not
+    followed.
 
     One that lives as long as a command does: a file that has not changed since is not hashed again.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, reach: Reach = Reach()) -> None:  # noqa: B008  # which nothing can change
         self.root = root
         self.unfetched: str | None = None
         """Why the last :meth:`fetch` could not ask the remote, as DVC or the service says it."""
+        self._reach, self._own = reach, own_folder(root)
+        self._is_within = lru_cache(maxsize=None)(self._leads_within)
         self._known: dict[Path, tuple[tuple[int, ...], str]] = {}
         self._manifests: dict[str, dict[str, str]] = {}
         self._blobs: dict[tuple[str, str], Path | None] = {}
@@ -61,13 +80,19 @@ class Contents:
             near: the path, relative to the top folder, at which it was written: a file there is taken too, and Git
                 history is searched for it.
         """
-        cached = self.cached(md5)
-        if cached is not None and self.md5_of(cached) == md5.removesuffix(FOLDER):
-            return cached
+        for cached in self._objects(md5):
+            if self.md5_of(cached) == md5.removesuffix(FOLDER):
+                return cached
         if near is None:
             return None
-        here = self.root / near
-        return here if here.is_file() and self.md5_of(here) == md5 else self._from_git(md5, near)
+        here = self.here(near)
+        return here if here is not None and self.md5_of(here) == md5 else self._from_git(md5, near)
+
+    def here(self, path: str) -> Path | None:
+        """The file at a path relative to the top folder; None where there is none, or a link leads to it from
+        elsewhere."""
+        file = self.root / path
+        return file if self._is_here(file) else None
 
     def within(self, folder: LockedFile, name: str) -> Path | None:
         """A file of a folder, wherever such bytes are; None where they are not at hand, or the folder has no such file.
@@ -80,10 +105,17 @@ class Contents:
 
     def cached(self, md5: str) -> Path | None:
         """Where DVC's cache keeps the object called so, whatever it holds; None where it has none."""
-        if self._repo is None:
-            return None
-        path = Path(self._repo.cache.local.oid_to_path(md5))
-        return path if path.is_file() else None
+        return next(self._objects(md5), None)
+
+    def runs(self) -> Iterator[Path]:
+        """DVC's run cache: ``runs/<two digits>/<what went in>/<what came out>``, each the lock entry of one run."""
+        return (path for cache in self._caches for path in sorted(cache.glob("runs/*/*/*")) if self._is_here(path))
+
+    def _objects(self, md5: str) -> Iterator[Path]:
+        """What the caches have under the name of an object, whatever it holds."""
+        if _MD5.fullmatch(md5):
+            paths = (cache / "files" / "md5" / md5[:2] / md5[2:] for cache in self._caches)
+            yield from filter(self._is_here, paths)
 
     def md5_of(self, path: Path) -> str:
         """Hex MD5 of a file, hashed once for as long as it stays as it is."""
@@ -95,17 +127,24 @@ class Contents:
         return known[1]
 
     def fetch(self, locked: Sequence[LockedFile]) -> list[LockedFile]:
-        """Fetch what is not at hand from the DVC remote, in one transfer.
+        """Fetch what is not at hand from the remote that the reader names, in one transfer; with trust and no name,
+        from the default one of the checkout.
 
         Returns:
             What could still not be had: no remote, no network (``unfetched`` says why), or nothing there.
         """
         absent = [each for each in locked if not self.has(each)]
-        if absent and self._repo is None:
-            self.unfetched = f"{self.root} is no DVC project"
-        elif absent:
+        if not absent:
+            return []
+        manifests = dict[str, dict[str, str]]()
+        if self._reach.remote is not None:
+            with throwaway(self._reach.remote, self._own / "dvc") as repo:
+                manifests, self.unfetched = pull(repo, absent)
+        elif self._repo is not None:
             manifests, self.unfetched = pull(self._repo, absent)
-            self._manifests |= manifests
+        else:
+            self.unfetched = f"{self.root} is no DVC project" if self._reach.trust else _NOT_ASKED
+        self._manifests |= manifests
         return [each for each in absent if not self.has(each)]
 
     def has(self, locked: LockedFile) -> bool:
@@ -132,7 +171,7 @@ class Contents:
     def locked_here(self, path: str) -> LockedFile | None:
         """The file or folder at a path as it is now, as DVC would lock it; None where nothing is there."""
         top = self.root / path
-        if top.is_file():
+        if self._is_here(top):
             return _locked(path, self.md5_of(top), [top])
         found = self.folder_here(path)
         return _locked(path, manifest_md5(found), [top / name for name in found]) if found else None
@@ -141,11 +180,10 @@ class Contents:
         """Relative path → MD5 of every file in a folder as it is now, less what ``.dvcignore`` leaves out."""
         top = self.root / path
         files = [Path(folder) / name for folder, _, names in os.walk(top) for name in names]
-        ignored = self._repo.dvcignore.is_ignored_file if self._repo is not None else lambda file: False
         return {
             file.relative_to(top).as_posix(): self.md5_of(file)
             for file in sorted(files)
-            if file.is_file() and not ignored(str(file))
+            if self._is_here(file) and not self._is_ignored(str(file))
         }
 
     def materialise(self, locked: LockedFile, target: Path) -> None:
@@ -164,11 +202,6 @@ class Contents:
                 link.symlink_to(path.resolve())
             except OSError:
                 shutil.copyfile(path, link)
-
-    @property
-    def cache_folder(self) -> Path | None:
-        """The top folder of DVC's cache, as its configuration has it; None outside of DVC."""
-        return None if self._repo is None else Path(self._repo.cache.local_cache_dir)
 
     def _at_hand(self, locked: LockedFile, name: str, md5: str) -> Path:
         where = beneath(locked.path, name)
@@ -189,11 +222,11 @@ class Contents:
         return here if here and manifest_md5(here) == locked.md5 else None
 
     def _from_git(self, md5: str, near: str) -> Path | None:
-        """A file that Git holds, written beside the call store: Git has no files of old contents."""
+        """A file that Git holds, written where the reader keeps things: Git has no files of old contents."""
         if (near, md5) not in self._blobs:
             contents = () if self._git is None else self._git.contents(near)
             data = next((data for data in contents if md5_bytes(data) == md5), None)
-            self._blobs[near, md5] = None if data is None else _put(Paths(self.root).state / "contents", data)
+            self._blobs[near, md5] = None if data is None else _put(self._own / "contents", data)
         return self._blobs[near, md5]
 
     @cached_property
@@ -202,16 +235,49 @@ class Contents:
 
     @cached_property
     def _repo(self) -> Any:
-        """DVC's own view of the checkout; None where ``root`` is not the top of one."""
-        if not (self.root / ".dvc").is_dir():
-            return None
-        from dvc.exceptions import DvcException  # which takes a while to import
-        from dvc.repo import Repo
+        """DVC's own view of a checkout that is the reader's; None for any other, and where it is not the top of one."""
+        return opened(self.root) if self._reach.trust and (self.root / ".dvc").is_dir() else None
 
+    @cached_property
+    def _caches(self) -> list[Path]:
+        """The top folders of DVC's caches: the checkout's first, then the reader's."""
+        theirs = self.root / ".dvc" / "cache" if self._repo is None else Path(self._repo.cache.local_cache_dir)
+        return [theirs, *self._readers]
+
+    @cached_property
+    def _readers(self) -> list[Path]:
+        own = own_settings()["cache"].get("dir")
+        return [*([Path(own)] if own else []), self._own / "dvc"]
+
+    @cached_property
+    def _tops(self) -> list[Path]:
+        return [each.resolve() for each in (self.root, *self._readers)]
+
+    def _is_here(self, path: Path) -> bool:
+        """Whether a file is there, and no link leads to it out of the checkout and the reader's caches, unless the
+        checkout is the reader's own."""
         try:
-            return Repo(str(self.root))
-        except DvcException as error:
-            raise LedgerError(f"DVC cannot open {self.root} ({error!s:.200}); mend .dvc/config") from None
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                return path.is_file() and self._is_within(path.resolve().parent)
+        except (OSError, ValueError):  # a NUL in its name
+            return False
+        return stat.S_ISREG(mode) and self._is_within(path.parent)
+
+    def _leads_within(self, folder: Path) -> bool:
+        resolved = folder.resolve()
+        return self._reach.trust or any(resolved.is_relative_to(top) for top in self._tops)
+
+    @cached_property
+    def _is_ignored(self) -> Callable[[str], bool]:
+        """Whether ``.dvcignore`` leaves a file out, as DVC reads it."""
+        if not (self.root / ".dvc").is_dir():
+            return lambda file: False
+        from dvc.fs import localfs
+        from dvc.ignore import DvcIgnoreFilter
+
+        ignored: Callable[[str], bool] = DvcIgnoreFilter(localfs, str(self.root)).is_ignored_file
+        return ignored
 
 
 class Recorded:

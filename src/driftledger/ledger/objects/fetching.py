@@ -1,25 +1,34 @@
 """What DVC keeps of a folder, the list of its files, whose MD5 is the folder's; and how both come from a remote into
-DVC's cache, by MD5: no commit has to be checked out for it."""
+a cache, by MD5: no commit has to be checked out for it."""
 
 import json
-from collections.abc import Iterable
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from driftledger.core.canonical import md5_bytes
+from driftledger.core.errors import LedgerError
+from driftledger.core.limits import LARGEST_TEXT, load_json
+from driftledger.core.names import Md5, RelativePath
 from driftledger.ledger.lock import LockedFile
 
 FOLDER = ".dir"
 """What the MD5 of a folder ends in."""
+_FILES = TypeAdapter(dict[RelativePath, Md5])
 
 
 def parse_manifest(data: bytes) -> dict[str, str] | None:
     """Relative path → MD5; None where ``data`` is no manifest, or names files outside of the folder."""
     try:
-        found = {row["relpath"]: row["md5"] for row in json.loads(data)}
+        rows = load_json(data, LARGEST_TEXT)
+        files = _FILES.validate_python({row["relpath"]: row["md5"] for row in rows})
     except (ValueError, TypeError, KeyError):
         return None
-    return found if all(_is_inside(name) for name in found) else None
+    return files if len(files) == len(rows) else None
 
 
 def manifest_md5(files: dict[str, str]) -> str:
@@ -32,8 +41,52 @@ def manifest_md5(files: dict[str, str]) -> str:
     return md5_bytes(json.dumps(rows, sort_keys=True).encode()) + FOLDER
 
 
-def _is_inside(name: object) -> bool:
-    return isinstance(name, str) and bool(name) and not {"..", "/"} & set(PurePosixPath(name).parts)
+def opened(root: Path) -> Any:
+    """DVC's own view of a checkout, with all that its configuration names: for the reader's own checkout alone.
+
+    Raises:
+        LedgerError: DVC cannot open it.
+    """
+    from dvc.exceptions import DvcException  # which takes a while to import
+    from dvc.repo import Repo
+
+    try:
+        return Repo(str(root))
+    except DvcException as error:
+        raise LedgerError(f"DVC cannot open {root} ({error!s:.200}); mend .dvc/config") from None
+
+
+def own_settings() -> dict[str, Any]:
+    """DVC's settings of this user and this machine, whatever lies in the working directory.
+
+    Raises:
+        LedgerError: DVC cannot read them.
+    """
+    from dvc.config import Config, ConfigError
+
+    try:
+        found: dict[str, Any] = Config()
+    except ConfigError as error:
+        raise LedgerError(f"your own DVC configuration cannot be read ({error!s:.200}); mend it") from None
+    return found
+
+
+@contextmanager
+def throwaway(remote: str, cache: Path) -> Iterator[Any]:
+    """A repository of DVC's for as long as the context lasts, which knows one remote and fetches into ``cache``.
+
+    Args:
+        remote: a name in the reader's own DVC configuration, or an address.
+    """
+    from dvc.repo import Repo
+
+    settings: dict[str, Any] = {"core": {"remote": remote, "no_scm": True}, "cache": {"dir": str(cache)}}
+    if remote not in own_settings()["remote"]:
+        address = remote if "://" in remote else str(Path(remote).expanduser().absolute())
+        settings |= {"remote": {remote: {"url": address}}}
+    with TemporaryDirectory(prefix="driftledger-") as top:
+        (Path(top) / ".dvc").mkdir()
+        yield Repo(top, config=settings)
 
 
 class Pulled(NamedTuple):

@@ -1,7 +1,7 @@
 """Git's commits and files, read by libgit2: nothing that a repository holds or sets is ever executed.
 
 No hook, filter, text conversion, signature program, file system monitor or transport is run, so a stranger's
-repository is read as safely as one's own. Whether a checkout is clean is another question: see ``ledger/code.py``.
+repository is read as safely as one's own. What that costs: a file that a filter would change looks changed.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pygit2
-from pygit2.enums import FileMode, SortMode
+from pygit2.enums import FileMode, FileStatus, SortMode
 
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
@@ -82,6 +82,23 @@ class Git:
     def heads(self) -> list[str]:
         """The ids of HEAD and of what is being merged into it."""
         return [str(head) for head in (self._checkout.head.target, *self._checkout.listall_mergeheads())]
+
+    def changes(self, *, below: bool = False) -> dict[str, bool] | None:
+        """Path below the top of the checkout → whether Git does not know it, of all that differs from HEAD; None where
+        that cannot be told.
+
+        Args:
+            below: whether only what is below the folder counts.
+        """
+        top = self._checkout.workdir
+        if top is None or not Path(top, ".git").exists():  # core.worktree can name any folder of the disk
+            return None
+        try:
+            found = self._checkout.status(untracked_files="normal")
+        except _UNREADABLE:
+            return None
+        start = f"{self._prefix}/" if below and self._prefix != "." else ""
+        return {path: status == FileStatus.WT_NEW for path, status in found.items() if path.startswith(start)}
 
     def parents(self, heads: Iterable[str]) -> dict[str, list[str]]:
         """Id → the ids of its parents, of these commits and of all that lead to them, parents first."""

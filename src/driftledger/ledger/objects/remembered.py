@@ -1,6 +1,6 @@
 """What was once worked out of something that never changes, a Git object for instance, kept for the next question.
 
-Disposable: it lies in ``.driftledger/``, and where it is missing, damaged or cannot be written, the answers are the
+Disposable: it lies in the reader's cache, and where it is missing, damaged or cannot be written, the answers are the
 same and take longer.
 """
 

@@ -80,7 +80,7 @@ class _Check:
 
     def __init__(self, root: Path, contents: Contents) -> None:
         self._root, self._contents = root, contents
-        self._known = KnownEntries(root, contents.cache_folder)
+        self._known = KnownEntries(root, contents.runs())
         self._outputs: list[_Output] = []
         self.locks = parse_locks(locks_here(root))
         self._here = {out for entry in self.locks.entries.values() for out in entry.outs}
@@ -141,8 +141,8 @@ class _Check:
             path = beneath(folder, name)
             yield from self._check_cached(md5, path)
             at_hand = contents.path(md5, path) is not None
-            if is_here and (self._root / path).is_file():
-                if (found := contents.md5_of(self._root / path)) != md5:
+            if is_here and (file := contents.here(path)) is not None:
+                if (found := contents.md5_of(file)) != md5:
                     said = f"it was written with {md5}" if is_folder else f"{where} has {md5}"
                     more = "" if at_hand else f"; no file that is to be had has that, and {self._unfetched}"
                     yield Finding("bytes", path, f"it has md5 {found}, and {said}{more}")

@@ -4,7 +4,7 @@ No other version will do: what another one gives proves nothing. Nothing is load
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 from pydantic import ValidationError
 
@@ -24,7 +24,7 @@ from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
 _DANGEROUS = ("allow_pickle", "trust_remote_code")
-"""What a record alone must not switch on: an entry of params.yaml has to allow it."""
+"""What runs code that comes with a checkpoint: an entry of params.yaml has to allow it, and be the reader's own."""
 
 
 class Unavailable(NamedTuple):
@@ -36,27 +36,36 @@ class Unavailable(NamedTuple):
 class Components:
     """The versions that were asked for, each looked for once."""
 
-    def __init__(self, settings: Settings | None) -> None:
-        self._settings = settings
+    repeatable_only = True
+    """Whether only those are to be had that give the same again."""
+
+    def __init__(self, settings: Settings | None, *, trust: bool = False) -> None:
+        self._settings, self._trust = settings, trust
         self._found: dict[tuple[Kind, str], Component | Unavailable] = {}
 
     @classmethod
-    def of(cls, project: Project) -> "Components":
-        """Those of a project. Without a ``params.yaml`` that can be read, what needs no entry in it is left."""
+    def of(cls, project: Project, *, trust: bool = False) -> Self:
+        """Those of a project. Without a ``params.yaml`` that can be read, what needs no entry in it is left.
+
+        Args:
+            trust: whether the project is the reader's own, whose checkpoints may run their code.
+        """
         try:
-            return cls(project.settings)
+            return cls(project.settings, trust=trust)
         except ConfigError:
-            return cls(None)
+            return cls(None, trust=trust)
 
     def get(self, card: ComponentCard, role: str) -> Component | Unavailable:
         """The component that played a role."""
         key = kind_of(role), sha256_of(card.to_dict())
         if key not in self._found:
-            self._found[key] = at_hand(card, self._settings, key[0])
+            self._found[key] = at_hand(card, self._settings, key[0], trust=self._trust)
         return self._found[key]
 
 
-def at_hand(card: ComponentCard, settings: Settings | None, kind: Kind) -> Component | Unavailable:
+def at_hand(
+    card: ComponentCard, settings: Settings | None, kind: Kind, *, trust: bool = False
+) -> Component | Unavailable:
     """The component of exactly the recorded fingerprint, or why it cannot be had.
 
     It has the recorded settings. Those that are in no fingerprint, such as where its weights are, come from an entry of
@@ -67,6 +76,8 @@ def at_hand(card: ComponentCard, settings: Settings | None, kind: Kind) -> Compo
     section, who = SECTIONS[kind], f"{kind} {for_line(card.name)}"
     if card.provider not in PROVIDERS[section]:
         return Unavailable(f"{who}: there is no provider {for_line(card.provider)!r:.80} here")
+    if not trust and (asked := [each for each in _DANGEROUS if card.settings.get(each)]):
+        return Unavailable(f"{who}: its checkpoint may run code ({asked[0]}), which takes --trust")
     cls = cast(type[Component], provider_class(section, card.provider))
     if issubclass(cls, RemoteComponent):
         return Unavailable(f"{who}: {NEVER_TWICE}")

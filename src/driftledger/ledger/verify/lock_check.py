@@ -34,9 +34,9 @@ _COMMAND = re.compile(rb"cmd: (.*(?:\n  .*)*)")
 class KnownEntries:
     """Entries by what they ran, read when first asked for."""
 
-    def __init__(self, root: Path, cache: Path | None) -> None:
-        """Look below ``root``, and in the DVC cache whose top folder is ``cache``, where there is one."""
-        self._root, self._cache = root, cache
+    def __init__(self, root: Path, runs: Iterator[Path]) -> None:
+        """Look below ``root``, and in the files of DVC's run cache."""
+        self._root, self._cached = root, runs
 
     def of(self, cmd: str | list[str]) -> Iterator[LockEntry]:
         """Every entry known for this command, that of the last commit first."""
@@ -62,12 +62,9 @@ class KnownEntries:
 
     @cached_property
     def _runs(self) -> dict[str, list[bytes]]:
-        """DVC's run cache: ``runs/<two digits>/<what went in>/<what came out>``, each the entry of one run.
-
-        By the command, with which they begin, so that only those that are asked for are parsed.
-        """
+        """The entries of DVC's run cache by the command, with which they begin: only those asked for are parsed."""
         found: dict[str, list[bytes]] = defaultdict(list)
-        for path in sorted(self._cache.glob("runs/*/*/*")) if self._cache else ():
+        for path in self._cached:
             text = path.read_bytes()
             if command := _COMMAND.match(text):
                 found[" ".join(command[1].decode(errors="replace").split())].append(text)

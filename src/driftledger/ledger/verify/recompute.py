@@ -21,6 +21,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
+from driftledger.core.limits import strangers_pixels
 from driftledger.core.types import Float32, PromptUsage
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
@@ -52,7 +53,7 @@ def recompute(
     components = components or Components.of(project)
     result = VerifyResult()
     inputs = [locked for each in distinct for locked in (each.data, *each.collected.values())]
-    with recorded(contents, inputs) as folders:
+    with recorded(contents, inputs) as folders, strangers_pixels():
         for each in distinct:
             result += _Check(project, each, contents, folders, components, features).result()
     return result
@@ -92,7 +93,12 @@ class _Check:
     def _try(self, step: Callable[[], None], what: str) -> None:
         try:
             step()
-        except (LedgerError, ConfigError, OutOfMemoryError) as error:  # not there, or not to be loaded here
+        except (
+            LedgerError,
+            ConfigError,
+            OutOfMemoryError,
+            Image.DecompressionBombError,
+        ) as error:  # not to be had here
             self._skip(self._path, for_line(str(error)))
         except _TROUBLE as error:
             kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "

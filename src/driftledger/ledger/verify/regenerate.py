@@ -8,7 +8,8 @@ called: it costs money, and does not answer twice the same.
 import math
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from io import BytesIO
@@ -33,6 +34,7 @@ from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.escaping import for_line
+from driftledger.core.limits import strangers_pixels
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
@@ -124,22 +126,8 @@ def regenerate(
         differing: told of each call that gives something else than is stored, while its component is loaded.
     """
     components = components or Components.of(project)
-    # One score of each set of records: several encoders look at the same ones.
-    scores: Counter[tuple[str, ...]] = Counter()
-    distinct: dict[tuple[str, ...], Lineage] = {}
-    for lineage in (lineage for run in runs for lineage in run.lineages):
-        key = lineage.spec.name, *(each.md5 for each in lineage.collected.values())
-        scores[key] += 1
-        distinct[key] = lineage
-    outputs = (locked for lineage in distinct.values() for locked in (lineage.data, *lineage.collected.values()))
-    result, pools, compared = VerifyResult(), dict[str, Pool](), Counter[str]()
-    with recorded(contents, outputs) as folders:
-        for key, lineage in distinct.items():
-            of_kind: dict[str, list[RecordedCall]] = {}
-            for call in _calls(lineage, folders, components, result):
-                of_kind.setdefault(f"{lineage.spec.name}: {call.kind}", []).append(call)
-            for kind, calls in of_kind.items():
-                pools.setdefault(kind, Pool()).add(calls, scores[key])
+    result, compared = VerifyResult(), Counter[str]()
+    with pools_behind(runs, contents, components, result) as pools:
         # Component by component, so that no two of them need the memory at once.
         drawn = sorted(draw_lots(pools, count * len(runs), seed), key=lambda pair: pair[1].component.fingerprint)
         for _, some in groupby(drawn, key=lambda pair: pair[1].component.fingerprint):
@@ -151,7 +139,32 @@ def regenerate(
                     differing(call)
             call.component.release()
     kinds = [CallKind(kind, len(pool.calls), compared[kind]) for kind, pool in sorted(pools.items())]
-    return Regenerated(seed, kinds, list(dict.fromkeys(_never(distinct.values(), components))), result)
+    return Regenerated(seed, kinds, list(dict.fromkeys(_never(runs, components))), result)
+
+
+@contextmanager
+def pools_behind(
+    runs: Sequence[Evidence], contents: Contents, components: Components, result: VerifyResult
+) -> Iterator[dict[str, Pool]]:
+    """Kind → the calls behind runs that can be made again, for as long as the context lasts; ``result`` is told of the
+    others."""
+    # One score of each set of records: several encoders look at the same ones.
+    scores: Counter[tuple[str, ...]] = Counter()
+    distinct: dict[tuple[str, ...], Lineage] = {}
+    for lineage in (lineage for run in runs for lineage in run.lineages):
+        key = lineage.spec.name, *(each.md5 for each in lineage.collected.values())
+        scores[key] += 1
+        distinct[key] = lineage
+    outputs = (locked for lineage in distinct.values() for locked in (lineage.data, *lineage.collected.values()))
+    pools: dict[str, Pool] = {}
+    with recorded(contents, outputs) as folders, strangers_pixels():
+        for key, lineage in distinct.items():
+            of_kind: dict[str, list[RecordedCall]] = {}
+            for call in _calls(lineage, folders, components, result):
+                of_kind.setdefault(f"{lineage.spec.name}: {call.kind}", []).append(call)
+            for kind, calls in of_kind.items():
+                pools.setdefault(kind, Pool()).add(calls, scores[key])
+        yield pools
 
 
 def draw_lots(pools: Mapping[str, Pool], count: int, seed: int) -> list[tuple[str, RecordedCall]]:
@@ -165,9 +178,9 @@ def draw_lots(pools: Mapping[str, Pool], count: int, seed: int) -> list[tuple[st
     return [(kind, call) for _, kind, call in sorted(lots, key=itemgetter(0))[:count]]
 
 
-def _never(lineages: Iterable[Lineage], components: Components) -> Iterator[str]:
+def _never(runs: Sequence[Evidence], components: Components) -> Iterator[str]:
     """Why none of a component's calls can be made again."""
-    for role, card in (item for lineage in lineages for item in lineage.score.components.items()):
+    for role, card in (item for run in runs for each in run.lineages for item in each.score.components.items()):
         if kind_of(role) != "encoder" and isinstance(found := _again(card, role, components), Unavailable):
             yield found.why
 
@@ -178,7 +191,7 @@ def _calls(lineage: Lineage, folders: Recorded, components: Components, result: 
     try:
         callers = runner(lineage.spec.name).callers(lineage, lambda stage: folders(outputs[stage]))
         return [call for caller in callers for call in _callable(caller, lineage, components, result)]
-    except LedgerError as error:
+    except (LedgerError, Image.DecompressionBombError) as error:
         result.skipped.append(Skipped(lineage.score_file.path, for_line(str(error))))
     except (DriftledgerError, ValueError, LookupError, OSError) as error:
         said = f"what was called cannot be told from the records: {type(error).__name__}: {error}"
@@ -212,7 +225,7 @@ def _again(card: ComponentCard, role: str, components: Components) -> Component 
     component = components.get(card, role)
     if isinstance(component, Unavailable):
         return component
-    if component.unrepeatable is not None:
+    if components.repeatable_only and component.unrepeatable is not None:
         return Unavailable(f"{component.kind} {for_line(card.name)}: {component.unrepeatable}")
     return component
 
@@ -225,7 +238,7 @@ def make_again(recorded: RecordedCall) -> VerifyResult:
         if result.outcome is Outcome.FAILED:
             return _skipped(where, f"it failed when it was made again: {result.error or 'no reason given'}")
         return _compared(recorded, where, result, png)
-    except DriftledgerError as error:
+    except (DriftledgerError, Image.DecompressionBombError) as error:
         return _skipped(where, str(error))
     except (ValueError, LookupError, OSError) as error:
         said = f"it cannot be made again from the records: {type(error).__name__}: {error}"

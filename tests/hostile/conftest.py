@@ -1,0 +1,111 @@
+"""A project that somebody else made, and a reader of it who has a cache, a home and secrets of their own."""
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Checkout, made_once, make_checkout
+from tests.ledger.verify.conftest import STAGES
+
+RUN = "regions_medium/painter/layout"
+READERS = (("verify",), ("verify", "--ledger"), ("audit", RUN), ("compare", RUN, RUN), ("diff", "HEAD"))
+"""The commands that read what others made."""
+
+
+def _make(folder: Path) -> None:
+    made = make_checkout(folder)
+    made.run(sys.executable, "-c", STAGES)
+    listed = made.run("dvc", "stage", "list", "--all", "--name-only").stdout.split()
+    made.run("dvc", "commit", "--force", *(name for name in listed if name not in ("report", "correlation", "track")))
+    made.commit("scores")
+
+
+@pytest.fixture(scope="session")
+def _project(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    return made_once(tmp_path_factory, "hostile", _make)
+
+
+class Stranger(Checkout):
+    """A stranger's checkout on the reader's machine."""
+
+    mark: Path
+    """What a command of the stranger's would leave behind."""
+
+    @property
+    def touch(self) -> str:
+        """The stranger's command: a program that leaves the mark."""
+        program = self.root.parent / "stranger.sh"
+        program.write_text(f"#!/bin/sh\ntouch '{self.mark}'\n", encoding="utf-8")
+        program.chmod(0o755)
+        return str(program)
+
+    def read(self, *command: str, **environment: str) -> str:
+        """What a command of ours says, on both channels; it must end by itself, and without a traceback."""
+        done = self.run("driftledger", *command, check=False, **environment)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.stdout + done.stderr
+
+    def files(self) -> set[str]:
+        """Everything in the checkout, less Git's own."""
+        return {
+            path for path in (file.relative_to(self.root).as_posix() for file in self.root.rglob("*"))
+            if not path.startswith(".git/")
+        }  # fmt: skip
+
+
+@pytest.fixture
+def stranger(_project: Checkout, tmp_path: Path) -> Stranger:
+    """The project with all its data, to be made hostile; nobody has read it yet."""
+    copied = _project.copy(tmp_path / "checkout")
+    made = Stranger(copied.root, tmp_path / "state")
+    made.mark = tmp_path / "mark"
+    made.env |= {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for name in [name for name in made.env if name.startswith(("AWS_", "MLFLOW_TRACKING_"))]:
+        del made.env[name]
+    return made
+
+
+class Listener:
+    """A host that notes who came, and with which credentials."""
+
+    def __init__(self) -> None:
+        self.came: list[str] = []
+        """Path and ``Authorization`` of every request."""
+        came = self.came
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                came.append(f"{self.path} {self.headers.get('Authorization', '')}")
+                self.send_error(404)
+
+            do_POST = do_HEAD = do_PUT = do_GET  # noqa: N815  # as http.server wants them
+
+            def log_message(self, *arguments: object) -> None:
+                """Not to the terminal."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    made = Listener()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    """Who opens it waits for ever."""
+    os.mkfifo(tmp_path / "fifo")
+    return tmp_path / "fifo"

@@ -1,0 +1,49 @@
+"""Code and weights that a checkout names: none of its modules is imported, and no repository of weights is asked."""
+
+import json
+from typing import Any
+
+import pytest
+
+from .conftest import READERS, Stranger
+
+
+def module(stranger: Stranger, name: str) -> None:
+    """A module of the stranger's in the top folder, and in its src."""
+    text = f"from pathlib import Path\nPath({str(stranger.mark)!r}).touch()\nclass Theirs: pass\n"
+    for folder in (stranger.root, stranger.root / "src", stranger.root / "data"):
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+
+
+def in_records(stranger: Stranger, change: Any) -> None:
+    """Change the card of the model wherever a record of the project has it; the hashes no longer fit."""
+    for file in [*(stranger.root / "reports" / "scores").rglob("score.json"), *stranger.root.glob("data/**/run.json")]:
+        content = json.loads(file.read_bytes())
+        for card in content.get("components", {}).values():
+            change(card)
+        file.unlink()
+        file.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.mark.parametrize("provider", ["theirs:Theirs", "theirs", "../theirs", "src.theirs:Theirs", "os:system"])
+@pytest.mark.parametrize("where", ["params.yaml", "records"])
+def test_no_provider_of_the_checkout_is_imported(stranger: Stranger, provider: str, where: str) -> None:
+    module(stranger, "theirs")
+    if where == "params.yaml":
+        stranger.params(lambda params: params.setdefault("models", {}).update(regions_medium={"provider": provider}))
+    else:
+        in_records(stranger, lambda card: card.update(provider=provider))
+    for command in READERS:
+        stranger.read(*command)
+    assert not stranger.mark.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["numpy", "yaml", "sitecustomize", "usercustomize", "mlflow", "dvc", "driftledger_check"]
+)
+def test_no_module_of_the_checkout_stands_for_another(stranger: Stranger, name: str) -> None:
+    module(stranger, name)
+    for command in READERS:
+        stranger.read(*command)
+    assert not stranger.mark.exists()

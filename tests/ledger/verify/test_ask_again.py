@@ -1,0 +1,104 @@
+"""Services asked again: exchanged answers show, honest ones do not, and no key goes where it does not belong."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from driftledger.components.card import ComponentCard
+from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.core.images import png_bytes
+from driftledger.core.types import Reply
+from driftledger.ledger.verify.ask_again import Services, _Answers, _small, ask_again, doubt, similarity
+from driftledger.ledger.verify.components import Unavailable
+from tests.ledger.verify.conftest import CHAINS, Ledger
+
+WORDS = [f"word{number}" for number in range(200)]
+
+
+def answer(call: int, dice: Random, own: int = 20) -> str:
+    """Of a service that says mostly the same of a thing, and never in the same words."""
+    about = Random(call).sample(WORDS, own)
+    return " ".join(dice.sample(about, own - 5) + dice.sample(WORDS, 5))
+
+
+def asked(count: int, forged: int, seed: int) -> list[_Answers]:
+    dice = Random(seed)
+    return [
+        _Answers(answer(call + 1000 * (call < forged), dice), (answer(call, dice), answer(call, dice)))
+        for call in range(count)
+    ]
+
+
+def test_p_of_honest_answers_is_spread_evenly() -> None:
+    ps = [doubt(asked(12, 0, seed), seed)[0] for seed in range(40)]
+    assert sum(p < 0.05 for p in ps) <= 6
+    assert 0.35 < sum(ps) / len(ps) < 0.65
+
+
+def test_exchanged_answers_show_as_often_as_is_told() -> None:
+    _, detects = doubt(asked(20, 0, 1), 1)
+    assert detects is not None
+    assert detects <= 0.3
+    forged = round(20 * detects)
+    found = [doubt(asked(20, forged, seed), seed)[0] < 0.05 for seed in range(30)]
+    assert sum(found) / len(found) > 0.6
+
+
+def test_a_service_that_says_anything_tells_nothing() -> None:
+    dice = Random(1)
+    noise = [_Answers(*(lambda: (" ".join(dice.sample(WORDS, 5)), ("a", "b")))()) for _ in range(10)]
+    assert doubt(noise, 1)[1] is None
+
+
+def test_similarity() -> None:
+    assert similarity("A red boat.", "a RED boat") == 1.0
+    assert similarity("B", "A") == 0.0
+    assert similarity("a red boat", "a red cat") == pytest.approx(2 / 3)
+    red, blue = (_small(png_bytes(Image.new("RGB", (40, 30), colour))) for colour in ("red", "blue"))
+    assert similarity(red, red) == 1.0
+    assert similarity(red, blue) == pytest.approx(1 / 3)
+    assert similarity(red, "red") == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "trust", "why"),
+    [
+        ({}, False, None),
+        ({"api_key_env": "AWS_SECRET_ACCESS_KEY"}, False, None),  # which is not sent: the provider's own is
+        ({"base_url": "http://127.0.0.1:9/v1", "api_key_env": "OPENAI_API_KEY"}, False, "nothing here says which key"),
+        ({"base_url": "http://127.0.0.1:9/v1", "api_key_env": "OPENAI_API_KEY"}, True, "nothing here says which key"),
+    ],
+)
+def test_no_key_goes_to_an_address_that_a_record_names(
+    kept: Ledger, settings: dict[str, Any], trust: bool, why: str | None
+) -> None:
+    card = ComponentCard.of("seer", OpenAIChat.model_validate({"model": "vision-1", **settings}))
+    found = Services.of(kept.project, trust=trust).get(card, "model")
+    if why is None:
+        assert isinstance(found, OpenAIChat)
+        assert (found.base_url, found.api_key_env) == (None, "OPENAI_API_KEY")
+    else:
+        assert isinstance(found, Unavailable)
+        assert why in found.why
+
+
+@pytest.mark.slow
+def test_some_calls_are_asked_twice_more(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    card = ComponentCard.of("seer", OpenAIChat(model="vision-1")).to_dict()
+    ledger.change_json(f"{CHAINS}/components.json", lambda chain: chain["components"].update(model=card))
+    made: list[int] = []
+
+    def respond(_: OpenAIChat, conversations: Any) -> list[Reply]:
+        made.append(len(conversations))
+        return [Reply("nothing of the kind") for _ in conversations]
+
+    monkeypatch.setattr(OpenAIChat, "respond", respond)
+    [told], result = ask_again(ledger.project, [ledger.evidence], ledger.contents, 10, 1)
+    assert made == [20]
+    assert (told.name, told.calls) == ("genception: chain: describe", 10)
+    assert told.p < 0.01
+    assert result.holds
+    assert result.checked == {"calls asked again": 10}
