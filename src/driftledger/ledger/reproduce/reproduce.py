@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from driftledger import __version__
+from driftledger.components.checkpoints.source import hashed_anew
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
@@ -44,6 +45,7 @@ class Reproduced(NamedTuple):
         return str(self.statement.predicate["outcome"])
 
 
+@hashed_anew()
 def reproduce(project: Project, file: Path, calls: int | None, seed: int) -> Reproduced:
     """Make the calls of a bundle again, each from what is stored before it, and compute its scores from what they give.
 
