@@ -176,12 +176,14 @@ def _read(
     for name, said in _witnesses(files):
         others[name].append(said)
     corpus = [*(said for (_, t), said in told.items() if t == 1), *(said for some in others.values() for said in some)]
-    parts = [part for said in corpus for part in sentences(said)]
+    begun = {sample.id: said for sample in samples if (said := told.get((sample.id, 1)))}
+    parts = [part for name, said in begun.items() for each in (said, *others[name]) for part in sentences(each)]
     encoder = Encoder(files, "text_encoder", found)
-    rows = encoder.texts([*told.values(), *corpus, *parts], corpus) if corpus or told else {}
+    chained = [said for (name, _), said in told.items() if name in begun]
+    rows = encoder.texts([*chained, *parts], corpus) if begun else {}
     similar, support = np.full((len(samples), most), np.nan), np.full(len(samples), np.nan)
     for place, sample in enumerate(samples):
-        begin = told.get((sample.id, 1), "")
+        begin = begun.get(sample.id, "")
         for t in range(2, most + 1):
             later = told.get((sample.id, t))
             if begin and later and rows[begin].any() and rows[later].any():
