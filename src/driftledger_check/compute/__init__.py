@@ -67,10 +67,10 @@ def recompute(files: ScoreFiles) -> Recomputed:
     for place in [*found.numbers, *stored(files)]:
         if (why := found.why_not(place)) is not None:
             found.numbers.pop(place, None)
-            found.not_checkable[place] = f"not checkable here, because {why}"
+            found.not_checkable[place] = why
     if benchmark in _AS_RECORDED:
         what, why = _AS_RECORDED[benchmark]
-        found.not_checkable[what,] = f"not checkable here, because {why}"
+        found.not_checkable[what,] = why
     return Recomputed(found.numbers, max(found.tolerances.values(), default=0.0), found.not_checkable, found.tolerances)
 
 

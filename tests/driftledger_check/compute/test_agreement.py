@@ -198,7 +198,8 @@ def test_every_number_that_is_changed_is_found(evaluated: Checkout, name: str) -
         changed = stored(replace(files, score=_with(dict(files.score), place, change)))
         assert [key for key, value in changed.items() if not found.agrees(key, value)], place
     rows = [dict(row) for row in files.rows]
-    for place in dice.sample(list(_numbers([row["values"] for row in rows])), 20):
+    places = list(_numbers([row["values"] for row in rows]))
+    for place in dice.sample(places, min(20, len(places))):
         changed = stored(replace(files, rows=_with(rows, (place[0], "values", *place[1:]), lambda value: value + 0.01)))
         assert [key for key, value in changed.items() if not found.agrees(key, value)], place
     for key, exact in stored(files).items():
@@ -250,7 +251,7 @@ def test_what_cannot_be_had_is_not_checkable_and_nothing_else_differs(evaluated:
         for key, value in stored(files).items():
             if key in found.not_checkable:
                 without.setdefault(files.score["benchmark"], set()).add(key[0])
-                assert found.not_checkable[key].startswith("not checkable here, because")
+                assert "bundle" in found.not_checkable[key]
                 assert key not in found.numbers
             else:
                 assert found.agrees(key, value), key
