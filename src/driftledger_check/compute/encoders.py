@@ -24,8 +24,8 @@ from driftledger_check.compute.found import Found
 from driftledger_check.compute.given import MissingError
 from driftledger_check.files import Folder, ScoreFiles, Vector
 
-MOST_CELLS = 2**28
-"""Of the features of texts at once: a gigabyte."""
+MOST_CELLS = 2**27
+"""Of the features of texts at once: half a gigabyte."""
 _WORD = re.compile(r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?")
 _EXACTLY = Context(prec=30)
 
@@ -140,7 +140,7 @@ def _tfidf(texts: Sequence[str], corpus: Sequence[str], settings: Mapping[str, A
         sorted(counts, key=lambda term: (-counts[term], term))[: given.whole(settings["max_features"], 1, 10**6)]
     )
     if len(texts) * len(known) > MOST_CELLS:
-        raise ValueError(f"{len(texts)} texts and {len(known)} terms are more than the checker reads at once")
+        raise MissingError(f"{len(texts)} texts and {len(known)} terms are more than the checker reads at once")
     weights = {times: _rarity(len(corpus), times) for times in set(df.values())}
     place, rows = {term: at for at, term in enumerate(known)}, np.zeros((len(texts), len(known)), np.float32)
     for number, each in enumerate(texts):

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger_check.compute import given
-from driftledger_check.compute.means import Array
+from driftledger_check.compute.means import Array, places
 
 Whole = NDArray[np.int64]
 
 MOST_RESAMPLES = 100_000
 MOST_DRAWS = 2**28
-"""Of one interval; 2,000 resamples of 130,000 samples, some seconds."""
+"""Of one interval: 2,000 resamples of 130,000 samples, some seconds."""
 AT_ONCE = 2**18
 
 
@@ -37,12 +37,15 @@ class Bootstrap(NamedTuple):
         if not 0 < confidence < 1:
             raise ValueError(f"a confidence of {confidence} is not between 0 and 1")
         seed = given.whole(settings["seed"], 0, 2**128)
-        return cls(given.whole(drawn["resamples"], 1, MOST_RESAMPLES), Fraction(str(confidence)), seed)
+        resamples = given.whole(drawn["resamples"], 1, 10**6)
+        if resamples > MOST_RESAMPLES:
+            raise given.MissingError(f"{resamples} resamples are more than the checker draws")
+        return cls(resamples, Fraction(str(confidence)), seed)
 
     def of_mean(self, key: str, values: Sequence[float], groups: Sequence[str], unit: float = 1.0) -> dict[str, float]:
         """Of the mean over groups of the mean over their values."""
-        names, column, bits = np.array(groups, dtype=object), np.array(values, dtype=np.float64), self._bits()
-        means = [self._means(np.sort(column[names == name]), bits) for name in sorted(set(groups))]
+        column, bits = np.array(values, dtype=np.float64), self._bits()
+        means = [self._means(np.sort(column[rows]), bits) for rows in places(groups).values()]
         drawn = means[0] if len(means) == 1 else [math.fsum(row) / len(row) for row in zip(*means, strict=True)]
         return self._ends(key, sorted(drawn), unit)
 
@@ -70,7 +73,7 @@ class Bootstrap(NamedTuple):
 
     def _draws(self, n: int, bits: np.random.PCG64) -> Iterator[Whole]:
         if self.resamples * n > MOST_DRAWS:
-            raise ValueError(f"{self.resamples} resamples of {n} are more than {MOST_DRAWS} draws")
+            raise given.MissingError(f"{self.resamples} resamples of {n} are more than the checker draws")
         step = max(1, AT_ONCE // n)
         for start in range(0, self.resamples, step):
             raw = bits.random_raw((min(step, self.resamples - start), n)) >> np.uint64(32)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -21,6 +22,7 @@ from driftledger.commands.stages import to_score
 from driftledger.core.errors import CoverageError
 from driftledger.project.project import Project
 from driftledger_check.compute import recompute, stored
+from driftledger_check.compute.given import MissingError
 from driftledger_check.files import ScoreFiles
 from tests.support.checked import Checkout, GivenFeatures
 
@@ -316,16 +318,45 @@ def test_a_strangers_json_ends_in_one_error_or_in_numbers(evaluated: Checkout, n
 @pytest.mark.parametrize(
     ("place", "value", "why"),
     [
-        (("bootstrap", "resamples"), 10**9, "from 1 to 100000"),
+        (("bootstrap", "resamples"), 10**9, "from 1 to 1000000"),
         (("bootstrap", "confidence"), 1.0, "not between 0 and 1"),
         (("iterations",), 10**9, "from 1 to 100"),
         (("seed",), -1, "from 0"),
     ],
 )
-def test_settings_that_would_take_for_ever_are_refused(
+def test_settings_that_no_run_has_are_refused(
     evaluated: Checkout, place: tuple[str, ...], value: Any, why: str
 ) -> None:
     files = _of(evaluated, "genception")
     score = _with(dict(files.score), ("inputs", "settings", *place), lambda _: value)
     with pytest.raises(ValueError, match=why):
         recompute(replace(files, score=score))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "without"),
+    [
+        ("genception", ("bootstrap", "resamples"), 200_000, {"gc_at_1", "words"}),
+        ("fidelity", ("ssim_side",), 4000, {"ssim", "ssim_low"}),
+    ],
+)
+def test_what_would_take_for_ever_is_not_checkable(
+    evaluated: Checkout, name: str, place: tuple[str, ...], value: int, without: set[str]
+) -> None:
+    files = _of(evaluated, name)
+    score = _with(dict(files.score), ("inputs", "settings", *place), lambda _: value)
+    found = recompute(replace(files, score=score))
+    assert {("metrics", key) for key in without} <= found.not_checkable.keys()
+    assert "than the checker" in found.not_checkable["metrics", min(without)]
+    assert found.agrees(("counts", "scored"), float(files.score["scored"]))
+
+
+def test_a_rating_or_a_vote_of_very_many_takes_no_memory_of_their_square() -> None:
+    from driftledger_check.compute.means import correlations
+    from driftledger_check.compute.neighbours import votes
+
+    dice = random.Random(1)
+    values = [[float(dice.randrange(5)) for _ in range(20_000)] for _ in range(2)]
+    assert correlations(*values) is not None
+    with pytest.raises(MissingError, match="than the checker counts"):
+        votes(np.zeros((10_000, 1_000), np.int64), 1_000)
