@@ -21,7 +21,7 @@ from driftledger.benchmarks.writing import write_score
 from driftledger.commands.stages import to_score
 from driftledger.core.errors import CoverageError
 from driftledger.project.project import Project
-from driftledger_check.compute import recompute, stored
+from driftledger_check.compute import encoders, fidelity, recompute, ssim, stored
 from driftledger_check.compute.given import MissingError
 from driftledger_check.files import ScoreFiles
 from tests.support.checked import Checkout, GivenFeatures
@@ -246,6 +246,8 @@ def test_an_image_that_is_changed_changes_what_is_found(evaluated: Checkout) -> 
 
 
 def test_what_cannot_be_had_is_not_checkable_and_nothing_else_differs(evaluated: Checkout) -> None:
+    for kept in (encoders._layout, fidelity._ssim, ssim.luma):  # what was seen before is known by its SHA-256
+        kept.cache_clear()
     without: dict[str, set[str]] = {}
     for place in evaluated.places:
         files = replace(evaluated.files(place, without_images=True), features=GivenFeatures())
@@ -348,7 +350,8 @@ def test_what_would_take_for_ever_is_not_checkable(
     found = recompute(replace(files, score=score))
     assert {("metrics", key) for key in without} <= found.not_checkable.keys()
     assert "than the checker" in found.not_checkable["metrics", min(without)]
-    assert found.agrees(("counts", "scored"), float(files.score["scored"]))
+    kept = stored(files)
+    assert all(key in found.not_checkable or found.agrees(key, value) for key, value in kept.items())
 
 
 def test_a_rating_or_a_vote_of_very_many_takes_no_memory_of_their_square() -> None:
