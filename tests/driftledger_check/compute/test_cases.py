@@ -1,5 +1,6 @@
 """The hand-worked cases that driftledger's own metrics are held to, and what the checker may import."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -9,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from driftledger_check.compute import mm_sap, mm_vet, mme, neighbours
+from driftledger_check.compute.encoders import Picture, _layout, _tfidf
 from driftledger_check.compute.frechet import frechet_distance
 from driftledger_check.compute.genception import sentences
 from driftledger_check.compute.intervals import Bootstrap
@@ -175,3 +178,56 @@ def test_it_imports_nothing_but_numpy_and_pillow() -> None:
         "driftledger_check",
         "cython_runtime",
     } | {name for name in json.loads(done.stdout) if name.startswith("_")}
+
+
+class Loose:
+    """A folder of images in memory."""
+
+    path = "data/loose"
+
+    def __init__(self, images: dict[str, Image.Image]) -> None:
+        self._images = images
+
+    def has(self, name: str) -> bool:
+        return name in self._images
+
+    def sha256(self, name: str) -> str:
+        return hashlib.sha256(self._images[name].tobytes()).hexdigest()
+
+    def json(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def rows(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def image(self, name: str) -> Image.Image:
+        return self._images[name]
+
+
+def test_layout_is_made_again_to_the_bit() -> None:
+    from driftledger.demo.encoders.layout import LayoutEncoder
+
+    dice = np.random.default_rng(2)
+    sizes = [(1, 1), (7, 300), (64, 64), (333, 90), (640, 480)]
+    images = {str(size): Image.fromarray(dice.integers(0, 256, (*size, 3)).astype(np.uint8)) for size in sizes}
+    images |= {name: Image.new("RGB", (50, 40), name) for name in ("black", "white", "grey", "red")}
+    folder = Loose(images)
+    found = np.stack([_layout(Picture.of(folder, name)) for name in images])
+    assert (found == LayoutEncoder().encode_images(list(images.values()))).all()
+
+
+@pytest.mark.parametrize(("ngrams", "kept"), [(1, 10_000), (3, 12), (5, 40)])
+def test_tfidf_is_made_again_to_the_bit(ngrams: int, kept: int) -> None:
+    from driftledger.demo.encoders.tfidf import TfIdf
+
+    corpus = [
+        "A red disc, 26% of it.",
+        "a RED ring: 2.5 by 3",
+        "Übergroße Straße ß İ",
+        "",
+        "赤い丸 a_b x-y",
+        "disc disc ring",
+    ]
+    asked = [*corpus, "nothing known here", "red disc ring 2.5 26% 3"]
+    theirs = TfIdf(ngrams=ngrams, max_features=kept).fitted(corpus).encode_texts(asked)
+    assert (_tfidf(asked, corpus, {"ngrams": ngrams, "max_features": kept}) == theirs).all()
