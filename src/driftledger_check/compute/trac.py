@@ -63,7 +63,10 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     conditions: dict[tuple[Any, Any], list[given.Row]] = {}
     for each in records:
         conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
-    labels, leaks = {sample.id: sample.label for sample in given.samples(files.data)}, card.get("leaks", {})
+    labels, leaks = (
+        {sample.id: sample.label for sample in given.samples(files.data)},
+        given.mapping(card.get("leaks", {})),
+    )
     others = given.lists(card.get("label_names", {}))
     names = Names({label: others.get(label, []) for label in given.mapping(card["labels"])})
     top1: dict[tuple[Any, int], float] = {}
