@@ -6,6 +6,7 @@ Each attack is found, or the test says that nothing in the checkout finds it.
 import base64
 import json
 import os
+import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from driftledger.commands.verify import Verified, by_whose_history
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.terminal import show
-from driftledger.ledger.attest import timestamps
+from driftledger.ledger.attest import attest, timestamps
 from driftledger.ledger.attest.attest import read, write
 from driftledger.ledger.attest.check import Trust
 from driftledger.ledger.attest.checkpoints import checkpoint, root_of
@@ -26,7 +27,7 @@ from driftledger.ledger.log.chain import check
 from driftledger.ledger.log.lines import rows_of
 from driftledger.project.project import Project
 from driftledger_check import merkle
-from driftledger_check.dsse import Attestation, Statement, canonical, parse_attestation
+from driftledger_check.dsse import Attestation, Stamp, Statement, canonical, parse_attestation
 from tests.support.chained import chained, chained_anew, grow, put, repository, run, signing_with, whose, wrong
 from tests.support.git import commit, git, no_git_but_ours
 from tests.support.signers import Authority, make_key, trusting
@@ -236,6 +237,13 @@ def test_what_is_no_attestation_is_named(project: Project, data: bytes) -> None:
     assert wrong(whose(project))[0].startswith("bytes: attestations/checkpoint-8.json: ")
 
 
+def test_more_files_than_anybody_signs_are_not_looked_at(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attest, "_MOST", 1)
+    assert wrong(whose(project)) == ["bytes: attestations: holds 2 files, and at most 1 are read"]
+    with pytest.raises(LedgerError, match="nothing is signed"):
+        publish(project)
+
+
 def test_a_link_is_not_followed(project: Project, tmp_path: Path) -> None:
     (tmp_path / "elsewhere.json").write_bytes(file(project, 8).read_bytes())
     file(project, 8).unlink()
@@ -386,6 +394,19 @@ def test_a_timestamp_of_the_future(project: Project, tmp_path: Path, monkeypatch
     monkeypatch.setattr(timestamps, "_AHEAD", timedelta(hours=-1))
     found = wrong(whose(project, authorities=authority.roots))
     assert "checkpoint-8.json: has a timestamp that is of the future" in found[0]
+
+
+def test_no_changed_byte_of_a_token_is_another_time_or_an_error(project: Project, tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "authority")
+    token, envelope = stamped(project, authority), read(file(project, 8)).envelope
+    trusted, dice = timestamps.read_authorities(authority.roots), random.Random(17)
+    good = timestamps.check_stamp(envelope, Stamp("x", token), trusted)
+    assert isinstance(good, timestamps.Stamped)
+    for _ in range(2_000):
+        at = dice.randrange(len(token))
+        changed = token[:at] + bytes([dice.randrange(256)]) + token[at + 1 :]
+        found = timestamps.check_stamp(envelope, Stamp("x", changed), trusted)
+        assert found == good or not isinstance(found, timestamps.Stamped)
 
 
 @pytest.mark.parametrize("token", [b"", b"x", b"\x30\x80", b"\x30\x03\x02\x01\x00"])

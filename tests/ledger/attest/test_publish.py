@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from driftledger import cli
+from driftledger.commands import publish as publishing
+from driftledger.commands import verify as verifying
 from driftledger.commands.publish import publish
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, LedgerError, MissingExtraError
@@ -21,6 +24,7 @@ from driftledger.ledger.attest import attest as attesting
 from driftledger.ledger.attest.attest import read, read_all
 from driftledger.ledger.attest.checkpoints import root_of
 from driftledger.ledger.attest.signing import readers_allowed_signers
+from driftledger.ledger.log.chain import check
 from driftledger.ledger.log.lines import rows_of
 from driftledger.project.project import Project
 from driftledger_check import merkle
@@ -332,13 +336,34 @@ def test_the_extra_is_named_where_it_is_missing(project: Project, monkeypatch: p
         publish(project, ["http://127.0.0.1:9/"])
 
 
+def test_authorities_are_named_by_options_or_for_good_by_the_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[tuple[object, ...]] = []
+    monkeypatch.setattr(publishing, "publish", lambda _, urls, *, unsigned: given.append((*urls, unsigned)) or "done")
+    monkeypatch.setattr(
+        publishing, "preregister", lambda _, runs, urls, *, unsigned: given.append((runs, *urls, unsigned)) or "plan"
+    )
+    monkeypatch.setenv("DRIFTLEDGER_TIMESTAMP", "https://one.example https://two.example")
+    for arguments in (
+        ["publish"],
+        ["publish", "--timestamp", "https://other.example", "--unsigned"],
+        ["preregister", "--runs", "3"],
+    ):
+        monkeypatch.setattr(sys, "argv", ["driftledger", *arguments])
+        with pytest.raises(SystemExit, match="0"):
+            cli.main()
+    assert given == [
+        ("https://one.example", "https://two.example", False),
+        ("https://other.example", True),
+        (3, "https://one.example", "https://two.example", False),
+    ]
+    assert capsys.readouterr().out == "done\ndone\nplan\n"
+
+
 def test_the_command_says_it_and_json_has_it(
     project: Project, alice: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from driftledger import cli
-    from driftledger.commands import verify as verifying
-    from driftledger.ledger.log.chain import check
-
     def verified(project: Project) -> verifying.Verified:
         return verifying.Verified(["ledger.jsonl"], {"ledger": check(project.paths.ledger, project.root, [])})
 
