@@ -109,7 +109,7 @@ def test_no_key_is_one_sentence_and_unsigned_only_when_asked(tmp_path: Path) -> 
     assert not (project.root / "attestations").exists()
     assert "unsigned, without a timestamp" in publish(project, unsigned=True)
     assert checkpoint(project, 3).envelope.signature is None
-    assert whose(project).told[-1].startswith("it holds by this clone's history back to commit ")
+    assert whose(project).told[-1].startswith("ledger: by this clone's history back to commit ")
 
 
 def test_an_unsigned_checkpoint_is_signed_later(project: Project, alice: Path, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_reader_without_ssh_keygen_is_told_that_it_was_not_checked(
     monkeypatch.setenv("PATH", str(tmp_path))
     found = whose(project)
     assert [each.why for each in found.result.skipped if "ssh-keygen cannot be run here" in each.why]
-    assert found.told[-1].startswith("it holds by this clone's history")
+    assert found.told[-1].startswith("ledger: by this clone's history")
     asked = whose(project, allowed_signers=trusting(tmp_path / "allowed", alice))
     assert wrong(asked)  # whoever asks for a signature is not told that there is one
 
@@ -384,4 +384,4 @@ def test_the_command_says_it_and_json_has_it(
         cli.main()
     told = json.loads(capsys.readouterr().out)["told"]
     assert told[0].startswith("nothing was changed or removed since kept.json: 5 lines, signed by alice@example.org")
-    assert told[-1].startswith("it holds to line 5 by attestations/checkpoint-5.json, signed by alice@example.org")
+    assert told[-1].startswith("ledger: to line 5 by attestations/checkpoint-5.json, signed by alice@example.org")

@@ -14,7 +14,15 @@ from driftledger.core.escaping import for_line
 from driftledger.core.files import write_bytes
 from driftledger.ledger.attest.signing import sign
 from driftledger.ledger.attest.timestamps import stamp
-from driftledger_check.dsse import MOST_BYTES, Attestation, AttestationError, Envelope, Statement, parse_attestation
+from driftledger_check.dsse import (
+    MOST_BYTES,
+    Attestation,
+    AttestationError,
+    Envelope,
+    Statement,
+    parse_attestation,
+    parse_statement,
+)
 
 FOLDER = "attestations"
 _MOST = 1_000
@@ -90,7 +98,7 @@ def read(path: Path) -> Attestation:
     """
     try:
         attestation = _parse(path)
-        assert attestation.envelope.statement
+        parse_statement(attestation.envelope.payload)
     except OSError as error:
         raise LedgerError(f"{for_line(str(path))} cannot be read ({error.strerror})") from None
     except AttestationError as error:
