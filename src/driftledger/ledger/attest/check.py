@@ -195,7 +195,7 @@ class _Check:
 
     def _standing(self, best: Kept | None, vouched: dict[str, _Vouched]) -> str:
         past = history(self._root, self._path, b"\n".join(self._rows) + b"\n" * bool(self._rows))
-        back = f"history back to commit {past.first[:12]}" if past and past.first else "ledger, which no commit has"
+        back = f"history back to commit {past.first[:12]}" if past and past.first else "file, which no commit has"
         own = f"by this clone's {back}, unsigned"
         if best is None:
             return f"ledger: {own}"
