@@ -100,16 +100,22 @@ def test_audit_asks_for_a_target_or_for_a_version(
 
 @pytest.mark.parametrize(("findings", "code"), [([], 0), ([Finding("bytes", "a\x1b[31m.png", "moved")], 1)])
 def test_verify_exits_with_one_where_something_does_not_hold(
-    findings: list[Finding], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    findings: list[Finding],
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     found = verify.Verified(["seer · brush · eye"], {"files": VerifyResult(findings, [], Counter(files=3))})
     monkeypatch.setattr(verify, "verify", lambda project, run, regenerated: found)
     monkeypatch.setattr(verify, "verify_ledger", lambda project: found)
+    monkeypatch.chdir(tmp_path)
     for arguments in (["verify"], ["verify", "seer/brush/eye"], ["verify", "--ledger"]):
         assert run(monkeypatch, *arguments) == code
         said = capsys.readouterr().out
         assert "\x1b" not in said
-        assert said.splitlines()[-1].startswith("seer · brush · eye: ")
+        assert said.splitlines()[-2].startswith("seer · brush · eye: ")
+        assert said.splitlines()[-1] == "it holds by this clone's ledger, which no commit has, unsigned"
         assert "3 files" in said
         assert ("all holds" in said) == (code == 0)
         assert ("bytes: a\\x1b[31m.png: moved" in said) == ("'dvc checkout'" in said) == (code == 1)

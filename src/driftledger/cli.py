@@ -43,6 +43,13 @@ for group, place in (each for spec in benchmarks() for each in spec.commands.ite
     app.add_typer(imported(place), name=group, rich_help_panel=PEOPLE)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+TimestampOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="URL", envvar="DRIFTLEDGER_TIMESTAMP", help="An RFC 3161 authority that says when; may be repeated."
+    ),
+]
+UnsignedOption = Annotated[bool, typer.Option("--unsigned", help="Without a signature.")]
 
 
 @app.callback()
@@ -130,6 +137,27 @@ def track(context: typer.Context) -> None:
     from driftledger.commands import stages
 
     typer.echo(stages.track(context.obj))
+
+
+@app.command(rich_help_panel=VIEW)
+def publish(context: typer.Context, timestamp: TimestampOption = None, unsigned: UnsignedOption = False) -> None:
+    """Sign a checkpoint over ledger.jsonl with your Git signing key: who keeps it can tell what was changed since."""
+    from driftledger.commands import publish as publishing
+
+    typer.echo(for_terminal(publishing.publish(context.obj, timestamp or (), unsigned=unsigned)))
+
+
+@app.command(rich_help_panel=VIEW)
+def preregister(
+    context: typer.Context,
+    runs: Annotated[int, typer.Option(min=1, help="How many published attempts the plan allows.")] = 1,
+    timestamp: TimestampOption = None,
+    unsigned: UnsignedOption = False,
+) -> None:
+    """Sign what params.yaml selects before it is run; what is tried from then on is noted in ledger.jsonl."""
+    from driftledger.commands import publish as publishing
+
+    typer.echo(for_terminal(publishing.preregister(context.obj, runs, timestamp or (), unsigned=unsigned)))
 
 
 @app.command(rich_help_panel=VIEW)
@@ -225,14 +253,23 @@ def verify(
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls are made again.")] = 0,
     ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
+    since: Annotated[Path | None, typer.Option(metavar="FILE", help="A checkpoint that you kept.")] = None,
+    allowed_signers: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Whom you trust, as ssh-keygen has it; one must have signed.")
+    ] = None,
+    authorities: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificates of timestamp authorities that you trust, in PEM.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
     from driftledger.commands import verify as verifying
     from driftledger.core.terminal import show
+    from driftledger.ledger.attest.check import Trust
 
     project = context.obj
     verified = verifying.verify_ledger(project) if ledger else verifying.verify(project, run, regenerated=regenerate)
+    verified = verifying.by_whose_history(project, verified, Trust(allowed_signers, authorities, since))
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 

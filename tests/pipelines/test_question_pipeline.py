@@ -141,7 +141,7 @@ def test_answers_made_elsewhere_are_followed_to_every_place_where_their_score_is
     checkout.commit("their answers")
     checkout.run("driftledger", "track")
     verified = checkout.run("driftledger", "verify", runs[1], "--regenerate", "4").stdout
-    assert "all holds" in verified.splitlines()[-1]
+    assert "all holds" in verified.splitlines()[-2]
     assert "  4 calls  " in verified
 
     file.write_text(json.dumps(truth | {next(iter(truth)): "I cannot tell."}), encoding="utf-8")

@@ -19,6 +19,7 @@ from driftledger.core.code_digest import code_digest
 from driftledger.core.files import write_json
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
+from driftledger.ledger.log.lines import PLAN_LINE
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
@@ -31,7 +32,17 @@ NOTHING = "none"
 
 
 def resolve(project: Project) -> None:
-    """Note what every selected name stands for now: a source's digest, a component's fingerprint, its settings."""
+    """Note what every selected name stands for now, and under an open plan that it was tried."""
+    noted = resolved(project)
+    write_json(project.paths.resolved, noted)
+    if project.paths.ledger.is_file() and PLAN_LINE in project.paths.ledger.read_bytes():
+        from driftledger.commands.attempts import note_attempt  # which only plans need
+
+        note_attempt(project, noted)
+
+
+def resolved(project: Project) -> dict[str, Any]:
+    """What every selected name stands for now: a source's digest, a component's fingerprint, its settings."""
     settings, run = project.settings, project.settings.run
     providers: dict[str, dict[str, Any]] = {
         "datasets": {name: settings.dataset(name) for name in settings.named("datasets")},
@@ -57,7 +68,7 @@ def resolve(project: Project) -> None:
         for section, some in {**providers, **components, "descriptions": descriptions}.items()
     }
     noted["code"] = _code(settings, noted["settings"])
-    write_json(project.paths.resolved, noted)
+    return noted
 
 
 def _named(

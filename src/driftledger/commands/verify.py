@@ -10,6 +10,7 @@ from driftledger.benchmarks.selection import Selected
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
+from driftledger.ledger.attest.check import Trust, check_whose
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, read_all_evidence
 from driftledger.ledger.log.chain import check as check_chain
@@ -39,6 +40,8 @@ class Verified(NamedTuple):
     names: list[str]
     checks: dict[str, VerifyResult]
     """In the order in which they were made."""
+    told: Sequence[str] = ()
+    """Sentences, of which the last says by whose history it holds."""
 
     @property
     def result(self) -> VerifyResult:
@@ -65,7 +68,7 @@ class Verified(NamedTuple):
         told += [f"not checked: {each.where}: {each.why}" for each in result.skipped[:_SHOWN]]
         more = len(result.skipped) - _SHOWN
         told += [f"not checked: {more} more; --json has them all"] * (more > 0)
-        return Group(made, "", lines(told), line(f"{what}: {end}", GOOD if result.holds else BAD))
+        return Group(made, "", lines(told), line(f"{what}: {end}", GOOD if result.holds else BAD), lines(self.told))
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -74,6 +77,7 @@ class Verified(NamedTuple):
             "checked": dict(self.result.checked),
             "findings": [finding._asdict() for finding in self.result.findings],
             "skipped": [each._asdict() for each in self.result.skipped],
+            "told": [*self.told],
         }
 
 
@@ -108,6 +112,16 @@ def verify_ledger(project: Project) -> Verified:
     """Check the chain of ``ledger.jsonl``, and that the selected runs are in it."""
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
     return Verified(["ledger.jsonl"], {_CHAIN: check_chain(project.paths.ledger, project.root, evidence)})
+
+
+def by_whose_history(project: Project, verified: Verified, trust: Trust) -> Verified:
+    """The same, with what checkpoints tell of the ledger: nothing that is checked here says who wrote it, and when.
+
+    Errors as in :func:`~driftledger.ledger.attest.check.check_whose`.
+    """
+    whose = check_whose(project.paths.ledger, project.root, trust)
+    said = whose.result != VerifyResult()
+    return Verified(verified.names, verified.checks | ({"checkpoints": whose.result} if said else {}), whose.told)
 
 
 def _to_verify(project: Project, run: str | None) -> Sequence[Evidence]:

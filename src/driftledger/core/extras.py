@@ -24,6 +24,7 @@ EXTRAS = {
     "open_clip": "open_clip",
     "sentence_transformers": "sentence",
     "cleanfid": "fid",
+    "rfc3161_client": "timestamps",
 }
 """Top-level module of an optional library → the extra of this package that installs it."""
 

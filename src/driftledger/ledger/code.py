@@ -57,7 +57,15 @@ def dirty_patch(root: Path) -> str:
 
 def remote_address(root: Path) -> str:
     """The remote repository that a clone came from, as its configuration has it, which may hold a password."""
-    return _git(root, "config", "--get", "remote.origin.url").strip()
+    return git_setting(root, "remote.origin.url")
+
+
+def git_setting(root: Path, name: str, kind: str | None = None) -> str:
+    """What Git's configuration says in ``root``, in which a ``path`` may begin with ``~``; nothing where it is silent.
+
+    As :func:`code_version`, it is for one's own checkout.
+    """
+    return _git(root, "config", *([f"--type={kind}"] if kind else []), "--get", name).strip()
 
 
 def _is_change(line: str) -> bool:

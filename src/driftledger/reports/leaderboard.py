@@ -25,17 +25,19 @@ OVERALL, STEP = "overall", "step"
 """Kinds of numbers beside those in groups."""
 
 
-def write_leaderboard(target: Path, scores: Sequence[Score]) -> None:
+def write_leaderboard(target: Path, scores: Sequence[Score], plans: Sequence[str] = ()) -> None:
     """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and the tables that most readers
     want; beside it ``tables.md``, those of details, and ``tables/``, a CSV and a LaTeX file of each.
 
     Args:
         scores: in the order of the selection; of each benchmark the first ones are the overview's.
+        plans: sentences on what was registered before it was run.
     """
     told = by_benchmark(scores)
     parts = list(sections(told))
     details = [each for each in parts if any(table.detail for table in each.tables)]
     lines = ["# Leaderboard", "", *overview_lines(told)]
+    lines += [line for plan in plans for line in (plan, "")]
     if parts:
         lines += ["Details stand in [tables.md](tables.md), and every table as CSV and LaTeX in [tables](tables).", ""]
     lines += [line for section in parts for line in _lines(section, detail=False)]

@@ -14,6 +14,7 @@ from driftledger.benchmarks.selection import is_of
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.paths import Combination
+from driftledger.ledger.attest.plans import plans_told
 from driftledger.project.project import Project
 from driftledger.reports.figures import write_figures
 from driftledger.reports.leaderboard import write_leaderboard
@@ -32,7 +33,7 @@ def write_report(project: Project) -> None:
     Errors as in :func:`~driftledger.reports.selected.selected_scores`.
     """
     scores = selected_scores(project)
-    write_leaderboard(project.paths.leaderboard, scores)
+    write_leaderboard(project.paths.leaderboard, scores, plans_told(project.paths))
     write_combinations(project.paths.metrics, project.combinations, scores)
     write_plots(project.paths.plots, scores)
     write_figures(project.paths.figures, scores)

@@ -1,6 +1,7 @@
 """Single bytes changed anywhere in a ledger: each is found, and named as what it is."""
 
 import random
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -108,8 +109,9 @@ def test_every_changed_byte_is_found_and_named(published: Checkout, kind: str) -
 
 def test_what_is_untouched_holds(published: Checkout) -> None:
     done = published.run("driftledger", "verify", "regions_medium/painter/layout", "--regenerate", "20")
-    *checks, last = done.stdout.splitlines()
+    *checks, last, whose = done.stdout.splitlines()
     assert last.startswith("regions_medium · painter · layout: all holds")
+    assert re.fullmatch("it holds by this clone's history back to commit [0-9a-f]{12}, unsigned", whose)
     checked = checks[1 : checks.index("")]
     assert [line.split("  ")[0] for line in checked] == [
         *("files", "links between them", "scores computed again", "calls made again", "ledger")
@@ -117,7 +119,7 @@ def test_what_is_untouched_holds(published: Checkout) -> None:
     assert all("wrong" not in line for line in checked)
     assert all(line.startswith("not checked: ") for line in checks[checks.index("") + 1 :])
     said = published.run("driftledger", "verify", "--ledger").stdout
-    assert said.splitlines()[-1] == "ledger.jsonl: all holds"
+    assert said.splitlines()[-2:] == ["ledger.jsonl: all holds", whose]
 
 
 def _update(key: str, values: dict[str, Any], score: dict[str, Any]) -> None:

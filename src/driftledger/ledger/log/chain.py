@@ -11,7 +11,7 @@ merge them as text. Keep one side (``git checkout --ours ledger.jsonl``, or ``--
 which appends what the other side had. ``.gitattributes`` keeps Git from mixing the lines or changing their ends.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,16 @@ from driftledger.core.escaping import for_line
 from driftledger.core.files import write_bytes
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence
-from driftledger.ledger.log.lines import BEGINNING, LogLine, Published, PublishedCode, encoded, read_chain, rows_of
+from driftledger.ledger.log.lines import (
+    BEGINNING,
+    LogLine,
+    Noted,
+    Published,
+    PublishedCode,
+    encoded,
+    read_chain,
+    rows_of,
+)
 from driftledger.ledger.objects.git import Git, blob_id, why_unread
 
 _LOCK_SECONDS = 60
@@ -62,19 +71,52 @@ def append(path: Path, evidence: Sequence[Evidence], lock: Path) -> int:
     Raises:
         LedgerError: the file is not as it was written, cannot be written, or Git's history is damaged.
     """
-    if not _due(_read(path), path, evidence):
+    runs = [_published(each) for each in evidence]
+    if not _due(read_ledger(path), path, runs):
         return 0  # without a lock: nothing is written where nothing is due, in a read-only checkout for instance
     with _writing(path, lock):
-        data = _read(path)
-        due = _due(data, path, evidence)
-        rows = rows_of(data)
-        for run in due:
-            rows.append(encoded(run, len(rows) + 1, sha256_bytes(rows[-1]) if rows else BEGINNING))
-        write_bytes(path, b"".join(row + b"\n" for row in rows), synced=True)
+        data = read_ledger(path)
+        due = _due(data, path, runs)
+        _write(path, rows_of(data), due)
     return len(due)
 
 
-def _read(path: Path) -> bytes:
+def note(path: Path, lock: Path, make: Callable[[int, Sequence[bytes]], Noted]) -> int:
+    """Append one line of another kind, unless it stands there; return its number. Arguments and errors as in
+    :func:`append`.
+
+    Args:
+        make: what to note, given the number that its line will have and the lines before it, at which nobody else can
+            write meanwhile.
+    """
+    with _writing(path, lock):
+        data = read_ledger(path)
+        rows = _with(rows_of(data), _due(data, path, []))
+        noted = make(len(rows) + 1, rows)
+        known = {line.key: n for n, line in read_chain(data).notes.items()}
+        if noted.key in known:
+            return known[noted.key]
+        _write(path, rows, [noted])
+    return len(rows) + 1
+
+
+def _write(path: Path, rows: Sequence[bytes], due: Sequence[Published | Noted]) -> None:
+    write_bytes(path, b"".join(row + b"\n" for row in _with(rows, due)), synced=True)
+
+
+def _with(rows: Sequence[bytes], due: Sequence[Published | Noted]) -> list[bytes]:
+    made = list(rows)
+    for each in due:
+        made.append(encoded(each, len(made) + 1, sha256_bytes(made[-1]) if made else BEGINNING))
+    return made
+
+
+def read_ledger(path: Path) -> bytes:
+    """The bytes of the ledger; none where it is not there.
+
+    Raises:
+        LedgerError: it cannot be read.
+    """
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -83,7 +125,7 @@ def _read(path: Path) -> bytes:
         raise LedgerError(f"{path} cannot be read ({error.strerror})") from None
 
 
-def _due(data: bytes, path: Path, evidence: Sequence[Evidence]) -> list[Published]:
+def _due(data: bytes, path: Path, runs: Sequence[Published]) -> list[Published | Noted]:
     chain = read_chain(data, path.name)
     if chain.findings:
         first, more = chain.findings[0], len(chain.findings) - 1
@@ -92,11 +134,11 @@ def _due(data: bytes, path: Path, evidence: Sequence[Evidence]) -> list[Publishe
             f"{f'; and {more} more' if more else ''}; restore it with 'git checkout {path.name}', and {_TRACK}"
         )
     past = history(path.parent, path, data)
-    runs = dict(past.left_out) if past else {}
-    for each in evidence:
-        runs.setdefault(each.fingerprint, _published(each))
-    known = {line.fingerprint for line in chain.lines.values()}
-    return [run for fingerprint, run in runs.items() if fingerprint not in known]
+    due: dict[str, Published | Noted] = dict(past.left_out) if past else {}
+    for run in runs:
+        due.setdefault(run.key, run)
+    known = {line.key for line in chain.all.values()}
+    return [each for key, each in due.items() if key not in known]
 
 
 def _published(evidence: Evidence) -> Published:
@@ -138,7 +180,7 @@ def check(path: Path, root: Path, evidence: Sequence[Evidence]) -> VerifyResult:
         LedgerError: the file is there and cannot be read, or Git's history is damaged.
     """
     result = VerifyResult()
-    data, there = _read(path), path.exists()
+    data, there = read_ledger(path), path.exists()
     chain = read_chain(data, path.name)
     result.findings += chain.findings
     result.checked["ledger lines"] = len(rows_of(data))
@@ -181,8 +223,8 @@ def _check_history(path: Path, root: Path, data: bytes, told: set[str]) -> Verif
         return VerifyResult(skipped=[Skipped(path.name, why)])
     result = VerifyResult(findings=[each for each in past.findings if each.where not in told])
     result.checked["ledger versions"] = past.versions
-    for run in past.left_out.values():
-        what = f"has no such line for {for_line(run.name)}, fingerprint {run.fingerprint}, as a merged branch has"
+    for each in past.left_out.values():
+        what = f"has no such line for {for_line(each.name)}, {for_line(each.key)}, as a merged branch has"
         result.findings.append(Finding("missing", path.name, f"{what}; {_TRACK}"))
     if past.shallow:
         why = "this clone has the newest commits only; run 'git fetch --unshallow' to compare older versions"
@@ -197,8 +239,10 @@ class HistoryCheck(NamedTuple):
     shallow: bool
     """Whether Git holds only the newest commits, so that older versions could not be compared."""
     findings: list[Finding]
-    left_out: dict[str, Published]
-    """Fingerprint → a run that a merged side has a line for, and the file has none."""
+    left_out: dict[str, Published | Noted]
+    """Key → what a merged side has a line for, and the file has none."""
+    first: str
+    """The oldest commit here that has the file."""
 
 
 class _Version(NamedTuple):
@@ -234,7 +278,8 @@ def history(root: Path, path: Path, data: bytes) -> HistoryCheck | None:
             findings += _became(path.name, lost[0].commit, texts.of(lost[0]), version.commit, texts.of(version))
         else:
             sides += [texts.of(each) for each in lost]
-    return HistoryCheck(len(versions) - 1, git.is_shallow, findings, _left_out(sides, data))
+    first = next((each.commit for each in versions if each.blob), "")
+    return HistoryCheck(len(versions) - 1, git.is_shallow, findings, _left_out(sides, data), first)
 
 
 def _versions(git: Git, name: str) -> dict[_Version, list[_Version]]:
@@ -314,8 +359,12 @@ def _became(name: str, before: str, old: bytes, after: str, new: bytes) -> Itera
         yield Finding("bytes", name, f"does not begin with the bytes by {told}")
 
 
-def _left_out(sides: Iterable[bytes], data: bytes) -> dict[str, Published]:
+def _left_out(sides: Iterable[bytes], data: bytes) -> dict[str, Published | Noted]:
     """Both sides may have published a run, each at its own commit: that is one run."""
-    here = {(line.name, line.fingerprint, line.evidence_sha256) for line in read_chain(data).lines.values()}
-    there = [line.published for side in sides for line in read_chain(side).lines.values()]
-    return {run.fingerprint: run for run in there if (run.name, run.fingerprint, run.evidence_sha256) not in here}
+    here = {_without_code(line.entry) for line in read_chain(data).all.values()}
+    there = [line.entry for side in sides for line in read_chain(side).all.values()]
+    return {each.key: each for each in there if _without_code(each) not in here}
+
+
+def _without_code(said: Published | Noted) -> tuple[str, ...]:
+    return tuple(sorted(f"{name}:{value}" for name, value in said.to_dict().items() if name != "code"))

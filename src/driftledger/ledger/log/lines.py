@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,7 +14,10 @@ from driftledger.ledger.findings import Finding
 BEGINNING = "0" * 64
 """What the first line holds in place of a SHA-256 of the line before it."""
 
-_Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+PLAN_LINE = b'"kind":"plan"'
+"""Stands in a ledger that has a plan, and in others only as part of a name."""
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _OWN = "line_sha256"
 _HEAD = b'{"code":'
 _CONFLICT = b"<<<<<<< "
@@ -29,35 +32,74 @@ class PublishedCode(BaseModel):
     dirty: bool
 
 
-class Published(Record):
-    """What a line says of a run, wherever in the chain it stands. The format of lines is the first one."""
+class _Said(Record):
+    """What a line says, wherever in the chain it stands. The format of lines is the first one."""
 
     SCHEMA: ClassVar[int] = 1
     schema_: int = Field(default=1, alias="schema", ge=1, le=1)
 
     name: str
-    fingerprint: _Sha256
-    evidence_sha256: _Sha256
     code: PublishedCode
 
 
-class LogLine(Published):
-    """A line of ``ledger.jsonl``."""
+class Published(_Said):
+    """What a line says of a run."""
 
-    n: int = Field(ge=1)
-    previous: _Sha256
-    """SHA-256 of the bytes of the line before, less its line end."""
-    line_sha256: _Sha256
-    """SHA-256 of the canonical JSON of the rest of this line: it tells which of two neighbours was edited."""
+    fingerprint: Sha256
+    evidence_sha256: Sha256
 
     @property
-    def published(self) -> Published:
-        return Published(**{name: getattr(self, name) for name in Published.model_fields})
+    def key(self) -> str:
+        """What there is one line of."""
+        return f"fingerprint {self.fingerprint}"
+
+    @property
+    def entry(self) -> "Published":
+        """Less its place in the chain."""
+        return Published(**_of(self, Published))
 
 
-def encoded(run: Published, n: int, previous: str) -> bytes:
-    """The bytes of line ``n`` about ``run``, without a line end."""
-    rest = run.to_dict() | {"n": n, "previous": previous}
+class Noted(_Said):
+    """What a line of another kind says: that there was a plan, an attempt under it, or a reproduction."""
+
+    kind: Literal["plan", "attempt", "reproduction"]
+    subject_sha256: Sha256
+    """Of the payload of the plan or reproduction that stands in ``attestations/``; of what an attempt selects."""
+
+    @property
+    def key(self) -> str:
+        """What there is one line of."""
+        return f"{self.kind} {self.subject_sha256} of {self.name}"
+
+    @property
+    def entry(self) -> "Noted":
+        """Less its place in the chain."""
+        return Noted(**_of(self, Noted))
+
+
+class _Placed(BaseModel):
+    n: int = Field(ge=1)
+    previous: Sha256
+    """SHA-256 of the bytes of the line before, less its line end."""
+    line_sha256: Sha256
+    """SHA-256 of the canonical JSON of the rest of this line: it tells which of two neighbours was edited."""
+
+
+class LogLine(Published, _Placed):
+    """A line of ``ledger.jsonl`` about a run."""
+
+
+class NoteLine(Noted, _Placed):
+    """A line of another kind, which has its ``kind`` among its members."""
+
+
+def _of(line: Record, kind: type[Record]) -> dict[str, Any]:
+    return {name: getattr(line, name) for name in kind.model_fields}
+
+
+def encoded(said: Published | Noted, n: int, previous: str) -> bytes:
+    """The bytes of line ``n``, without a line end."""
+    rest = said.to_dict() | {"n": n, "previous": previous}
     return canonical_json(rest | {_OWN: sha256_of(rest)}).encode()
 
 
@@ -69,11 +111,21 @@ def rows_of(data: bytes) -> list[bytes]:
 class Chain(NamedTuple):
     """What a ledger file holds."""
 
-    lines: dict[int, LogLine]
+    all: dict[int, LogLine | NoteLine]
     """By number, in ascending order: those that are as they were written, wherever they stand now."""
     findings: list[Finding]
     unreadable: bool
     """Whether lines are missing, or are not what they were: what they said of which run cannot be told."""
+
+    @property
+    def lines(self) -> dict[int, LogLine]:
+        """Those about runs."""
+        return {n: line for n, line in self.all.items() if isinstance(line, LogLine)}
+
+    @property
+    def notes(self) -> dict[int, NoteLine]:
+        """Those of other kinds."""
+        return {n: line for n, line in self.all.items() if isinstance(line, NoteLine)}
 
 
 def read_chain(data: bytes, name: str = "ledger.jsonl") -> Chain:
@@ -105,18 +157,20 @@ def read_chain(data: bytes, name: str = "ledger.jsonl") -> Chain:
 
 class _Row(NamedTuple):
     data: bytes
-    line: LogLine | None
+    line: LogLine | NoteLine | None
     wrong: str = ""
 
 
 def _read(data: bytes) -> _Row:
     try:
-        line = LogLine.model_validate(json.loads(data.decode()))
+        value = json.loads(data.decode())
+        kind = NoteLine if isinstance(value, dict) and "kind" in value else LogLine
+        line = kind.model_validate(value)
         if canonical_json(line.to_dict()).encode() != data:
             return _Row(data, None, "was edited: these are not the bytes in which driftledger writes what it says")
     except (ValidationError, ValueError, RecursionError):
         return _Row(data, None, "was edited, or is not a line of the ledger: it cannot be read as one")
-    if encoded(line.published, line.n, line.previous) != data:
+    if encoded(line.entry, line.n, line.previous) != data:
         return _Row(data, None, "was edited: its SHA-256 is not the one that it holds of itself")
     return _Row(data, line)
 
@@ -213,5 +267,6 @@ def _find_broken_links(known: Mapping[int, _Row], found: _Findings) -> None:
 def _find_twins(known: Mapping[int, _Row], found: _Findings) -> None:
     first: dict[str, int] = {}
     for n, row in sorted(known.items()):
-        if row.line and (before := first.setdefault(row.line.fingerprint, n)) != n:
-            found.add(n, f"names the run that line {before} names, fingerprint {row.line.fingerprint}")
+        if row.line and (before := first.setdefault(row.line.key, n)) != n:
+            what = "run" if isinstance(row.line, LogLine) else "thing"
+            found.add(n, f"names the {what} that line {before} names, {row.line.key}")

@@ -7,6 +7,7 @@ from driftledger.benchmarks.base import Benchmark, Origin, SideBySide, Table, se
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import best_first, grouped, shown_key
 from driftledger.charts.palette import Series
+from driftledger.ledger.attest.plans import plans_told
 from driftledger.reports.sections import MetricColumn, at_a_glance, by_benchmark, marks, overview
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.provenance import href
@@ -46,7 +47,7 @@ def pages(site: Site) -> Iterator[Page]:
     columns = [column for _, column in at_a_glance(told)]
     context = {
         "table": next((_view(table, columns, series_of(site.scores)) for table in overview(told)), None),
-        "marks": list(marks(told)),
+        "marks": [*marks(told), *plans_told(site.project.paths)],
         "models": len({score.model for score in site.scores}),
         "scores": len(site.scores),
         "cards": [

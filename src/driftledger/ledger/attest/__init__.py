@@ -1,0 +1,1 @@
+"""Statements about the ledger that somebody signs: checkpoints, plans, scores, reproductions."""
