@@ -14,8 +14,9 @@ Vector = NDArray[np.float32]
 class Folder(Protocol):
     """An output of a stage. Every method but :meth:`has` raises KeyError for a file that it has not."""
 
-    path: str
-    """As in the project, e.g. ``data/chains/photos/regions_fine/painter``."""
+    @property
+    def path(self) -> str:
+        """As in the project, e.g. ``data/chains/photos/regions_fine/painter``."""
 
     def has(self, name: str) -> bool: ...
 

@@ -1,0 +1,163 @@
+"""What encoders make of images and texts: made again where an encoder is plain arithmetic, else taken from the bundle.
+
+``layout`` and ``tfidf`` compute with whole numbers, decimal logarithms, single quotients and square roots, so that
+anybody gets their bits. Those of a neural network are taken as given; that is said once for each of them.
+"""
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from driftledger_check.compute import given
+from driftledger_check.compute.found import Found
+from driftledger_check.compute.given import MissingError
+from driftledger_check.files import Folder, ScoreFiles, Vector
+
+MOST_CELLS = 2**28
+"""Of the features of texts at once: a gigabyte."""
+_WORD = re.compile(r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?")
+_EXACTLY = Context(prec=30)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image, known by the SHA-256 of its file."""
+
+    sha256: str
+    folder: Folder = field(compare=False)
+    name: str = field(compare=False)
+
+    @classmethod
+    def of(cls, folder: Folder, name: str) -> "Picture":
+        return cls(folder.sha256(name), folder, name)
+
+    def open(self) -> Image.Image:
+        try:
+            return self.folder.image(self.name)
+        except KeyError:
+            raise MissingError(f"{self.folder.path}/{self.name} was left out of the bundle") from None
+
+
+class Encoder:
+    """What plays a role in a score, going by its card."""
+
+    def __init__(self, files: ScoreFiles, role: str, found: Found) -> None:
+        card = given.mapping(given.mapping(files.score["components"])[role])
+        self.provider, self.name, self.fingerprint = (
+            given.text(card, key) for key in ("provider", "name", "fingerprint")
+        )
+        self._settings, self._features, self._found = given.mapping(card["settings"]), files.features, found
+        self._portable = card["version"] == "1"
+
+    @property
+    def frechet_name(self) -> str:
+        """Only of Inception's features is it the FID."""
+        return "fid" if self.provider == "inception" else f"frechet_{self.provider}"
+
+    @property
+    def reads(self) -> bool:
+        """Whether it sees images and reads texts."""
+        return self.provider in ("clip", "open_clip")
+
+    def images(self, pictures: Sequence[Picture]) -> Vector:
+        """Raises MissingError where they can be neither computed nor taken."""
+        if self.provider == "layout" and self._portable:
+            try:
+                return np.stack([_layout(picture) for picture in pictures])
+            except MissingError:
+                pass
+        return self._given([picture.sha256 for picture in pictures])
+
+    def texts(self, some: Iterable[str], corpus: Sequence[str]) -> Mapping[str, Vector]:
+        """Text → its features; ``corpus`` is what an encoder learns from which words are rare."""
+        unique = list(dict.fromkeys(some))
+        if self.provider == "tfidf" and self._portable:
+            rows = _tfidf(unique, corpus, self._settings)
+        else:
+            rows = self._given([digest(each) for each in unique])
+        return dict(zip(unique, rows, strict=True))
+
+    def _given(self, digests: Sequence[str]) -> Vector:
+        rows = self._features.of(self.fingerprint, digests)
+        if rows is None:
+            raise MissingError(f"the bundle lacks features of {self.name}, which is no part of the checker")
+        if rows.ndim != 2 or len(rows) != len(digests) or rows.dtype != np.float32 or not np.isfinite(rows).all():
+            raise ValueError(f"the features of {self.name} are no finite float32, a row for each image or text")
+        self._found.not_checkable["features", self.fingerprint] = (
+            f"the features of {self.name} are taken as given, because the encoder is no part of the checker; "
+            "driftledger verify computes them again"
+        )
+        return rows
+
+
+def digest(some: str) -> str:
+    """By which the features of a text are known."""
+    return hashlib.sha256(some.encode()).hexdigest()
+
+
+@lru_cache(maxsize=2**14)
+def _layout(picture: Picture) -> Vector:
+    """Mean colour, an 8×8 colour layout and a 4×4 grid of gradient directions, weighed 3, 5 and 6, and a constant."""
+    image = picture.open()
+    small = image.resize((8, 8), Image.Resampling.BOX).convert("YCbCr")
+    cells = np.asarray(small, dtype=np.int64).reshape(64, 3) - 128
+    total = cells.sum(axis=0)
+    grey = np.asarray(image.convert("L").resize((64, 64), Image.Resampling.BOX), dtype=np.int64)
+    dx, dy = grey[1:-1, 2:] - grey[1:-1, :-2], grey[2:, 1:-1] - grey[:-2, 1:-1]
+    way = (dy > 0) * 4 + (dx > 0) * 2 + (abs(dx) > abs(dy))
+    row, column = np.indices(dx.shape) * 4 // 62
+    edges = np.bincount(((row * 4 + column) * 8 + way).ravel(), (abs(dx) + abs(dy)).ravel(), 128).astype(np.int64)
+    parts = ((3, total // 64), (5, (cells * 64 - total).ravel() // 64), (6, edges * 128 // 62**2))
+    return np.concatenate([np.ones(1), *(weight * _faintly(part) for weight, part in parts)]).astype(np.float32)
+
+
+def _faintly(part: NDArray[np.int64]) -> NDArray[np.float64]:
+    """At length one, or shorter where there is little: a length of 40 loses 30 %."""
+    shortened: NDArray[np.float64] = part / np.sqrt(np.float64(int((part**2).sum()) + 40**2))
+    return shortened
+
+
+def _tfidf(texts: Sequence[str], corpus: Sequence[str], settings: Mapping[str, Any]) -> Vector:
+    """Rows of length one; a term that df of n texts hold weighs ln((1 + n) / (1 + df)) + 1."""
+    longest = given.whole(settings["ngrams"], 1, 5)
+    terms = {each: _terms(each, longest) for each in {*texts, *corpus}}
+    counts, df = Counter[str](), Counter[str]()
+    for each in corpus:
+        counts.update(terms[each])
+        df.update(terms[each].keys())
+    if not counts:
+        raise ValueError("no text that tfidf learns from holds a word")
+    known = sorted(
+        sorted(counts, key=lambda term: (-counts[term], term))[: given.whole(settings["max_features"], 1, 10**6)]
+    )
+    if len(texts) * len(known) > MOST_CELLS:
+        raise ValueError(f"{len(texts)} texts and {len(known)} terms are more than the checker reads at once")
+    weights = {times: _rarity(len(corpus), times) for times in set(df.values())}
+    place, rows = {term: at for at, term in enumerate(known)}, np.zeros((len(texts), len(known)), np.float32)
+    for number, each in enumerate(texts):
+        own = {place[term]: times * weights[df[term]] for term, times in terms[each].items() if term in place}
+        length = math.sqrt(math.fsum(weight * weight for weight in own.values()))
+        rows[number, list(own)] = [weight / length for weight in own.values()]
+    return rows
+
+
+def _terms(some: str, longest: int) -> Counter[str]:
+    """Words and runs of them."""
+    words = _WORD.findall(some.lower())
+    runs = (zip(*(words[at:] for at in range(n)), strict=False) for n in range(1, longest + 1))
+    return Counter(map(" ".join, chain.from_iterable(runs)))
+
+
+def _rarity(texts: int, holding: int) -> float:
+    return float(_EXACTLY.add(_EXACTLY.ln(_EXACTLY.divide(Decimal(1 + texts), Decimal(1 + holding))), Decimal(1)))

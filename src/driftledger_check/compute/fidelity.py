@@ -1,0 +1,143 @@
+"""Fidelity (after the paper of TRAC, section 3.2.2): image against redrawing, image against description, and people.
+
+CLIP-S-I and CLIP-S are cosines in percent, seen through an encoder; SSIM needs none.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from driftledger_check.compute import given
+from driftledger_check.compute.chains import Chains
+from driftledger_check.compute.encoders import Encoder, Picture
+from driftledger_check.compute.found import PERCENT, Found
+from driftledger_check.compute.frechet import PRECISION, frechet_distance
+from driftledger_check.compute.intervals import Bootstrap
+from driftledger_check.compute.means import correlations, cosines, mean
+from driftledger_check.compute.ssim import PRECISION as LAST_DECIMAL
+from driftledger_check.compute.ssim import luma, ssim
+from driftledger_check.files import ScoreFiles
+
+_LINE_END = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_LEFT_OUT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
+_WRITTEN_OUT = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_QUOTED = re.compile(
+    r"'(?!'*+[1-9][0-9]{0,8}\Z)'*+"
+    r"(?:[=+\-@\t\r]|(?:(?=[^0-9]*+[0-9])[0-9.-]*+[A-Za-z]{0,9}+[0-9.-]*+|true|false)\Z)",
+    re.IGNORECASE,
+)
+"""What begins with our ', before what a spreadsheet would take for a formula, a number or a date."""
+
+
+def recompute(files: ScoreFiles, found: Found) -> None:
+    settings, chains, every = given.settings(files), Chains(files.collected["redraw"], found), given.samples(files.data)
+    samples = [sample for sample in every if sample.split == "test"] or every
+    originals = {sample.id: Picture.of(files.data, sample.file) for sample in samples}
+    pairs = {name: (first, chains.drawn[name, 1]) for name, first in originals.items() if (name, 1) in chains.drawn}
+    told = {sample.id: chains.last.get(sample.id, {}) for sample in samples}
+    said = {name: each for name, last in told.items() if (each := given.text_or_none(last, "description"))}
+    encoder, metrics = Encoder(files, "encoder", found), dict[str, float]()
+    values: dict[str, dict[str, float]] = {}
+    name, distance = "clip_s_i" if encoder.reads else "image_similarity", encoder.frechet_name
+
+    def measure(metric: str, names: Mapping[str, object], similarities: Callable[[], list[float]]) -> None:
+        try:
+            values[metric] = {name: PERCENT * value for name, value in zip(names, similarities(), strict=True)}
+        except given.MissingError as why:
+            found.withhold([metric, *([distance, "images"] if metric == name else [])], str(why))
+
+    def between_images() -> list[float]:
+        first, redrawn = (encoder.images([pair[side] for pair in pairs.values()]) for side in (0, 1))
+        if len(pairs) >= 2:
+            metrics.update({distance: frechet_distance(first, redrawn), "images": float(len(pairs))})
+            found.tolerances["metrics", distance] = PRECISION * metrics[distance]
+        return cosines(first, redrawn)
+
+    def with_texts() -> list[float]:
+        """Of everything that was described, whether it could be drawn or not."""
+        rows = encoder.texts(said.values(), [])
+        return cosines(
+            encoder.images([originals[each] for each in said]), np.stack([rows[each] for each in said.values()])
+        )
+
+    side = given.whole(settings["ssim_side"], 11, 4096)
+    measure(name, pairs, between_images)
+    measure("ssim", pairs, lambda: [_ssim(*pair, side) for pair in pairs.values()])
+    if encoder.reads:
+        measure("clip_s", said, with_texts)
+    if human := _human(files, said, samples, found):
+        values["human"] = human
+    boot = Bootstrap.of(settings)
+    for metric, of_sample in values.items():
+        several = list(of_sample.values())
+        metrics |= {metric: mean(several)} | boot.of_mean(metric, several, [given.ALL] * len(several))
+        both = sorted(of_sample.keys() & human.keys()) if metric != "human" else []
+        agreed = correlations([human[at] for at in both], [of_sample[at] for at in both])
+        found.put(["groups", "agreement", metric], agreed or {})
+    found.put(["metrics"], metrics)
+    for category in {sample.category for sample in samples}:
+        members = {sample.id for sample in samples if sample.category == category}
+        rows = {key: [value for at, value in some.items() if at in members] for key, some in values.items()}
+        found.put(["groups", "category", category], {key: mean(row) for key, row in rows.items() if row})
+    for sample in samples:
+        own = {key: [some[sample.id]] for key, some in values.items() if sample.id in some}
+        outcome, extra = given.text(chains.last[sample.id], "outcome"), {"category": sample.category}
+        found.row(sample.id, given.ALL, sample.id, outcome, extra, own)
+    for place in found.numbers:
+        if place[:2] == ("groups", "agreement"):
+            found.tolerances[place] = LAST_DECIMAL
+        elif any(re.fullmatch("ssim(_low|_high)?", part) for part in place[-2:]):
+            found.tolerances[place] = PERCENT * LAST_DECIMAL
+    found.outcomes(chains.records)
+    found.counts(len(pairs), len(pairs), len(samples))
+
+
+@lru_cache(maxsize=2**14)
+def _ssim(original: Picture, redrawn: Picture, side: int) -> float:
+    return ssim(luma(original, side), luma(redrawn, side))
+
+
+def _human(
+    files: ScoreFiles, said: Mapping[str, str], samples: Sequence[given.Sample], found: Found
+) -> dict[str, float]:
+    """Sample → the mean of what people gave for this description, from 1 to 5."""
+    shown = {_clean(name).strip(): _as_shown(each) for name, each in said.items()}
+    ratings: dict[str, list[int]] = {}
+    raters, stale, about = set(), 0, (files.score["keys"]["dataset"], files.score["keys"]["model"])
+    for row in _sheet(files.beside["ratings"]) if "ratings" in files.beside else ():
+        if row["rating"] and (row["dataset"], row["model"]) == about:
+            if shown.get(row["sample"]) == " ".join(row["description"].split()):
+                ratings.setdefault(row["sample"], []).append(given.whole(int(row["rating"]), 1, 5))
+                raters.add(row["rater"])
+            else:
+                stale += 1
+    used = sum(map(len, ratings.values()))
+    found.put(["details", "ratings"], {"used": used, "raters": len(raters), "stale": stale})
+    means = {sample.id: ratings.get(_clean(sample.id).strip()) for sample in samples}
+    return {name: sum(some) / len(some) for name, some in means.items() if some}
+
+
+def _sheet(data: bytes) -> Iterator[Mapping[str, str]]:
+    """The rows of a CSV file as spreadsheets save it."""
+    whole = data.decode("utf-8-sig")
+    tables = [list(csv.reader(io.StringIO(whole, newline=""), delimiter=each)) for each in ",;\t"]
+    heads = [[cell.casefold() for cell in _cells(table[0])] for table in tables]
+    names, rows = max(zip(heads, tables, strict=True), key=lambda sheet: len({"dataset", "sample"} & {*sheet[0]}))
+    yield from (dict(zip(names, [*_cells(row), *[""] * len(names)], strict=False)) for row in rows[1:])
+
+
+def _cells(row: Sequence[str]) -> list[str]:
+    return [_clean(cell[1:] if _QUOTED.match(cell) else cell).strip() for cell in row]
+
+
+def _clean(some: str) -> str:
+    return _LEFT_OUT.sub("", _LINE_END.sub("\n", some))
+
+
+def _as_shown(said: str) -> str:
+    """As the sheet shows a description, differences in blanks apart."""
+    return " ".join(_WRITTEN_OUT.sub(lambda match: f"\\x{ord(match[0]):02x}", _clean(said)).split())

@@ -1,0 +1,205 @@
+"""TRAC: how far descriptions tell classes apart, by retrieving the descriptions most like them.
+
+A test description takes the label of the nearest support description, the class whose sum of features is nearest, or
+the label that most of the k nearest have. One of which the encoder knows nothing is taken for nothing.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftledger_check.compute import given
+from driftledger_check.compute.encoders import Encoder
+from driftledger_check.compute.found import PERCENT, Found
+from driftledger_check.compute.intervals import Bootstrap
+from driftledger_check.compute.means import mean
+from driftledger_check.compute.naming import Names
+from driftledger_check.compute.neighbours import column_sums, nearest, rounded_cosines, votes
+from driftledger_check.files import ScoreFiles
+
+MOST_CONDITIONS = 1000
+MOST_PAIRS = 50
+"""Of classes that are taken for each other."""
+
+Hits = NDArray[np.bool_]
+
+
+class Described(NamedTuple):
+    """A sample with a description."""
+
+    sample: str
+    label: str
+    said: str
+
+
+class Retrieved(NamedTuple):
+    """What the test descriptions of one condition were taken for."""
+
+    support: Counter[str]
+    """Label → how many."""
+    votes: Hits
+    """Queries × K: whether the vote of the k nearest is right."""
+    nearest: list[str | None]
+    """The most similar support sample."""
+    top1: list[str | None]
+    class_mean: list[str | None]
+    named: Hits
+    """Queries × 2: whether a description names its own class, and whether another one."""
+
+
+def recompute(files: ScoreFiles, found: Found) -> None:
+    card, boot = files.data.json("dataset.json"), Bootstrap.of(given.settings(files))
+    asked = given.mapping(given.mapping(files.score["inputs"])["protocol"])
+    lengths, shots = given.sequence(asked["max_tokens"]), [0, *given.sequence(asked["shots"])]
+    if len(lengths) * len(shots) > MOST_CONDITIONS:
+        raise ValueError(f"more than {MOST_CONDITIONS} conditions are more than the checker goes through")
+    records, encoder = files.collected["describe"].rows("records.jsonl"), Encoder(files, "text_encoder", found)
+    labels, leaks = {sample.id: sample.label for sample in given.samples(files.data)}, card.get("leaks", {})
+    others = given.lists(card.get("label_names", {}))
+    names = Names({label: others.get(label, []) for label in given.mapping(card["labels"])})
+    top1: dict[tuple[Any, int], float] = {}
+    for place, (length, many) in enumerate(product(lengths, shots)):
+        limit, times = None if length is None else given.whole(length, 1, 10**6), given.whole(many, 0, 10**6)
+        some = [each for each in records if (each.get("max_tokens"), each.get("shots", 0)) == (limit, times)]
+        tested = [each for each in some if each["split"] == "test"]
+        support, queries = _sides(some, labels)
+        counts = {"shots": times, "scored": len(queries), "total": len(tested)}
+        condition = f"{'no limit' if limit is None else f'l{limit}'}, {times}-shot"
+        headline = place == len(shots) - 1
+        if headline:
+            found.outcomes(tested)
+            found.counts(len(queries), len(queries), len(tested))
+            found.put(["details", "headline"], condition)
+        try:
+            retrieved = _retrieved(support, queries, encoder, names)
+        except given.MissingError as why:
+            found.withhold([".*"], str(why))
+            continue
+        numbers = _numbers(queries, retrieved, boot, leaks)
+        top1[limit, times] = numbers["top1"]
+        found.put(["groups", "condition", condition], numbers | counts | ({"max_tokens": limit} if limit else {}))
+        if headline:
+            found.put(["metrics"], numbers)
+            _put_headline(found, queries, retrieved, tested, labels)
+    sweeps = {
+        "by_length/top1": {str(limit or 0): value for (limit, times), value in top1.items() if times == 0},
+        "by_shots/top1": {str(times): value for (limit, times), value in top1.items() if limit == lengths[0]},
+    }
+    found.put(["curves"], {name: sweep for name, sweep in sweeps.items() if len(sweep) > 1})
+    found.served("model", records, "served_model", "system_fingerprint")
+
+
+def _numbers(queries: Sequence[Described], retrieved: Retrieved, boot: Bootstrap, leaks: given.Row) -> dict[str, float]:
+    """All in percent, but the number of words; nothing of nothing."""
+    top1, own, curve = retrieved.votes[:, 0], retrieved.named[:, 0], _percents(retrieved.votes)
+    hits = {"top1": top1, "class_mean": _hits(queries, retrieved.class_mean)}
+    shares = hits | {"leak_rate": own, "other_rate": retrieved.named[:, 1]}
+    parts = {"top1_naming": own, "top1_not_naming": ~own}
+    if leaks:
+        parts["top1_without_leaks"] = np.array([query.sample not in leaks for query in queries])
+    shares |= {name: top1[part] for name, part in parts.items() if part.any()}
+    values = {name: _percents(some[:, None])[0] for name, some in shares.items()}
+    for name, some in hits.items():
+        values |= boot.of_mean(name, some.astype(np.float64).tolist(), [given.ALL] * len(some), PERCENT)
+    right = sum(retrieved.support[query.label] for query in queries)
+    return values | {
+        "vote_best": max(curve),
+        "vote_best_k": float(np.argmax(curve) + 1),
+        "chance": PERCENT * right / (len(queries) * retrieved.support.total()),
+        "words": mean([float(len(query.said.split())) for query in queries]),
+    }
+
+
+def _put_headline(
+    found: Found, queries: Sequence[Described], retrieved: Retrieved, tested: Sequence[given.Row], labels: given.Row
+) -> None:
+    found.put(["curves", "vote"], {str(k): value for k, value in enumerate(_percents(retrieved.votes), 1)})
+    truth, top1 = np.array([query.label for query in queries], dtype=object), retrieved.votes[:, 0]
+    means = _hits(queries, retrieved.class_mean)
+    for label in set(truth):
+        here = truth == label
+        shares = _percents(np.stack([top1[here], means[here], retrieved.named[here, 0]], axis=1))
+        row = dict(zip(("top1", "class_mean", "leak_rate"), shares, strict=True))
+        found.put(["groups", "class", label], row | {"test": int(here.sum()), "support": retrieved.support[label]})
+    found.put(["details", "confused"], list(_confused(queries, retrieved.top1)))
+    place = {query.sample: at for at, query in enumerate(queries)}
+    for each in tested:
+        name = given.text(each, "sample")
+        extra: dict[str, Any] = {"label": labels[name], "scored": name in place}
+        values = {}
+        if name in place:
+            at = place[name]
+            values = {"top1": [PERCENT * bool(top1[at])], "class_mean": [PERCENT * bool(means[at])]}
+            own, other = retrieved.named[at].tolist()
+            extra |= {"nearest": retrieved.nearest[at], "names_own": own, "names_other": other}
+            extra |= {"top1": retrieved.top1[at], "class_mean": retrieved.class_mean[at]}
+        found.row(name, given.ALL, name, given.text(each, "outcome"), extra, values)
+
+
+def _confused(queries: Sequence[Described], taken: Sequence[str | None]) -> Iterator[given.Row]:
+    """Pairs of classes that were taken for each other, those of the highest rate first."""
+    samples = Counter(query.label for query in queries)
+    wrong = Counter((query.label, label) for query, label in zip(queries, taken, strict=True) if label)
+    pairs = {(min(pair), max(pair)) for pair in wrong if pair[0] != pair[1]}
+    found = [(a, b, wrong[a, b], wrong[b, a], samples[a] + samples[b]) for a, b in pairs]
+    for a, b, there, back, n in sorted(found, key=lambda f: (-(f[2] + f[3]) / f[4], -(f[2] + f[3]), f[:2]))[
+        :MOST_PAIRS
+    ]:
+        rate = PERCENT * ((there + back) / n)
+        yield {"first": a, "second": b, "first_as_second": there, "second_as_first": back, "samples": n, "rate": rate}
+
+
+def _sides(records: Sequence[given.Row], labels: given.Row) -> tuple[list[Described], list[Described]]:
+    """Support set, in the order of the hashes of its ids, which favours no class; and the tests of its classes."""
+    sides: dict[str, list[Described]] = {"support": [], "test": []}
+    for each in records:
+        if (said := given.said(each)) is not None:
+            sample = given.text(each, "sample")
+            sides[given.text(each, "split")].append(Described(sample, labels[sample], said))
+    support, there = sorted(sides["support"], key=_order), {each.label for each in sides["support"]}
+    return support, [each for each in sides["test"] if each.label in there]
+
+
+def _order(described: Described) -> str:
+    return hashlib.sha256(json.dumps(described.sample, ensure_ascii=False).encode()).hexdigest()
+
+
+def _retrieved(support: Sequence[Described], queries: list[Described], encoder: Encoder, names: Names) -> Retrieved:
+    corpus = [each.said for each in support]
+    rows = encoder.texts([*corpus, *(each.said for each in queries)], corpus)
+    known, asked = (np.stack([rows[each.said] for each in some]) for some in (support, queries))
+    labels = list(dict.fromkeys(each.label for each in support))
+    classes = np.array([labels.index(each.label) for each in support])
+    counts = Counter(each.label for each in support)
+    ranked = nearest(asked, known, max(counts.values()))
+    voted, seen = votes(classes[ranked], len(labels)), np.asarray(asked.any(axis=1))
+    sums = np.array([column_sums(known[classes == number]) for number in range(len(labels))])
+    means = rounded_cosines(asked, sums).argmax(axis=1)
+    truth = np.array([labels.index(query.label) for query in queries])
+    return Retrieved(
+        counts,
+        (voted == truth[:, None]) & seen[:, None],
+        _seen([each.sample for each in support], ranked[:, 0], seen),
+        _seen(labels, voted[:, 0], seen),
+        _seen(labels, means, seen),
+        np.array([names.named(each.said, each.label) for each in queries]),
+    )
+
+
+def _seen(names: Sequence[str], places: NDArray[np.int64], seen: Hits) -> list[str | None]:
+    return [names[at] if saw else None for at, saw in zip(places.tolist(), seen.tolist(), strict=True)]
+
+
+def _hits(queries: Sequence[Described], taken: Sequence[str | None]) -> Hits:
+    return np.array([query.label == label for query, label in zip(queries, taken, strict=True)])
+
+
+def _percents(hits: Hits) -> list[float]:
+    """Of each column."""
+    return [PERCENT * int(column.sum()) / len(column) for column in hits.T]
