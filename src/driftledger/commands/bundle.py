@@ -18,7 +18,7 @@ def bundle(project: Project, run: str, out: Path, *, images: bool, sign: bool) -
     left_out = f" and the hashes of {written.left_out:,} images" if written.left_out else ""
     held = f"{written.files:,} files{left_out}, {written.size / 1e6:.1f} MB"
     more = len(written.notes) - _SHOWN
-    notes = [f"not to be made again: {for_line(each)}" for each in written.notes[:_SHOWN]]
+    notes = [f"to know: {for_line(each)}" for each in written.notes[:_SHOWN]]
     check = f"'driftledger check {for_line(out.name)}' checks it, as the package driftledger-check does by itself"
     return [
         f"{for_line(str(out))}: {for_line(evidence.name)}, {held}",
