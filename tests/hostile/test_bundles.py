@@ -284,6 +284,23 @@ def test_a_file_that_is_there_and_left_out(forger: Forger, tmp_path: Path) -> No
     assert "both holds" in refused(forger, tmp_path)
 
 
+def test_more_json_than_fits_a_memory(forger: Forger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("driftledger_check.bundle.JSON_BYTES", 10_000)
+    assert "bytes of JSON, and no more than 10,000 are read" in refused(forger, tmp_path)
+
+
+def test_a_member_and_a_list_of_members_that_fit_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "LIST_BYTES", 90)
+    with pytest.raises(ArchiveError, match="does not end as one"):
+        opened(PLAIN)
+    monkeypatch.undo()
+    monkeypatch.setattr(archive, "MEMBER_BYTES", 5)
+    with pytest.raises(ArchiveError, match="holds b with 6 bytes; no more than 5"):
+        opened(PLAIN)
+    with pytest.raises(ArchiveError, match="members have up to 5 bytes"):
+        ours(a=b"123456")
+
+
 # ---- bytes ----------------------------------------------------------------------------------------------------------
 
 
