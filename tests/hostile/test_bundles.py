@@ -29,6 +29,7 @@ from driftledger_check.bundle import (
     STATEMENT,
     Bundle,
     BundleError,
+    Digests,
 )
 from driftledger_check.cli import run
 from driftledger_check.strict_json import canonical
@@ -580,6 +581,35 @@ def test_a_component_that_no_stage_ran_with(forger: Forger, tmp_path: Path) -> N
     forger.json(EVIDENCE, lambda evidence: change(evidence["lineages"][0]["score"]))
     forger.follow()
     assert any("it ran with encoders.layout" in each for each in differing(forger.check(tmp_path)))
+
+
+def test_a_score_that_its_owner_forged_everywhere_is_found_by_its_numbers(forger: Forger, tmp_path: Path) -> None:
+    def change(score: dict[str, Any]) -> None:
+        score["metrics"]["gc_at_2"] += 0.001
+
+    forger.json(FILES + SCORE_FILE, change)
+    forger.json(EVIDENCE, lambda evidence: change(evidence["lineages"][0]["score"]))
+    forger.follow()
+    [found] = differing(forger.check(tmp_path))
+    assert found.startswith(f"{SCORE_FILE}: metrics.gc_at_2: ")
+    assert found.endswith(": off by 0.001")
+
+
+def test_drawings_that_are_better_than_their_scores_are_found_by_their_numbers(forger: Forger, tmp_path: Path) -> None:
+    """The owner puts an original in the place of a drawing, and lets every hash follow, but keeps the score."""
+    original = forger.members[f"{FILES}{DATASET}/images/1.png"]
+    digest = Digests.of(original).sha256
+    rows = [json.loads(line) for line in forger.members[FILES + RECORDS].splitlines()]
+    number, last = next((n, each) for n, each in enumerate(rows) if (each["sample"], each["t"]) == ("1", 2))
+    forger.put(f"{CHAINS}/{last['image']}", original)
+    forger.row(RECORDS, lambda row: row.update(image_sha256=digest), number)
+    records = Digests.of(forger.members[FILES + RECORDS]).sha256
+    forger.json(FILES + SCORE_FILE, lambda score: score["inputs"]["records"].update(chain=records))
+    forger.json(EVIDENCE, lambda said: said["lineages"][0]["score"]["inputs"]["records"].update(chain=records))
+    forger.follow()
+    found = differing(forger.check(tmp_path))
+    assert any("similarity" in each and "off by" in each for each in found)
+    assert all(each.startswith(SCORE_FILE) for each in found)
 
 
 def test_an_evidence_with_another_score_than_the_file(forger: Forger, tmp_path: Path) -> None:
