@@ -597,10 +597,11 @@ def test_a_score_that_its_owner_forged_everywhere_is_found_by_its_numbers(forger
 
 def test_drawings_that_are_better_than_their_scores_are_found_by_their_numbers(forger: Forger, tmp_path: Path) -> None:
     """The owner puts an original in the place of a drawing, and lets every hash follow, but keeps the score."""
-    original = forger.members[f"{FILES}{DATASET}/images/1.png"]
-    digest = Digests.of(original).sha256
     rows = [json.loads(line) for line in forger.members[FILES + RECORDS].splitlines()]
-    number, last = next((n, each) for n, each in enumerate(rows) if (each["sample"], each["t"]) == ("1", 2))
+    samples = {each["id"]: each for each in map(json.loads, forger.members[FILES + SAMPLES].splitlines())}
+    number, last = next((n, each) for n, each in enumerate(rows) if each["t"] == 2)
+    original = forger.members[f"{FILES}{DATASET}/{samples[last['sample']]['file']}"]
+    digest = Digests.of(original).sha256
     forger.put(f"{CHAINS}/{last['image']}", original)
     forger.row(RECORDS, lambda row: row.update(image_sha256=digest), number)
     records = Digests.of(forger.members[FILES + RECORDS]).sha256
