@@ -27,25 +27,33 @@ class DiskFolder:
     root: Path
     path: str
     without_images: bool = False
+    changed: Mapping[str, Any] = field(default_factory=dict)
+    """File → what is read instead: a JSON value, the lines of a JSONL file, or an image."""
     _digests: dict[str, str] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
         return self._file(name).is_file()
 
     def sha256(self, name: str) -> str:
+        if name in self.changed:
+            return hashlib.sha256(repr(self.changed[name].tobytes()).encode()).hexdigest()
         if name not in self._digests:
             self._digests[name] = hashlib.sha256(self._bytes(name)).hexdigest()
         return self._digests[name]
 
     def json(self, name: str) -> Any:
-        return json.loads(self._bytes(name))
+        return self.changed[name] if name in self.changed else json.loads(self._bytes(name))
 
     def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
+        if name in self.changed:
+            return self.changed[name]  # type: ignore[no-any-return]
         return [json.loads(line) for line in self._bytes(name).decode().split("\n") if line]
 
     def image(self, name: str) -> Image.Image:
         if self.without_images:
             raise KeyError(name)
+        if name in self.changed:
+            return self.changed[name]  # type: ignore[no-any-return]
         with Image.open(self._file(name)) as image:
             return image.convert("RGB")
 

@@ -62,15 +62,17 @@ def recompute(files: ScoreFiles) -> Recomputed:
         raise ValueError(f"the checker does not know the benchmark {benchmark!r:.60}")
     try:
         _BENCHMARKS[benchmark](files, found)
+    except given.MissingError as why:
+        found.withhold([".*"], str(why))
     except (ArithmeticError, AttributeError, IndexError, RecursionError) as error:
         raise ValueError(f"the records make no score: {error}") from error
     for place in [*found.numbers, *stored(files)]:
-        if (why := found.why_not(place)) is not None:
+        if (reason := found.why_not(place)) is not None:
             found.numbers.pop(place, None)
-            found.not_checkable[place] = f"not checkable here, because {why}"
+            found.not_checkable[place] = reason
     if benchmark in _AS_RECORDED:
-        what, why = _AS_RECORDED[benchmark]
-        found.not_checkable[what,] = f"not checkable here, because {why}"
+        what, reason = _AS_RECORDED[benchmark]
+        found.not_checkable[what,] = reason
     return Recomputed(found.numbers, max(found.tolerances.values(), default=0.0), found.not_checkable, found.tolerances)
 
 

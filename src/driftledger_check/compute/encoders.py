@@ -24,8 +24,8 @@ from driftledger_check.compute.found import Found
 from driftledger_check.compute.given import MissingError
 from driftledger_check.files import Folder, ScoreFiles, Vector
 
-MOST_CELLS = 2**28
-"""Of the features of texts at once: a gigabyte."""
+MOST_CELLS = 2**27
+"""Of the features of texts at once: half a gigabyte."""
 _WORD = re.compile(r"\w+(?:(?<=\d)[.,]\d+)*(?:(?<=\d)%)?")
 _EXACTLY = Context(prec=30)
 
@@ -58,26 +58,24 @@ class Encoder:
             given.text(card, key) for key in ("provider", "name", "fingerprint")
         )
         self._settings, self._features, self._found = given.mapping(card["settings"]), files.features, found
-        self._portable = card["version"] == "1"
-
-    @property
-    def frechet_name(self) -> str:
-        """Only of Inception's features is it the FID."""
-        return "fid" if self.provider == "inception" else f"frechet_{self.provider}"
-
-    @property
-    def reads(self) -> bool:
+        self._portable, metrics = card["version"] == "1", given.mapping(files.score["metrics"])
+        shipped = ("frechet_layout", "frechet_clip", "frechet_open_clip", "frechet_vit", "frechet_dinov2")
+        own = re.search(r"\b(?:whole_)?(frechet_\w+?)(?:_at_\d+)?\b", " ".join(sorted(metrics)))
+        name = f"frechet_{self.provider}"
+        self.frechet_name = "fid" if self.provider == "inception" else own[1] if own and name not in shipped else name
+        """Only of Inception's features is it the FID; an encoder of somebody's own names it as the score has it."""
+        self.reads = self.provider in ("clip", "open_clip") or (name not in shipped and "clip_s" in metrics)
         """Whether it sees images and reads texts."""
-        return self.provider in ("clip", "open_clip")
 
     def images(self, pictures: Sequence[Picture]) -> Vector:
         """Raises MissingError where they can be neither computed nor taken."""
+        why = ""
         if self.provider == "layout" and self._portable:
             try:
                 return np.stack([_layout(picture) for picture in pictures])
-            except MissingError:
-                pass
-        return self._given([picture.sha256 for picture in pictures])
+            except MissingError as left_out:
+                why = str(left_out)
+        return self._given([picture.sha256 for picture in pictures], why)
 
     def texts(self, some: Iterable[str], corpus: Sequence[str]) -> Mapping[str, Vector]:
         """Text → its features; ``corpus`` is what an encoder learns from which words are rare."""
@@ -88,15 +86,15 @@ class Encoder:
             rows = self._given([digest(each) for each in unique])
         return dict(zip(unique, rows, strict=True))
 
-    def _given(self, digests: Sequence[str]) -> Vector:
+    def _given(self, digests: Sequence[str], why: str = "") -> Vector:
         rows = self._features.of(self.fingerprint, digests)
         if rows is None:
-            raise MissingError(f"the bundle lacks features of {self.name}, which is no part of the checker")
+            raise MissingError(why or f"the bundle lacks features of {self.name}, which is no part of the checker")
         if rows.ndim != 2 or len(rows) != len(digests) or rows.dtype != np.float32 or not np.isfinite(rows).all():
             raise ValueError(f"the features of {self.name} are no finite float32, a row for each image or text")
         self._found.not_checkable["features", self.fingerprint] = (
-            f"the features of {self.name} are taken as given, because the encoder is no part of the checker; "
-            "driftledger verify computes them again"
+            f"the encoder {self.name} is no part of the checker: what it gave is taken as it stands; driftledger "
+            "verify computes it again"
         )
         return rows
 
@@ -142,7 +140,7 @@ def _tfidf(texts: Sequence[str], corpus: Sequence[str], settings: Mapping[str, A
         sorted(counts, key=lambda term: (-counts[term], term))[: given.whole(settings["max_features"], 1, 10**6)]
     )
     if len(texts) * len(known) > MOST_CELLS:
-        raise ValueError(f"{len(texts)} texts and {len(known)} terms are more than the checker reads at once")
+        raise MissingError(f"{len(texts)} texts and {len(known)} terms are more than the checker reads at once")
     weights = {times: _rarity(len(corpus), times) for times in set(df.values())}
     place, rows = {term: at for at, term in enumerate(known)}, np.zeros((len(texts), len(known)), np.float32)
     for number, each in enumerate(texts):

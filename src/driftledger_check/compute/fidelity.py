@@ -17,7 +17,7 @@ from driftledger_check.compute.encoders import Encoder, Picture
 from driftledger_check.compute.found import PERCENT, Found
 from driftledger_check.compute.frechet import PRECISION, frechet_distance
 from driftledger_check.compute.intervals import Bootstrap
-from driftledger_check.compute.means import correlations, cosines, mean
+from driftledger_check.compute.means import by_group, correlations, cosines, mean
 from driftledger_check.compute.ssim import PRECISION as LAST_DECIMAL
 from driftledger_check.compute.ssim import luma, ssim
 from driftledger_check.files import ScoreFiles
@@ -79,10 +79,8 @@ def recompute(files: ScoreFiles, found: Found) -> None:
         agreed = correlations([human[at] for at in both], [of_sample[at] for at in both])
         found.put(["groups", "agreement", metric], agreed or {})
     found.put(["metrics"], metrics)
-    for category in {sample.category for sample in samples}:
-        members = {sample.id for sample in samples if sample.category == category}
-        rows = {key: [value for at, value in some.items() if at in members] for key, some in values.items()}
-        found.put(["groups", "category", category], {key: mean(row) for key, row in rows.items() if row})
+    columns = {key: np.array([some.get(sample.id, np.nan) for sample in samples]) for key, some in values.items()}
+    found.put(["groups", "category"], by_group(columns, [sample.category for sample in samples]))
     for sample in samples:
         own = {key: [some[sample.id]] for key, some in values.items() if sample.id in some}
         outcome, extra = given.text(chains.last[sample.id], "outcome"), {"category": sample.category}

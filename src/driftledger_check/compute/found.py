@@ -64,7 +64,7 @@ class Found:
 
     def why_not(self, place: Key) -> str | None:
         """Why a value cannot be checked; None where it can."""
-        if place[0] in ("counts", "outcomes", "served") or place[2:] in (("group",), ("cluster",), ("outcome",)):
+        if place[0] in ("counts", "outcomes", "served") and place in self.numbers:
             return None
         named = {"rows": 2, "curves": 1}.get(place[0], 2 if place[1] == "agreement" else -1)
         return next((why for name, why in self.withheld.items() if name.fullmatch(place[named])), None)

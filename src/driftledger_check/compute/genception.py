@@ -18,7 +18,7 @@ from driftledger_check.compute.encoders import Encoder, Picture
 from driftledger_check.compute.found import Found
 from driftledger_check.compute.frechet import PRECISION, frechet_distance
 from driftledger_check.compute.intervals import Bootstrap
-from driftledger_check.compute.means import Array, by_group, cosines, finite, gc_at, mean, mean_of
+from driftledger_check.compute.means import Array, by_group, cosines, finite, gc_at, mean, mean_of, places
 from driftledger_check.compute.neighbours import STEPS, rounded_cosines
 from driftledger_check.files import ScoreFiles, Vector
 
@@ -149,15 +149,15 @@ def _seen(
     by_category: dict[str, list[float]] = {name: [] for name in categories}
     whole, images = list[float](), 0
     for t, pictures in enumerate(drawn):
-        places, redrawn = list(pictures), encoder.images(list(pictures.values()))
-        similarity[places, t] = cosines(first[places], redrawn)
-        for name, distances in by_category.items():
-            rows = [row for row, place in enumerate(places) if categories[place] == name]
-            if len(rows) >= 2 and len(distances) == t:
-                distances.append(frechet_distance(first[[places[row] for row in rows]], redrawn[rows]))
-        if {categories[place] for place in places} == by_category.keys() and len(places) >= 2:
-            whole.append(frechet_distance(first[places], redrawn))
-            images = len(places)
+        reached, redrawn = list(pictures), encoder.images(list(pictures.values()))
+        similarity[reached, t] = cosines(first[reached], redrawn)
+        there = places(categories[at] for at in reached)
+        for name, rows in there.items():
+            if len(rows) >= 2 and len(by_category[name]) == t:
+                by_category[name].append(frechet_distance(first[[reached[row] for row in rows]], redrawn[rows]))
+        if there.keys() == by_category.keys() and len(reached) >= 2:
+            whole.append(frechet_distance(first[reached], redrawn))
+            images = len(reached)
     return similarity, Frechet(by_category, whole, images)
 
 

@@ -15,7 +15,8 @@ Row = Mapping[str, Any]
 
 
 class MissingError(Exception):
-    """What numbers are computed from is not in the bundle; the text says what and why."""
+    """What numbers are computed from is not in the bundle, or is more than the checker goes through; the text says
+    what."""
 
 
 class Sample(NamedTuple):

@@ -2,8 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,12 +50,19 @@ def gc_at(similarities: Sequence[float], t: int) -> float:
     return math.fsum(i * s for i, s in enumerate(similarities[:t], 1)) / (t * (t + 1) // 2)
 
 
+def places(names: Iterable[str]) -> dict[str, list[int]]:
+    """Name → where it stands, in the order of the names."""
+    found: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        found.setdefault(name, []).append(place)
+    return dict(sorted(found.items()))
+
+
 def by_group(columns: Mapping[str, Array], members: Sequence[str]) -> dict[str, dict[str, float]]:
     """Group → column → the mean over its members; NaN is left out, and so is a mean over nothing."""
-    names = np.array(members, dtype=object)
     return {
-        name: {key: mean(there) for key, column in columns.items() if (there := finite(column[names == name]))}
-        for name in sorted(set(members))
+        name: {key: mean(there) for key, column in columns.items() if (there := finite(column[rows]))}
+        for name, rows in places(members).items()
     }
 
 
@@ -72,15 +78,21 @@ def mean_of(rows: Sequence[Mapping[str, float]], *, of_all: bool) -> dict[str, f
 def correlations(a: Sequence[float], b: Sequence[float]) -> dict[str, float] | None:
     """Spearman's ρ, Kendall's τ-b and Pearson's r to 6 decimals; None of fewer than three, or of constants."""
     x, y = np.array(a), np.array(b)
-    if not 3 <= len(x) <= 5000 or (x == x[0]).all() or (y == y[0]).all():
+    if len(x) < 3 or (x == x[0]).all() or (y == y[0]).all():
         return None
-    orders = [np.sign(each[:, None] - each[None, :]) for each in (x, y)]
-    tau = float((orders[0] * orders[1]).sum() / math.sqrt(float((orders[0] ** 2).sum() * (orders[1] ** 2).sum())))
-    ranks = [(order > 0).sum(axis=1) + (order == 0).sum(axis=1) / 2 for order in orders]
-    found = {"spearman": _pearson(*ranks), "kendall": tau, "pearson": _pearson(x, y)}
+    (p, p_ties), (q, q_ties) = map(_ranks, (x, y))
+    agreeing = sum(float(np.sign(x - u) @ np.sign(y - v)) for u, v in zip(x, y, strict=True))
+    tau = agreeing / math.sqrt((len(x) ** 2 - p_ties) * (len(x) ** 2 - q_ties))
+    found = {"spearman": _pearson(p, q), "kendall": tau, "pearson": _pearson(x, y)}
     return {name: round(value, 6) + 0.0 for name, value in found.items()} | {"n": float(len(x))}
 
 
-def _pearson(x: NDArray[Any], y: NDArray[Any]) -> float:
+def _ranks(values: Array) -> tuple[Array, int]:
+    """Ties share the mean of theirs; and how many pairs are tied, each with itself and both ways."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[which], int((counts**2).sum())
+
+
+def _pearson(x: Array, y: Array) -> float:
     p, q = x - x.mean(), y - y.mean()
     return float((p @ q) / math.sqrt(float(p @ p) * float(q @ q)))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from driftledger_check.compute import given
 from driftledger_check.compute.found import PERCENT, Found
-from driftledger_check.compute.means import mean_and_std
+from driftledger_check.compute.means import mean_and_std, places
 from driftledger_check.compute.questions import Flags, Graded
 from driftledger_check.files import ScoreFiles
 
@@ -46,9 +46,9 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     found.put(["metrics"], metrics)
     subtask = graded.column("subtask")
     subtasks = [f"{a}: {b}" for a, b in zip(subset, subtask, strict=True)]
-    for kind, groups in (("subset", subset), ("subtask", np.array(subtasks, dtype=object))):
-        for name in set(groups):
-            measured = _measured({key: (a[groups == name], b[groups == name]) for key, (a, b) in mine.items()})
+    for kind, groups in (("subset", subset), ("subtask", subtasks)):
+        for name, rows in places(groups).items():
+            measured = _measured({key: (a[rows], b[rows]) for key, (a, b) in mine.items()})
             if name.startswith("beyond"):  # where no answer is right
                 measured = {key: value for key, value in measured.items() if not key.startswith("answer_accuracy")}
             found.put(["groups", kind, name], measured)

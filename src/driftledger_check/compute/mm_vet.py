@@ -7,7 +7,7 @@ import numpy as np
 
 from driftledger_check.compute import given
 from driftledger_check.compute.found import PERCENT, Found
-from driftledger_check.compute.means import mean_and_std
+from driftledger_check.compute.means import mean_and_std, places
 from driftledger_check.compute.questions import Flags, Graded
 from driftledger_check.files import ScoreFiles
 
@@ -39,8 +39,9 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     needed = [_ordered(given.texts(question["capabilities"])) for question in graded.questions]
     names = {"capability": needed, "combination": [["+".join(some)] for some in needed]}
     for kind, of_question in names.items():
-        for name in {each for some in of_question for each in some}:
-            rows = [at for at, some in enumerate(of_question) if name in some]
+        pairs = [(each, at) for at, some in enumerate(of_question) for each in some]
+        for name, some in places(each for each, _ in pairs).items():
+            rows = [pairs[at][1] for at in some]
             found.put(["groups", kind, name], _means("grade", [grades[at] for at in rows], (read | wrong)[rows]))
     for at, (row, counted) in enumerate(zip(written, (read | wrong).tolist(), strict=True)):
         values = [(grade or 0.0) if there else None for grade, there in zip(row, counted, strict=True)]

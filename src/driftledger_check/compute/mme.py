@@ -7,7 +7,7 @@ import numpy as np
 
 from driftledger_check.compute import given
 from driftledger_check.compute.found import PERCENT, Found
-from driftledger_check.compute.means import mean
+from driftledger_check.compute.means import mean, places
 from driftledger_check.compute.questions import Flags, Graded, joint
 from driftledger_check.files import ScoreFiles
 
@@ -22,18 +22,22 @@ ABILITIES = {
 class Scores:
     """The measures over some questions, and of each category."""
 
-    def __init__(
-        self, right: Flags, counted: Flags, pairs: Sequence[tuple[int, int]], categories: Sequence[str]
-    ) -> None:
-        self._right, self._counted, self._pairs, self._categories = right, counted, pairs, categories
-        self.each = {name: self.of(name) for name in sorted(set(categories))}
+    def __init__(self, right: Flags, counted: Flags, pairs: Sequence[list[int]], categories: Sequence[str]) -> None:
+        self._right, self._counted = right.tolist(), counted.tolist()
+        of_pairs = places(categories[pair[0]] for pair in pairs)
+        self.whole = self._of(range(len(categories)), pairs)
+        self.each = {
+            name: self._of(rows, [pairs[at] for at in of_pairs[name]]) for name, rows in places(categories).items()
+        }
 
-    def of(self, category: str | None = None) -> dict[str, float]:
+    def _of(self, rows: Sequence[int], pairs: Sequence[list[int]]) -> dict[str, float]:
         """Accuracy and accuracy+ in percent, and their sum, the score; what is over nothing is not there."""
-        rows = [at for at, name in enumerate(self._categories) if category in (None, name)]
-        pairs = [pair for pair in self._pairs if category in (None, self._categories[pair[0]])]
-        asked, whole = int(self._counted[rows].sum()), sum(all(self._counted[at] for at in pair) for pair in pairs)
-        hits, both = int(self._right[rows].sum()), sum(all(self._right[at] for at in pair) for pair in pairs)
+        asked, whole = (
+            sum(all(self._counted[at] for at in some) for some in each) for each in ([[r] for r in rows], pairs)
+        )
+        hits, both = (
+            sum(all(self._right[at] for at in some) for some in each) for each in ([[r] for r in rows], pairs)
+        )
         values = {"accuracy": PERCENT * (hits / asked)} if asked else {}
         if whole:
             values["accuracy_plus"] = PERCENT * (both / whole)
@@ -58,14 +62,14 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     about: dict[str, list[int]] = {}
     for at, (category, question) in enumerate(zip(categories, questions, strict=True)):
         about.setdefault(f"{category}/{given.text(question, 'image_id')}", []).append(at)
-    pairs = [(one, other) for one, other in about.values()]
+    pairs = [[one, other] for one, other in about.values()]
 
     def scores(wrong: Flags) -> Scores:
         return Scores(right, read | wrong[:, 0], pairs, categories)
 
     mine = scores(graded.wrong())
     every = list(mine.each)
-    metrics: dict[str, float | None] = {key: value for key, value in mine.of().items() if key != "score"}
+    metrics: dict[str, float | None] = {key: value for key, value in mine.whole.items() if key != "score"}
     metrics |= {"refused": graded.refused(), "score": mine.total(every, mean=True)}
     metrics["score_sum"] = mine.total(every, mean=False)
     metrics |= graded.both_ways("score", read[:, None], lambda wrong: scores(wrong).total(every, mean=True))

@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger_check.compute.given import MissingError
 from driftledger_check.compute.means import Array
 
 STEPS = 10**9
 CELLS = 2**21
 """Numbers computed at once."""
+MOST_EXACT = 20_000
+"""Cosines at once that are computed in whole numbers; one in thousands is."""
+MOST_VOTES = 2**31
+"""Queries × neighbours × classes: seconds."""
 
 
 def rounded_cosines(queries: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int64]:
@@ -25,7 +30,10 @@ def rounded_cosines(queries: NDArray[Any], known: NDArray[Any]) -> NDArray[np.in
     found = np.rint(steps).astype(np.int64)
     terms = max(int(np.count_nonzero(side, axis=1).max()) for side in (q, k))
     error = (terms + 8) * 2.0**-52 * STEPS
-    for row, column in np.argwhere(np.abs(steps - found) >= 0.5 - error).tolist():
+    doubtful = np.argwhere(np.abs(steps - found) >= 0.5 - error).tolist()
+    if len(doubtful) > MOST_EXACT:
+        raise MissingError(f"{len(doubtful)} cosines between two steps are more than the checker computes exactly")
+    for row, column in doubtful:
         found[row, column] = _exactly(q[row].tolist(), k[column].tolist())
     expanded: NDArray[np.int64] = found[of_q][:, of_k]
     return expanded
@@ -33,10 +41,10 @@ def rounded_cosines(queries: NDArray[Any], known: NDArray[Any]) -> NDArray[np.in
 
 def _unique(rows: NDArray[Any]) -> tuple[Array, list[int]]:
     """Different rows, and which of them each is: models repeat themselves."""
-    wide, seen = rows.astype(np.float64), dict[bytes, int]()
-    which = [seen.setdefault(row.tobytes(), len(seen)) for row in wide]
+    seen: dict[bytes, int] = {}
+    which = [seen.setdefault(row.tobytes(), len(seen)) for row in rows]
     first = {number: at for at, number in reversed(list(enumerate(which)))}
-    return wide[[first[number] for number in range(len(seen))]], which
+    return rows[[first[number] for number in range(len(seen))]].astype(np.float64), which
 
 
 def _units(rows: Array) -> Array:
@@ -72,6 +80,8 @@ def votes(ranked: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
     """q×K classes of neighbours, nearest first → q×K: what the first 1 … K of them vote for; of several that are even,
     the one whose member is nearest."""
     most, winners = ranked.shape[1], []
+    if ranked.size * classes > MOST_VOTES:
+        raise MissingError(f"votes of {most} neighbours on {classes} classes are more than the checker counts")
     for start in range(0, len(ranked), several := max(1, CELLS // (most * classes))):
         there = ranked[start : start + several, :, None] == np.arange(classes)
         first = np.where(there.any(axis=1), there.argmax(axis=1), most)

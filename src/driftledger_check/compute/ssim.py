@@ -7,16 +7,21 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger_check.compute.encoders import Picture
+from driftledger_check.compute.given import MissingError
 from driftledger_check.compute.means import Array
 
 PRECISION = 1e-6
 """The last decimal: further ones vary with the processor."""
+MOST_PIXELS = 1024
+"""Of a side."""
 _WEIGHTS = np.exp(-(np.arange(-5, 6) ** 2) / (2 * 1.5**2))
 
 
 @lru_cache(maxsize=512)
 def luma(picture: Picture, side: int) -> NDArray[np.uint8]:
     """Squeezed to ``side`` × ``side``."""
+    if side > MOST_PIXELS:
+        raise MissingError(f"images of {side} × {side} pixels are more than the checker compares")
     grey = picture.open().convert("L").resize((side, side), Image.Resampling.BILINEAR)
     return np.asarray(grey)
 

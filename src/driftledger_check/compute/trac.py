@@ -18,7 +18,7 @@ from driftledger_check.compute import given
 from driftledger_check.compute.encoders import Encoder
 from driftledger_check.compute.found import PERCENT, Found
 from driftledger_check.compute.intervals import Bootstrap
-from driftledger_check.compute.means import mean
+from driftledger_check.compute.means import mean, places
 from driftledger_check.compute.naming import Names
 from driftledger_check.compute.neighbours import column_sums, nearest, rounded_cosines, votes
 from driftledger_check.files import ScoreFiles
@@ -60,13 +60,19 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     if len(lengths) * len(shots) > MOST_CONDITIONS:
         raise ValueError(f"more than {MOST_CONDITIONS} conditions are more than the checker goes through")
     records, encoder = files.collected["describe"].rows("records.jsonl"), Encoder(files, "text_encoder", found)
-    labels, leaks = {sample.id: sample.label for sample in given.samples(files.data)}, card.get("leaks", {})
+    conditions: dict[tuple[Any, Any], list[given.Row]] = {}
+    for each in records:
+        conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
+    labels, leaks = (
+        {sample.id: sample.label for sample in given.samples(files.data)},
+        given.mapping(card.get("leaks", {})),
+    )
     others = given.lists(card.get("label_names", {}))
     names = Names({label: others.get(label, []) for label in given.mapping(card["labels"])})
     top1: dict[tuple[Any, int], float] = {}
     for place, (length, many) in enumerate(product(lengths, shots)):
         limit, times = None if length is None else given.whole(length, 1, 10**6), given.whole(many, 0, 10**6)
-        some = [each for each in records if (each.get("max_tokens"), each.get("shots", 0)) == (limit, times)]
+        some = conditions.get((limit, times), [])
         tested = [each for each in some if each["split"] == "test"]
         support, queries = _sides(some, labels)
         counts = {"shots": times, "scored": len(queries), "total": len(tested)}
@@ -120,13 +126,11 @@ def _put_headline(
     found: Found, queries: Sequence[Described], retrieved: Retrieved, tested: Sequence[given.Row], labels: given.Row
 ) -> None:
     found.put(["curves", "vote"], {str(k): value for k, value in enumerate(_percents(retrieved.votes), 1)})
-    truth, top1 = np.array([query.label for query in queries], dtype=object), retrieved.votes[:, 0]
-    means = _hits(queries, retrieved.class_mean)
-    for label in set(truth):
-        here = truth == label
+    top1, means = retrieved.votes[:, 0], _hits(queries, retrieved.class_mean)
+    for label, here in places(query.label for query in queries).items():
         shares = _percents(np.stack([top1[here], means[here], retrieved.named[here, 0]], axis=1))
         row = dict(zip(("top1", "class_mean", "leak_rate"), shares, strict=True))
-        found.put(["groups", "class", label], row | {"test": int(here.sum()), "support": retrieved.support[label]})
+        found.put(["groups", "class", label], row | {"test": len(here), "support": retrieved.support[label]})
     found.put(["details", "confused"], list(_confused(queries, retrieved.top1)))
     place = {query.sample: at for at, query in enumerate(queries)}
     for each in tested:
@@ -174,14 +178,16 @@ def _retrieved(support: Sequence[Described], queries: list[Described], encoder: 
     corpus = [each.said for each in support]
     rows = encoder.texts([*corpus, *(each.said for each in queries)], corpus)
     known, asked = (np.stack([rows[each.said] for each in some]) for some in (support, queries))
+    of_class = places(each.label for each in support)
     labels = list(dict.fromkeys(each.label for each in support))
-    classes = np.array([labels.index(each.label) for each in support])
+    number = {label: at for at, label in enumerate(labels)}
+    classes = np.array([number[each.label] for each in support])
     counts = Counter(each.label for each in support)
     ranked = nearest(asked, known, max(counts.values()))
     voted, seen = votes(classes[ranked], len(labels)), np.asarray(asked.any(axis=1))
-    sums = np.array([column_sums(known[classes == number]) for number in range(len(labels))])
+    sums = np.array([column_sums(known[of_class[label]]) for label in labels])
     means = rounded_cosines(asked, sums).argmax(axis=1)
-    truth = np.array([labels.index(query.label) for query in queries])
+    truth = np.array([number[query.label] for query in queries])
     return Retrieved(
         counts,
         (voted == truth[:, None]) & seen[:, None],

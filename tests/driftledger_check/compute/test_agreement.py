@@ -1,23 +1,30 @@
 """Two programs, one score: what the checker finds is what driftledger stored, to the bit."""
 
+import copy
 import csv
 import json
 import random
 import shutil
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from driftledger.benchmarks.registry import benchmark, runner
 from driftledger.benchmarks.writing import write_score
 from driftledger.commands.stages import to_score
 from driftledger.core.errors import CoverageError
 from driftledger.project.project import Project
-from driftledger_check.compute import recompute, stored
-from tests.support.checked import Checkout
+from driftledger_check.compute import encoders, fidelity, recompute, ssim, stored
+from driftledger_check.compute.given import MissingError
+from driftledger_check.files import ScoreFiles
+from tests.support.checked import Checkout, GivenFeatures
 
 BENCHMARKS = ("genception", "trac", "fidelity", "mm_sap", "mm_vet", "mme")
 OUTCOMES = ("ok", "refused", "filtered", "truncated", "unparsed", "failed")
@@ -97,7 +104,11 @@ def _scoring(name: str, plain: Mapping[str, Any], dice: random.Random) -> dict[s
         more["count_free_refusals"] = dice.random() < 0.5
     if name == "genception":
         more["iterations_by_group"] = dice.choice([None, {"few": 2}, {"few": 1, "many": 2}])
-    return {**plain, **more, "bootstrap": {"resamples": dice.choice([100, 130]), "confidence": dice.choice([0.9, 0.95])}}
+    return {
+        **plain,
+        **more,
+        "bootstrap": {"resamples": dice.choice([100, 130]), "confidence": dice.choice([0.9, 0.95])},
+    }
 
 
 def _rated(folder: Path, dice: random.Random) -> None:
@@ -145,3 +156,210 @@ def test_records_of_every_kind_give_the_same_values(evaluated: Checkout, tmp_pat
         assert {key: each for key, each in both.items() if each[0] != each[1]} == {}, files.place
         made.add(name)
     assert len(made) >= len(BENCHMARKS) - 1
+
+
+def _of(evaluated: Checkout, name: str, ending: str = "") -> ScoreFiles:
+    """One score of a benchmark."""
+    places = [
+        place for place in evaluated.places if f"scores/{name}/" in str(place) and str(place.parent).endswith(ending)
+    ]
+    return evaluated.files(places[-1])
+
+
+def _numbers(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where numbers stand."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield place
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield from _numbers(each, (*place, key))
+
+
+def _with(value: Any, place: tuple[Any, ...], change: Callable[[Any], Any]) -> Any:
+    """A copy with one change."""
+    made = copy.deepcopy(value)
+    holder = made
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = change(holder[place[-1]])
+    return made
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_number_that_is_changed_is_found(evaluated: Checkout, name: str) -> None:
+    """By the least that a float64 can be changed, or by one; where a number is stored rounded, by a hundredth."""
+    files, dice = _of(evaluated, name), random.Random(1)
+    found = recompute(files)
+    fields = ("metrics", "groups", "curves", "outcomes", "details", "scored", "counted", "total", "coverage")
+    places = list(_numbers({key: files.score[key] for key in fields}))
+    for place in dice.sample(places, min(80, len(places))):
+
+        def change(value: float) -> float:
+            return value * 1.01 + 0.01
+
+        changed = stored(replace(files, score=_with(dict(files.score), place, change)))
+        assert [key for key, value in changed.items() if not found.agrees(key, value)], place
+    rows = [dict(row) for row in files.rows]
+    places = list(_numbers([row["values"] for row in rows]))
+    for place in dice.sample(places, min(20, len(places))):
+        changed = stored(replace(files, rows=_with(rows, (place[0], "values", *place[1:]), lambda value: value + 0.01)))
+        assert [key for key, value in changed.items() if not found.agrees(key, value)], place
+    for key, exact in stored(files).items():
+        if isinstance(exact, float) and key not in found.tolerances:
+            assert not found.agrees(key, exact + max(abs(exact), 1e-300) * 2**-52)
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "change"),
+    [
+        ("genception", "chain", {"outcome": "refused", "image": None}),
+        ("genception", "witness", {"description": "Nothing but a green ring."}),
+        ("trac", "describe", {"description": "Nothing but a green ring."}),
+        ("fidelity", "redraw", {"outcome": "failed", "image": None, "description": None}),
+        ("mm_sap", "grade", {"choice": None, "outcome": "unparsed"}),
+        ("mm_vet", "grade", {"grade": 0.7}),
+        ("mme", "grade", {"answer": None, "outcome": "failed"}),
+    ],
+)
+def test_a_record_that_is_changed_changes_what_is_found(
+    evaluated: Checkout, name: str, stage: str, change: Record
+) -> None:
+    files = _of(evaluated, name, "tfidf" if name == "trac" else "")
+    folder: Any = files.collected[stage]
+    rows = [dict(row) for row in folder.rows("records.jsonl")]
+    rows[-1] |= change
+    made = replace(folder, changed={"records.jsonl": rows})
+    files = replace(files, collected={**files.collected, stage: made})
+    found = recompute(files)
+    unlike = [key for key, value in stored(files).items() if not found.agrees(key, value)]
+    assert unlike
+    assert stage == "witness" or not [key for key in unlike if key in found.not_checkable]
+
+
+def test_an_image_that_is_changed_changes_what_is_found(evaluated: Checkout) -> None:
+    files = _of(evaluated, "fidelity")
+    name, data = next(row["file"] for row in files.data.rows("samples.jsonl")), cast(Any, files.data)
+    files = replace(files, data=replace(data, changed={name: Image.new("RGB", (64, 64), "red")}))
+    found = recompute(files)
+    unlike = {key[-1] for key, value in stored(files).items() if not found.agrees(key, value)}
+    assert {"ssim", "image_similarity", "frechet_layout"} <= unlike
+
+
+def test_what_cannot_be_had_is_not_checkable_and_nothing_else_differs(evaluated: Checkout) -> None:
+    for kept in (encoders._layout, fidelity._ssim, ssim.luma):  # what was seen before is known by its SHA-256
+        kept.cache_clear()
+    without: dict[str, set[str]] = {}
+    for place in evaluated.places:
+        files = replace(evaluated.files(place, without_images=True), features=GivenFeatures())
+        found = recompute(files)
+        for key, value in stored(files).items():
+            if key in found.not_checkable:
+                without.setdefault(files.score["benchmark"], set()).add(key[0])
+                assert "bundle" in found.not_checkable[key]
+                assert key not in found.numbers
+            else:
+                assert found.agrees(key, value), key
+    assert without.keys() == {"genception", "trac", "fidelity"}
+
+
+def test_what_is_taken_as_it_stands_is_said_once(evaluated: Checkout) -> None:
+    said = {
+        place: why for at in evaluated.places for place, why in recompute(evaluated.files(at)).not_checkable.items()
+    }
+    assert [place[0] for place in sorted(said)] == ["features", "grading", "reading"]
+    assert "words" in next(why for place, why in said.items() if place[0] == "features")
+
+
+ODD: tuple[Any, ...] = (None, -1, 10**30, 1e308, 0.5, "x", "\ud800", [], {}, [[]], True, 2**63, "\x00" * 1000)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_strangers_json_ends_in_one_error_or_in_numbers(evaluated: Checkout, name: str) -> None:
+    """Whatever stands where: a value is exchanged or left out; nothing hangs, and nothing else is raised."""
+    dice, files = random.Random(7), _of(evaluated, name)
+    sources = {
+        "": ["score.json"],
+        "data": [
+            each
+            for each in ("samples.jsonl", "dataset.json", "questions.jsonl", "question_set.json")
+            if files.data.has(each)
+        ],
+    }
+    sources |= {stage: ["records.jsonl"] for stage in files.collected}
+    began = time.process_time()
+    for _ in range(60):
+        where = dice.choice(list(sources))
+        file = dice.choice(sources[where])
+        folder: Any = files.data if where == "data" else files.collected.get(where)
+        value: Any = files.score if folder is None else folder.rows(file) if file.endswith("l") else folder.json(file)
+        holder = value = copy.deepcopy(value)
+        while True:
+            key = dice.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+            if not isinstance(holder[key], dict | list) or not holder[key] or dice.random() < 0.1:
+                break
+            holder = holder[key]
+        if dice.random() < 0.2:
+            del holder[key]
+        else:
+            holder[key] = dice.choice(ODD)
+        if folder is None:
+            odd = replace(files, score=value)
+        else:
+            made = replace(folder, changed={file: value})
+            odd = (
+                replace(files, data=made)
+                if where == "data"
+                else replace(files, collected={**files.collected, where: made})
+            )
+        for step in (recompute, stored):
+            with suppress(KeyError, TypeError, ValueError):
+                step(odd)
+    assert time.process_time() - began < 120
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "why"),
+    [
+        (("bootstrap", "resamples"), 10**9, "from 1 to 1000000"),
+        (("bootstrap", "confidence"), 1.0, "not between 0 and 1"),
+        (("iterations",), 10**9, "from 1 to 100"),
+        (("seed",), -1, "from 0"),
+    ],
+)
+def test_settings_that_no_run_has_are_refused(
+    evaluated: Checkout, place: tuple[str, ...], value: Any, why: str
+) -> None:
+    files = _of(evaluated, "genception")
+    score = _with(dict(files.score), ("inputs", "settings", *place), lambda _: value)
+    with pytest.raises(ValueError, match=why):
+        recompute(replace(files, score=score))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "without"),
+    [
+        ("genception", ("bootstrap", "resamples"), 200_000, {"gc_at_1", "words"}),
+        ("fidelity", ("ssim_side",), 4000, {"ssim", "ssim_low"}),
+    ],
+)
+def test_what_would_take_for_ever_is_not_checkable(
+    evaluated: Checkout, name: str, place: tuple[str, ...], value: int, without: set[str]
+) -> None:
+    files = _of(evaluated, name)
+    score = _with(dict(files.score), ("inputs", "settings", *place), lambda _: value)
+    found = recompute(replace(files, score=score))
+    assert {("metrics", key) for key in without} <= found.not_checkable.keys()
+    assert "than the checker" in found.not_checkable["metrics", min(without)]
+    kept = stored(files)
+    assert all(key in found.not_checkable or found.agrees(key, value) for key, value in kept.items())
+
+
+def test_a_rating_or_a_vote_of_very_many_takes_no_memory_of_their_square() -> None:
+    from driftledger_check.compute.means import correlations
+    from driftledger_check.compute.neighbours import votes
+
+    dice = random.Random(1)
+    values = [[float(dice.randrange(5)) for _ in range(20_000)] for _ in range(2)]
+    assert correlations(*values) is not None
+    with pytest.raises(MissingError, match="than the checker counts"):
+        votes(np.zeros((10_000, 1_000), np.int64), 1_000)

@@ -1,0 +1,233 @@
+"""The hand-worked cases that driftledger's own metrics are held to, and what the checker may import."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from driftledger_check.compute import mm_sap, mm_vet, mme, neighbours
+from driftledger_check.compute.encoders import Picture, _layout, _tfidf
+from driftledger_check.compute.frechet import frechet_distance
+from driftledger_check.compute.genception import sentences
+from driftledger_check.compute.intervals import Bootstrap
+from driftledger_check.compute.means import correlations, cosines, gc_at
+from driftledger_check.compute.naming import Names
+from driftledger_check.compute.ssim import ssim
+
+
+def cases(name: str) -> Any:
+    return json.loads((Path(__file__).parents[2] / f"cases/{name}.json").read_bytes())
+
+
+@pytest.mark.parametrize("case", cases("gc_at"), ids=lambda case: case["name"])
+def test_gc_at(case: Any) -> None:
+    values = [np.nan if value is None else value for value in case["similarities"]]
+    for t, expected in enumerate(case["gc"], 1):
+        assert gc_at(values, t) == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("case", cases("structural"), ids=lambda case: case["name"])
+def test_ssim(case: Any) -> None:
+    a, b = (np.full((16, 16), case[name], np.uint8) for name in "ab")
+    assert ssim(a, b) == case["expected"]
+
+
+def test_ssim_of_structure_is_that_of_scikit_image() -> None:
+    from driftledger.metrics.structural import structural_similarity
+
+    dice = np.random.default_rng(1)
+    for shape in ((11, 11), (40, 23), (64, 64)):
+        a, b = (dice.integers(0, 256, shape).astype(np.uint8) for _ in range(2))
+        assert ssim(a, b) == structural_similarity(a, b)
+        assert ssim(a, a) == 1.0
+
+
+@pytest.mark.parametrize("case", cases("agreement"), ids=lambda case: case["name"])
+def test_correlations(case: Any) -> None:
+    found = correlations(case["human"], case["automatic"])
+    kinds = ("spearman", "kendall", "pearson")
+    assert (found and {name: found[name] for name in kinds}) == (
+        None if case.get("spearman") is None else {name: case[name] for name in kinds}
+    )
+
+
+@pytest.mark.parametrize("case", cases("retrieval"), ids=lambda case: case["name"])
+def test_retrieval(case: Any) -> None:
+    known, query = np.array(case["support"], np.float32), np.array([case["query"]], np.float32)
+    labels = list(dict.fromkeys(case["labels"]))
+    classes = np.array([labels.index(each) for each in case["labels"]])
+    ranked = neighbours.nearest(query, known, len(known))
+    assert ranked[0].tolist() == case["nearest"]
+    rounded = neighbours.rounded_cosines(query, known)[0, ranked[0]] / neighbours.STEPS
+    assert rounded.tolist() == case["similarities"]
+    assert [labels[at] for at in neighbours.votes(classes[ranked], len(labels))[0]] == case["votes"]
+    sums = np.array([neighbours.column_sums(known[classes == number]) for number in range(len(labels))])
+    assert labels[neighbours.rounded_cosines(query, sums)[0].argmax()] == case["class_mean"]
+
+
+def test_ties_and_roundings_are_those_of_driftledger() -> None:
+    from driftledger.metrics.neighbours import nearest
+
+    dice = np.random.default_rng(5)
+    for columns in (2, 3, 40):
+        known, asked = (dice.integers(-3, 4, (n, columns)).astype(np.float32) / 7 for n in (60, 20))
+        theirs = nearest(known, asked, 60)
+        assert (neighbours.nearest(asked, known, 60) == theirs.indices).all()
+        rounded = neighbours.rounded_cosines(asked, known)
+        assert (np.take_along_axis(rounded, theirs.indices, axis=1) / neighbours.STEPS == theirs.similarities).all()
+
+
+@pytest.mark.parametrize(("label", "others", "expected"), cases("naming")["class_names"])
+def test_names_of_a_class(label: str, others: list[str], expected: list[str]) -> None:
+    names = Names({label: others})
+    assert all(names.named(f"This is a {name}.", label)[0] for name in expected)
+    assert not names.named("Nothing of the kind.", label)[0]
+
+
+@pytest.mark.parametrize(("said", "some", "expected"), cases("naming")["named"])
+def test_what_a_description_names(said: str, some: list[str], expected: bool) -> None:
+    assert Names({"1": some}).named(said, "1")[0] is expected
+
+
+@pytest.mark.parametrize("leak", cases("naming")["leaks"])
+def test_the_longest_name_holds(leak: Any) -> None:
+    numbers = {label: str(number) for number, label in enumerate(leak["names"])}
+    names = Names({numbers[label]: some for label, some in leak["names"].items()})
+    for said, label, own, other in leak["cases"]:
+        assert names.named(said, numbers[label]) == (own, other)
+
+
+@pytest.mark.parametrize("case", cases("self_awareness"), ids=lambda case: case["name"])
+def test_self_awareness(case: Any) -> None:
+    subset, right, refusal, chosen = zip(*case["questions"], strict=True)
+    chose, correct, declines, names = (np.array(each)[:, None] for each in (chosen, right, refusal, subset))
+    found = mm_sap._measured(mm_sap._parts(chose, correct, declines, names, np.zeros((len(subset), 1), bool)))
+    for name in ("score", "answer_rate", "answer_accuracy", "known_knowns", "known_unknowns"):
+        expected = case["expected"][name]
+        assert found.get(name) == (None if expected is None else pytest.approx(100 * float(Fraction(expected))))
+
+
+@pytest.mark.parametrize("case", cases("mm_vet"), ids=lambda case: case["name"])
+def test_grades(case: Any) -> None:
+    grades = [[None if grade is None else Fraction(repr(grade)) for grade in row] for row in case["grades"]]
+    read = np.array([[grade is not None for grade in row] for row in grades])
+    found = mm_vet._means("total", grades, read)
+    mean, std, *_ = case["total"]
+    assert found["total"] == pytest.approx(float(Fraction(mean)))
+    assert found.get("total_std") == (None if std is None else pytest.approx(float(Fraction(std))))
+
+
+@pytest.mark.parametrize("case", cases("mme"), ids=lambda case: case["name"])
+def test_yes_and_no(case: Any) -> None:
+    said = [answer for pair in case["images"] for answer in pair]
+    read = np.array([answer in ("yes", "no") for answer, _ in said])
+    right = np.array([answer == truth for answer, truth in said]) & read
+    pairs = [[at, at + 1] for at in range(0, len(said), 2)]
+    found = mme.Scores(right, read, pairs, ["one"] * len(said)).whole
+    for name, unit in (("accuracy", 100), ("accuracy_plus", 100), ("score", 1)):
+        expected = case["expected"][name]
+        assert found.get(name) == (None if expected is None else pytest.approx(unit * float(Fraction(expected))))
+
+
+def test_frechet_distance_of_a_shifted_set_is_its_shift() -> None:
+    square = np.array([[0, 0], [0, 2], [2, 0], [2, 2]], np.float32)
+    assert frechet_distance(square, square + np.array([3, 4], np.float32)) == 25.0
+    assert frechet_distance(square, square) == 0.0
+
+
+def test_equal_rows_have_a_cosine_of_exactly_one() -> None:
+    rows = np.random.default_rng(3).normal(size=(20, 77)).astype(np.float32)
+    assert cosines(rows, rows) == [1.0] * 20
+
+
+def test_intervals_are_those_of_the_documented_stream() -> None:
+    boot = Bootstrap(2000, Fraction("0.9"), 1)
+    values = [0.25, 0.5, 0.75, 1.0, 0.5]
+    assert boot.of_mean("x", values, ["scene"] * 5) == {"x_low": 0.4, "x_high": 0.8}
+    right, asked = [1, 1, 0, 1, 0, 0, 1], [1, 1, 1, 1, 1, 0, 1]
+    found = boot.of_ratio("x", right, asked, ["a", "a", "b", "c", "c", "c", "d"], 1.0)
+    assert (round(found["x_low"], 3), found["x_high"]) == (0.333, 1.0)
+
+
+def test_sentences() -> None:
+    assert sentences("A red car, 2.5 m long. Two boats!\n1. A mast") == [
+        "A red car, 2.5 m long.",
+        "Two boats!",
+        "A mast",
+    ]
+    assert sentences("右边是红色的。左边!\n \n42.") == ["右边是红色的。", "左边!"]
+    assert sentences("a" + " " * 200_000 + "b") == ["a" + " " * 200_000 + "b"]  # in linear time
+
+
+def test_it_imports_nothing_but_numpy_and_pillow() -> None:
+    code = (
+        "import json, sys; before = {*sys.modules}; import driftledger_check.compute;"
+        "print(json.dumps([name.partition('.')[0] for name in {*sys.modules} - before]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert {*json.loads(done.stdout)} - sys.stdlib_module_names <= {
+        "numpy",
+        "PIL",
+        "driftledger_check",
+        "cython_runtime",
+    } | {name for name in json.loads(done.stdout) if name.startswith("_")}
+
+
+class Loose:
+    """A folder of images in memory."""
+
+    path = "data/loose"
+
+    def __init__(self, images: dict[str, Image.Image]) -> None:
+        self._images = images
+
+    def has(self, name: str) -> bool:
+        return name in self._images
+
+    def sha256(self, name: str) -> str:
+        return hashlib.sha256(self._images[name].tobytes()).hexdigest()
+
+    def json(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def rows(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def image(self, name: str) -> Image.Image:
+        return self._images[name]
+
+
+def test_layout_is_made_again_to_the_bit() -> None:
+    from driftledger.demo.encoders.layout import LayoutEncoder
+
+    dice = np.random.default_rng(2)
+    sizes = [(1, 1), (7, 300), (64, 64), (333, 90), (640, 480)]
+    images = {str(size): Image.fromarray(dice.integers(0, 256, (*size, 3)).astype(np.uint8)) for size in sizes}
+    images |= {name: Image.new("RGB", (50, 40), name) for name in ("black", "white", "grey", "red")}
+    folder = Loose(images)
+    found = np.stack([_layout(Picture.of(folder, name)) for name in images])
+    assert (found == LayoutEncoder().encode_images(list(images.values()))).all()
+
+
+@pytest.mark.parametrize(("ngrams", "kept"), [(1, 10_000), (3, 12), (5, 40)])
+def test_tfidf_is_made_again_to_the_bit(ngrams: int, kept: int) -> None:
+    from driftledger.demo.encoders.tfidf import TfIdf
+
+    corpus = [
+        "A red disc, 26% of it.",
+        "a RED ring: 2.5 by 3",
+        "Übergroße Straße ß İ",
+        "",
+        "赤い丸 a_b x-y",
+        "disc disc ring",
+    ]
+    asked = [*corpus, "nothing known here", "red disc ring 2.5 26% 3"]
+    theirs = TfIdf(ngrams=ngrams, max_features=kept).fitted(corpus).encode_texts(asked)
+    assert (_tfidf(asked, corpus, {"ngrams": ngrams, "max_features": kept}) == theirs).all()
