@@ -115,7 +115,7 @@ def test_verify_exits_with_one_where_something_does_not_hold(
         said = capsys.readouterr().out
         assert "\x1b" not in said
         assert said.splitlines()[-2].startswith("seer · brush · eye: ")
-        assert said.splitlines()[-1] == "it holds by this clone's ledger, which no commit has, unsigned"
+        assert said.splitlines()[-1] == "ledger: by this clone's ledger, which no commit has, unsigned"
         assert "3 files" in said
         assert ("all holds" in said) == (code == 0)
         assert ("bytes: a\\x1b[31m.png: moved" in said) == ("'dvc checkout'" in said) == (code == 1)

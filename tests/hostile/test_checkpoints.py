@@ -6,6 +6,8 @@ Each attack is found, or the test says that nothing in the checkout finds it.
 import base64
 import json
 import os
+import random
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,16 +19,16 @@ from driftledger.commands.verify import Verified, by_whose_history
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.terminal import show
-from driftledger.ledger.attest import timestamps
+from driftledger.ledger.attest import attest, timestamps
 from driftledger.ledger.attest.attest import read, write
 from driftledger.ledger.attest.check import Trust
 from driftledger.ledger.attest.checkpoints import checkpoint, root_of
 from driftledger.ledger.attest.signing import sign
-from driftledger.ledger.log.chain import check
-from driftledger.ledger.log.lines import rows_of
+from driftledger.ledger.log.chain import check, note
+from driftledger.ledger.log.lines import Noted, PublishedCode, rows_of
 from driftledger.project.project import Project
 from driftledger_check import merkle
-from driftledger_check.dsse import Attestation, Statement, canonical, parse_attestation
+from driftledger_check.dsse import REPRODUCTION, Attestation, Stamp, Statement, canonical, parse_attestation
 from tests.support.chained import chained, chained_anew, grow, put, repository, run, signing_with, whose, wrong
 from tests.support.git import commit, git, no_git_but_ours
 from tests.support.signers import Authority, make_key, trusting
@@ -95,7 +97,7 @@ def test_what_is_as_it_was_published_holds(project: Project, readers: Readers) -
     found = whose(project, since=readers.kept, allowed_signers=readers.allowed)
     assert wrong(found) == []
     assert found.told[0].startswith("nothing was changed or removed since kept.json: 5 lines, signed by alice@")
-    assert found.told[-1].startswith("it holds to line 8 by attestations/checkpoint-8.json, signed by alice@")
+    assert found.told[-1].startswith("ledger: to line 8 by attestations/checkpoint-8.json, signed by alice@")
 
 
 # --- a ledger that was written again
@@ -110,7 +112,7 @@ def test_a_ledger_chained_anew_with_a_fresh_history_is_not_found_without_a_check
     found = whose(forged)
     head = git(forged.root, "rev-parse", "HEAD")
     assert wrong(found) == []
-    assert found.told == [f"it holds by this clone's history back to commit {head[:12]}, unsigned"]
+    assert found.told == [f"ledger: by this clone's history back to commit {head[:12]}, unsigned"]
 
 
 def test_it_is_found_by_a_checkpoint_that_somebody_kept(project: Project, readers: Readers) -> None:
@@ -161,8 +163,43 @@ def test_a_checkpoint_by_another_key_is_not_its_owners(project: Project, readers
     [finding] = wrong(found)
     assert "checkpoint-8.json: is signed by SHA256:" in finding
     assert "does not name for driftledger" in finding
-    assert found.told[-1].startswith("it holds to line 5 by attestations/checkpoint-5.json, signed by alice@")
+    assert found.told[-1].startswith("ledger: to line 5 by attestations/checkpoint-5.json, signed by alice@")
     assert "3 more lines: by this clone's history" in found.told[-1]
+    [skipped] = found.result.skipped
+    assert skipped == ("ledger.jsonl", "no checkpoint by anyone whom allowed names reaches the lines after 5")
+
+
+def test_a_rest_forged_after_its_owners_last_checkpoint_is_not_covered(project: Project, readers: Readers) -> None:
+    """Lines after the last one that was signed hold by the clone's history, and that is said."""
+    file(project, 8).unlink()
+    git(project.root, "checkout", "--quiet", "--orphan", "fresh")
+    put(project.root, chained([run(number) for number in (1, 2, 3, 4, 5, 16, 17)]))
+    git(project.root, "branch", "--quiet", "-D", "main")
+    found = whose(project, since=readers.kept, allowed_signers=readers.allowed)
+    assert wrong(found) == []
+    assert found.result.skipped[0].why.endswith("reaches the lines after 5")
+    assert re.search(r"to line 5 by .*; 2 more lines: by this clone's history back to .*, unsigned", found.told[-1])
+
+
+def test_somebody_elses_reproduction_needs_no_signature_of_the_owners(
+    project: Project, readers: Readers, keys: Path
+) -> None:
+    statement = Statement(REPRODUCTION, {"score.zip": "1" * 64}, {"reproduced": True})
+    made = Attestation(sign(statement.to_bytes(), str(keys / "mallory.pub")))
+
+    def make(n: int, _: object) -> Noted:
+        write(project.root, "reproduction", n, made)
+        code = PublishedCode(commit=None, dirty=False)
+        digest = sha256_bytes(made.envelope.payload)
+        return Noted(kind="reproduction", name="run 1", subject_sha256=digest, code=code)
+
+    note(project.paths.ledger, project.paths.state / "lock", make)
+    found = whose(project, allowed_signers=readers.allowed)
+    assert wrong(found) == []
+    assert "reproduction-9.json" in found.result.skipped[0].where
+    assert "whom allowed does not name" in found.result.skipped[0].why
+    (project.root / "attestations" / "reproduction-9.json").unlink()
+    assert wrong(whose(project)) == ["missing: ledger.jsonl line 9: notes a reproduction that is not in attestations"]
 
 
 def test_a_whole_ledger_by_another_key_is_nobodys(project: Project, readers: Readers, keys: Path) -> None:
@@ -234,6 +271,13 @@ def test_base64_with_other_bits_is_no_envelope(project: Project) -> None:
 def test_what_is_no_attestation_is_named(project: Project, data: bytes) -> None:
     file(project, 8).write_bytes(data)
     assert wrong(whose(project))[0].startswith("bytes: attestations/checkpoint-8.json: ")
+
+
+def test_more_files_than_anybody_signs_are_not_looked_at(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attest, "_MOST", 1)
+    assert wrong(whose(project)) == ["bytes: attestations: holds 2 files, and at most 1 are read"]
+    with pytest.raises(LedgerError, match="nothing is signed"):
+        publish(project)
 
 
 def test_a_link_is_not_followed(project: Project, tmp_path: Path) -> None:
@@ -386,6 +430,19 @@ def test_a_timestamp_of_the_future(project: Project, tmp_path: Path, monkeypatch
     monkeypatch.setattr(timestamps, "_AHEAD", timedelta(hours=-1))
     found = wrong(whose(project, authorities=authority.roots))
     assert "checkpoint-8.json: has a timestamp that is of the future" in found[0]
+
+
+def test_no_changed_byte_of_a_token_is_another_time_or_an_error(project: Project, tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "authority")
+    token, envelope = stamped(project, authority), read(file(project, 8)).envelope
+    trusted, dice = timestamps.read_authorities(authority.roots), random.Random(17)
+    good = timestamps.check_stamp(envelope, Stamp("x", token), trusted)
+    assert isinstance(good, timestamps.Stamped)
+    for _ in range(2_000):
+        at = dice.randrange(len(token))
+        changed = token[:at] + bytes([dice.randrange(256)]) + token[at + 1 :]
+        found = timestamps.check_stamp(envelope, Stamp("x", changed), trusted)
+        assert found == good or not isinstance(found, timestamps.Stamped)
 
 
 @pytest.mark.parametrize("token", [b"", b"x", b"\x30\x80", b"\x30\x03\x02\x01\x00"])

@@ -32,7 +32,7 @@ def created(output: str) -> int:
 
 def verdict(checkout: Checkout, *arguments: str) -> str:
     verdict, whose = checkout.run("driftledger", "verify", *arguments).stdout.splitlines()[-2:]
-    assert whose.startswith("it holds by this clone's history back to commit ")
+    assert whose.startswith("ledger: by this clone's history back to commit ")
     return verdict
 
 

@@ -12,6 +12,9 @@ from driftledger.ledger.log.chain import note, read_ledger
 from driftledger.ledger.log.lines import Noted, PublishedCode, read_chain
 from driftledger.project.project import Project
 
+_VIEWS = ("report", "correlation")
+"""Code that shows scores, and moves none."""
+
 
 def note_attempt(project: Project, noted: Mapping[str, Any]) -> None:
     """Note the selection as an attempt under the open plan, once; nothing where none is open.
@@ -45,7 +48,7 @@ def planned(project: Project, noted: Mapping[str, Any]) -> dict[str, Any]:
     selection = {
         "run": settings.run.model_dump(mode="json"),
         "settings": {spec.name: settings.section(spec.name).model_dump(mode="json") for spec in settings.benchmarks},
-        "resolved": noted,
+        "resolved": {**noted, "code": {part: each for part, each in noted["code"].items() if part not in _VIEWS}},
     }
     headlines = {spec.name: [each.key for each in spec.metrics if each.headline] for spec in settings.benchmarks}
     return selection | {"headlines": headlines, "selection_sha256": sha256_of(selection)}

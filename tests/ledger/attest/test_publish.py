@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from driftledger import cli
+from driftledger.commands import publish as publishing
+from driftledger.commands import verify as verifying
 from driftledger.commands.publish import publish
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, LedgerError, MissingExtraError
@@ -21,6 +24,7 @@ from driftledger.ledger.attest import attest as attesting
 from driftledger.ledger.attest.attest import read, read_all
 from driftledger.ledger.attest.checkpoints import root_of
 from driftledger.ledger.attest.signing import readers_allowed_signers
+from driftledger.ledger.log.chain import check
 from driftledger.ledger.log.lines import rows_of
 from driftledger.project.project import Project
 from driftledger_check import merkle
@@ -105,7 +109,7 @@ def test_no_key_is_one_sentence_and_unsigned_only_when_asked(tmp_path: Path) -> 
     assert not (project.root / "attestations").exists()
     assert "unsigned, without a timestamp" in publish(project, unsigned=True)
     assert checkpoint(project, 3).envelope.signature is None
-    assert whose(project).told[-1].startswith("it holds by this clone's history back to commit ")
+    assert whose(project).told[-1].startswith("ledger: by this clone's history back to commit ")
 
 
 def test_an_unsigned_checkpoint_is_signed_later(project: Project, alice: Path, tmp_path: Path) -> None:
@@ -156,7 +160,7 @@ def test_a_reader_without_ssh_keygen_is_told_that_it_was_not_checked(
     monkeypatch.setenv("PATH", str(tmp_path))
     found = whose(project)
     assert [each.why for each in found.result.skipped if "ssh-keygen cannot be run here" in each.why]
-    assert found.told[-1].startswith("it holds by this clone's history")
+    assert found.told[-1].startswith("ledger: by this clone's history")
     asked = whose(project, allowed_signers=trusting(tmp_path / "allowed", alice))
     assert wrong(asked)  # whoever asks for a signature is not told that there is one
 
@@ -332,13 +336,34 @@ def test_the_extra_is_named_where_it_is_missing(project: Project, monkeypatch: p
         publish(project, ["http://127.0.0.1:9/"])
 
 
+def test_authorities_are_named_by_options_or_for_good_by_the_environment(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[tuple[object, ...]] = []
+    monkeypatch.setattr(publishing, "publish", lambda _, urls, *, unsigned: given.append((*urls, unsigned)) or "done")
+    monkeypatch.setattr(
+        publishing, "preregister", lambda _, runs, urls, *, unsigned: given.append((runs, *urls, unsigned)) or "plan"
+    )
+    monkeypatch.setenv("DRIFTLEDGER_TIMESTAMP", "https://one.example https://two.example")
+    for arguments in (
+        ["publish"],
+        ["publish", "--timestamp", "https://other.example", "--unsigned"],
+        ["preregister", "--runs", "3"],
+    ):
+        monkeypatch.setattr(sys, "argv", ["driftledger", *arguments])
+        with pytest.raises(SystemExit, match="0"):
+            cli.main()
+    assert given == [
+        ("https://one.example", "https://two.example", False),
+        ("https://other.example", True),
+        (3, "https://one.example", "https://two.example", False),
+    ]
+    assert capsys.readouterr().out == "done\ndone\nplan\n"
+
+
 def test_the_command_says_it_and_json_has_it(
     project: Project, alice: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from driftledger import cli
-    from driftledger.commands import verify as verifying
-    from driftledger.ledger.log.chain import check
-
     def verified(project: Project) -> verifying.Verified:
         return verifying.Verified(["ledger.jsonl"], {"ledger": check(project.paths.ledger, project.root, [])})
 
@@ -359,4 +384,4 @@ def test_the_command_says_it_and_json_has_it(
         cli.main()
     told = json.loads(capsys.readouterr().out)["told"]
     assert told[0].startswith("nothing was changed or removed since kept.json: 5 lines, signed by alice@example.org")
-    assert told[-1].startswith("it holds to line 5 by attestations/checkpoint-5.json, signed by alice@example.org")
+    assert told[-1].startswith("ledger: to line 5 by attestations/checkpoint-5.json, signed by alice@example.org")

@@ -111,7 +111,7 @@ def test_what_is_untouched_holds(published: Checkout) -> None:
     done = published.run("driftledger", "verify", "regions_medium/painter/layout", "--regenerate", "20")
     *checks, last, whose = done.stdout.splitlines()
     assert last.startswith("regions_medium · painter · layout: all holds")
-    assert re.fullmatch("it holds by this clone's history back to commit [0-9a-f]{12}, unsigned", whose)
+    assert re.fullmatch("ledger: by this clone's history back to commit [0-9a-f]{12}, unsigned", whose)
     checked = checks[1 : checks.index("")]
     assert [line.split("  ")[0] for line in checked] == [
         *("files", "links between them", "scores computed again", "calls made again", "ledger")

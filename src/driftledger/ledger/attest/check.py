@@ -21,6 +21,9 @@ from driftledger.ledger.log.chain import history, read_ledger
 from driftledger.ledger.log.lines import read_chain, rows_of
 from driftledger_check.dsse import Attestation, CannotVerify, Refused, Signed, verify_ssh
 
+_OWN = ("checkpoint", "plan")
+"""What only a ledger's owners sign; anybody may reproduce it."""
+
 
 class Trust(NamedTuple):
     """Whom the reader trusts."""
@@ -80,15 +83,14 @@ class _Check:
             raise LedgerError(f"--allowed-signers: {for_line(str(self._trust.allowed_signers))} is not a file")
         beside = read_all(self._root)
         self._result.findings += [Finding("bytes", name, why) for name, why in beside.wrong.items()]
-        vouched = {kept.name: self._vouched(kept.name, kept.attestation) for kept in beside.kept}
+        vouched = {kept.name: self._vouched(kept.name, kept.attestation, kept.kind) for kept in beside.kept}
         if beside.kept:
             self._result.checked["attestations"] += len(beside.kept)
         good = self._check_checkpoints(beside.of("checkpoint"))
         self._check_notes(beside)
         named = [each for each in good if (one := vouched[each.name].signed) and one.signer]
-        if self._trust.allowed_signers and not named:
-            why = f"no checkpoint of this ledger is signed by anyone whom {self._trust.allowed_signers.name} names"
-            self._result.findings.append(Finding("missing", FOLDER, why))
+        if self._trust.allowed_signers:
+            self._check_reach(named, self._trust.allowed_signers.name)
         by = {sha256_bytes(each.attestation.envelope.payload): vouched[each.name] for each in beside.of("plan")}
         told = self._since()
         for plan in read_plans(self._chain, beside.of("plan")):
@@ -96,7 +98,17 @@ class _Check:
         best = max(named or good, key=lambda each: each.n, default=None)
         return Whose(self._result, [*told, self._standing(best, vouched)])
 
-    def _vouched(self, where: str, attestation: Attestation) -> _Vouched:
+    def _check_reach(self, named: Sequence[Kept], signers: str) -> None:
+        """Of whoever asks for a signature: there is one, and what it does not reach is not checked."""
+        reach = max((each.n for each in named), default=0)
+        if not reach:
+            why = f"no checkpoint of this ledger is signed by anyone whom {signers} names"
+            self._result.findings.append(Finding("missing", FOLDER, why))
+        elif reach < len(self._rows):
+            why = f"no checkpoint by anyone whom {signers} names reaches the lines after {reach}"
+            self._result.skipped.append(Skipped(LEDGER, why))
+
+    def _vouched(self, where: str, attestation: Attestation, kind: str = "checkpoint") -> _Vouched:
         """Who signed, when; a signature or a timestamp that does not hold is a finding."""
         stamped, signed = self._stamped(where, attestation), None
         try:
@@ -110,7 +122,10 @@ class _Check:
             self._result.skipped.append(Skipped(where, str(error)))
         if signed and signed.signer is None and self._trust.allowed_signers:
             what = f"is signed by {signed.key}, whom {self._trust.allowed_signers.name} does not name for driftledger"
-            self._result.findings.append(Finding("bytes", where, f"{what} at that time"))
+            if kind in _OWN:
+                self._result.findings.append(Finding("bytes", where, f"{what} at that time"))
+            else:
+                self._result.skipped.append(Skipped(where, f"{what} at that time"))
         return _Vouched(signed, stamped)
 
     def _stamped(self, where: str, attestation: Attestation) -> Stamped | None:
@@ -183,10 +198,10 @@ class _Check:
         back = f"history back to commit {past.first[:12]}" if past and past.first else "ledger, which no commit has"
         own = f"by this clone's {back}, unsigned"
         if best is None:
-            return f"it holds {own}"
+            return f"ledger: {own}"
         more = len(self._rows) - best.n
         rest = f"; {more} more line{'s' * (more > 1)}: {own}" if more else ""
         by = vouched[best.name]
         if by.signed is None:
-            return f"it holds {own}, {best.name} included"
-        return f"it holds to line {best.n} by {best.name}, {by}{rest}"
+            return f"ledger: {own}, {best.name} included"
+        return f"ledger: to line {best.n} by {best.name}, {by}{rest}"

@@ -29,7 +29,7 @@ class Plan(NamedTuple):
     def runs(self) -> int | None:
         """How many published attempts it allows."""
         runs = self.statement.get("runs") if self.statement else None
-        return runs if isinstance(runs, int) else None
+        return runs if type(runs) is int else None
 
     @property
     def is_open(self) -> bool:
