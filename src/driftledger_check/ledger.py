@@ -21,7 +21,9 @@ _SHAPE = {
 }
 
 
-def check_ledger(bundle: Bundle, allowed_signers: Path | None = None, kept: Path | None = None) -> Iterator[Line]:
+def check_ledger(
+    bundle: Bundle, allowed_signers: Path | None = None, kept: dsse.Attestation | None = None
+) -> Iterator[Line]:
     """The line is as it was written, names this run and exactly this evidence, and stands below a checkpoint.
 
     Args:
@@ -59,7 +61,7 @@ def check_ledger(bundle: Bundle, allowed_signers: Path | None = None, kept: Path
 
 
 def _check_proof(
-    bundle: Bundle, line: bytes, n: int, allowed_signers: Path | None, kept: Path | None
+    bundle: Bundle, line: bytes, n: int, allowed_signers: Path | None, kept: dsse.Attestation | None
 ) -> Iterator[Line]:
     proof: dict[str, Any] = strict_json.loads(bundle.archive.read(PROOF), in_one_form=True)
     yield same(PROOF, merkle.line_holds(proof, line), True, "its path to the root")
@@ -71,9 +73,8 @@ def _check_proof(
         why = "timestamps are verified by 'driftledger verify --ledger', with the authority's certificate"
         yield Line(f"{CHECKPOINT}: timestamps", "not checkable", why)
     if kept is not None:
-        own = dsse.parse_attestation(kept.read_bytes())
-        if own.envelope.statement.predicate.get("n") == proof["size"]:
-            yield from _is_root("the checkpoint that you kept", own, proof)
+        if kept.envelope.statement.predicate.get("n") == proof["size"]:
+            yield from _is_root("the checkpoint that you kept", kept, proof)
         else:
             why = "it is of another length than the bundle's; 'driftledger verify --ledger --since' compares both"
             yield Line("the checkpoint that you kept", "not checkable", why)

@@ -63,6 +63,8 @@ def test_a_file_that_is_not_there_is_one_sentence(score_zip: Path, capsys: pytes
     assert "cannot be read: No such file" in capsys.readouterr().err
     assert run(score_zip, allowed_signers=Path("/nowhere/signers")) == 2
     assert "there is no file /nowhere/signers" in capsys.readouterr().err
+    assert run(score_zip, checkpoint=score_zip) == 2
+    assert "score.zip has more than" in (said := capsys.readouterr().err) or "score.zip is not the JSON of any" in said
 
 
 def test_the_arguments_reach_the_checks(
