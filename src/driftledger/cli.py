@@ -320,12 +320,13 @@ def bundle(
     run: Annotated[str, typer.Argument(help="A run that was published.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A bundle that is there is written anew.")],
     images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
+    sign: Annotated[bool, typer.Option("--sign", help="With the key that Git signs commits with.")] = False,
 ) -> None:
     """Write one file with all that is behind a run, for people without this checkout: 'driftledger check' reads it."""
     from driftledger.commands import bundle as bundling
     from driftledger.core.terminal import lines, show
 
-    show(lines(bundling.bundle(context.obj, run, out, images=images)))
+    show(lines(bundling.bundle(context.obj, run, out, images=images, sign=sign)))
 
 
 @app.command(rich_help_panel=ASK)

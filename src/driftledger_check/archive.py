@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 
-from driftledger_check.limits import BYTES, MEMBERS
+from driftledger_check.limits import BYTES, LIST_BYTES, MEMBER_BYTES, MEMBERS
 
 _LOCAL = struct.Struct("<4s5H3I2H")
 _CENTRAL = struct.Struct("<4s6H3I5H2I")
@@ -73,8 +73,8 @@ def write(file: BinaryIO, members: Mapping[str, Callable[[], bytes]]) -> None:
         if problem := name_problem(name):
             raise ArchiveError(f"cannot hold {name[:80]!r}, which {problem}")
         data = members[name]()
-        if offset + len(data) + _LOCAL.size > BYTES:
-            raise ArchiveError(f"has more than {BYTES:,} bytes")
+        if len(data) > MEMBER_BYTES or offset + len(data) > BYTES:
+            raise ArchiveError(f"cannot hold {name}: members have up to {MEMBER_BYTES:,} bytes, and all {BYTES:,}")
         member = _Member(name.encode(), zlib.crc32(data), len(data), offset)
         offset += file.write(member.local) + file.write(data)
         written.append(member)
@@ -97,11 +97,15 @@ class Archive:
         self._file = file
         self._members: dict[str, _Member] = {}
         length = file.seek(0, 2)
-        if not _END.size <= length <= BYTES + MEMBERS * 400:
+        if not _END.size <= length <= BYTES + LIST_BYTES:
             raise ArchiveError("is not a bundle: it is empty, or larger than any")
         end = self._at(length - _END.size, _END.size)
         _, _, _, _, members, size, start, _ = _END.unpack(end)
-        if end != _end(members, size, start) or start + size + _END.size != length or members > MEMBERS:
+        if (
+            end != _end(members, size, start)
+            or start + size + _END.size != length
+            or max(members - MEMBERS, size - LIST_BYTES) > 0
+        ):
             raise ArchiveError("is not a bundle: it does not end as one, or there is more behind its end")
         self._read_directory(self._at(start, size), members, start)
 
@@ -155,6 +159,8 @@ class Archive:
                 raise ArchiveError(f"holds {name} twice, or out of its order")
             if problem := name_problem(name):
                 raise ArchiveError(f"holds a member {name[:80]!r}, which {problem}")
+            if size > MEMBER_BYTES:
+                raise ArchiveError(f"holds {name} with {size:,} bytes; no more than {MEMBER_BYTES:,} are read at once")
             if offset != position or rest[: len(member.central)] != member.central:
                 raise ArchiveError(f"lists {name} otherwise than a bundle does")
             if self._at(offset, len(member.local)) != member.local:

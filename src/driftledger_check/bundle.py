@@ -14,7 +14,7 @@ from PIL import Image
 from driftledger_check import strict_json
 from driftledger_check.archive import Archive, name_problem
 from driftledger_check.files import ScoreFiles, Vector
-from driftledger_check.limits import PIXELS
+from driftledger_check.limits import JSON_BYTES, PIXELS
 
 KIND = "driftledger-bundle"
 MANIFEST, EVIDENCE, ENVIRONMENT, STATEMENT = "bundle.json", "evidence.json", "environment.json", "statement.json"
@@ -156,6 +156,10 @@ class Bundle:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
+        if (
+            size := sum(archive.size(each) for each in archive.names if each.endswith((".json", ".jsonl")))
+        ) > JSON_BYTES:
+            raise BundleError(f"has {size:,} bytes of JSON, and no more than {JSON_BYTES:,} are read")
         said = self._json(MANIFEST, _MANIFEST)
         if (said["schema"], said["kind"]) != (1, KIND):
             raise BundleError(f"is of {str(said['kind'])[:40]!r}, schema {said['schema']}; this checker knows schema 1")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from driftledger_check.archive import Archive, ArchiveError
 from driftledger_check.bundle import Bundle, BundleError, place_of
+from driftledger_check.dsse import AttestationError, parse_attestation
 from driftledger_check.ledger import check_ledger
 from driftledger_check.lines import Line
 from driftledger_check.links import check_files, check_fingerprints, check_links, guarded
@@ -24,15 +25,17 @@ def check(path: Path, *, allowed_signers: Path | None = None, checkpoint: Path |
 
     Raises:
         ArchiveError, BundleError: it is none.
+        AttestationError: the checkpoint is none.
         OSError: it cannot be read.
     """
+    kept = None if checkpoint is None else parse_attestation(checkpoint.read_bytes())
     with Archive(path.open("rb")) as archive:
         bundle = Bundle(archive)
         groups: dict[str, list[Line]] = {
             "files": guarded("bundle", check_files, bundle),
             "links": guarded("bundle", check_links, bundle),
             "fingerprints": guarded("bundle", check_fingerprints, bundle),
-            "ledger": guarded("ledger", check_ledger, bundle, allowed_signers, checkpoint),
+            "ledger": guarded("ledger", check_ledger, bundle, allowed_signers, kept),
         }
         for lineage in bundle.lineages:
             where = lineage["score_file"]["path"]
@@ -51,6 +54,8 @@ def run(
         report = check(path, allowed_signers=allowed_signers, checkpoint=checkpoint)
     except (ArchiveError, BundleError) as error:
         return _fail(f"{path} {error}")
+    except AttestationError as error:
+        return _fail(f"{checkpoint} {error}")
     except OSError as error:
         return _fail(f"{path} cannot be read: {error.strerror}")
     print(json.dumps(report.to_dict(), indent=2) if as_json else report.as_text())

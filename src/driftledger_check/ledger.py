@@ -1,11 +1,10 @@
 """The ledger's line of a run: what it says of itself and of the evidence, and by whose checkpoint it stands there."""
 
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from driftledger_check import strict_json
+from driftledger_check import dsse, merkle, strict_json
 from driftledger_check.bundle import CHECKPOINT, EVIDENCE, LINE, MANIFEST, PROOF, STATEMENT, Bundle, Digests, misfit
 from driftledger_check.lines import Line
 from driftledger_check.links import same, sha256_of, wrong
@@ -22,7 +21,9 @@ _SHAPE = {
 }
 
 
-def check_ledger(bundle: Bundle, allowed_signers: Path | None = None, kept: Path | None = None) -> Iterator[Line]:
+def check_ledger(
+    bundle: Bundle, allowed_signers: Path | None = None, kept: dsse.Attestation | None = None
+) -> Iterator[Line]:
     """The line is as it was written, names this run and exactly this evidence, and stands below a checkpoint.
 
     Args:
@@ -50,9 +51,9 @@ def check_ledger(bundle: Bundle, allowed_signers: Path | None = None, kept: Path
         yield Line(PROOF, "not checkable", "no checkpoint holds the line: only its owner says that it was published")
     if STATEMENT in names:
         sha256 = Digests.of(bundle.archive.read(MANIFEST)).sha256
-        attested = _dsse().parse_attestation(bundle.archive.read(STATEMENT))
+        attested = dsse.parse_attestation(bundle.archive.read(STATEMENT))
         said = attested.envelope.statement
-        yield same(f"{STATEMENT}: type", said.predicate_type, _dsse().SCORE, "a statement about a score")
+        yield same(f"{STATEMENT}: type", said.predicate_type, dsse.SCORE, "a statement about a score")
         yield same(f"{STATEMENT}: subject", dict(said.subject), {MANIFEST: sha256}, "the bundle")
         yield _signed(STATEMENT, attested, allowed_signers)
     else:
@@ -60,48 +61,42 @@ def check_ledger(bundle: Bundle, allowed_signers: Path | None = None, kept: Path
 
 
 def _check_proof(
-    bundle: Bundle, line: bytes, n: int, allowed_signers: Path | None, kept: Path | None
+    bundle: Bundle, line: bytes, n: int, allowed_signers: Path | None, kept: dsse.Attestation | None
 ) -> Iterator[Line]:
     proof: dict[str, Any] = strict_json.loads(bundle.archive.read(PROOF), in_one_form=True)
-    holds: bool = import_module("driftledger_check.merkle").line_holds(proof, line)
-    yield same(PROOF, holds, True, "its path to the root")
+    yield same(PROOF, merkle.line_holds(proof, line), True, "its path to the root")
     yield same(f"{PROOF}: n", proof["n"], n, LINE)
-    attested = _dsse().parse_attestation(bundle.archive.read(CHECKPOINT))
+    attested = dsse.parse_attestation(bundle.archive.read(CHECKPOINT))
     yield from _is_root(CHECKPOINT, attested, proof)
     yield _signed(CHECKPOINT, attested, allowed_signers)
     for _ in attested.stamps[:1]:
         why = "timestamps are verified by 'driftledger verify --ledger', with the authority's certificate"
         yield Line(f"{CHECKPOINT}: timestamps", "not checkable", why)
     if kept is not None:
-        own = _dsse().parse_attestation(kept.read_bytes())
-        if own.envelope.statement.predicate.get("n") == proof["size"]:
-            yield from _is_root("the checkpoint that you kept", own, proof)
+        if kept.envelope.statement.predicate.get("n") == proof["size"]:
+            yield from _is_root("the checkpoint that you kept", kept, proof)
         else:
             why = "it is of another length than the bundle's; 'driftledger verify --ledger --since' compares both"
             yield Line("the checkpoint that you kept", "not checkable", why)
 
 
-def _is_root(where: str, attested: Any, proof: dict[str, Any]) -> Iterator[Line]:
+def _is_root(where: str, attested: dsse.Attestation, proof: dict[str, Any]) -> Iterator[Line]:
     said = attested.envelope.statement
-    yield same(f"{where}: type", said.predicate_type, _dsse().CHECKPOINT, "a checkpoint")
+    yield same(f"{where}: type", said.predicate_type, dsse.CHECKPOINT, "a checkpoint")
     yield same(f"{where}: n", said.predicate.get("n"), proof["size"], PROOF)
     yield same(f"{where}: root", said.predicate.get("root"), proof["root"], PROOF)
 
 
-def _signed(where: str, attested: Any, allowed_signers: Path | None) -> Line:
+def _signed(where: str, attested: dsse.Attestation, allowed_signers: Path | None) -> Line:
     place = f"{where}: signature"
     if attested.envelope.signature is None:
         return Line(place, "not checkable", "nobody signed it")
     try:
-        found = _dsse().verify_ssh(attested.envelope, allowed_signers)
-    except _dsse().CannotVerify as error:
+        found = dsse.verify_ssh(attested.envelope, allowed_signers)
+    except dsse.CannotVerify as error:
         return Line(place, "not checkable", str(error))
-    if why := getattr(found, "why", ""):
-        return wrong(place, why)
+    if isinstance(found, dsse.Refused):
+        return wrong(place, found.why)
     if found.signer is None:
         return Line(place, "not checkable", f"your --allowed-signers do not say whose key {found.key} is")
-    return Line(place, "reproduced", f"signed by {found.signer}")
-
-
-def _dsse() -> Any:
-    return import_module("driftledger_check.dsse")
+    return Line(place, "reproduced")

@@ -181,7 +181,7 @@ def _score(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
     score, path = lineage["score"], lineage["score_file"]["path"]
     folder, _, name = path.rpartition("/")
     stored = _without_defaults(bundle.folder(folder).json(name))
-    yield same(path, sha256_of(score), sha256_of(stored), "the file")
+    yield same(path, sha256_of(_without_defaults(score)), sha256_of(stored), "the file")
     keys = sorted([score["benchmark"], *score["keys"].values()])
     yield same(f"{path}: keys", keys, sorted(folder.split("/")[2:]), "its path")
     stages = [
@@ -203,8 +203,9 @@ def _score(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _without_defaults(score: Mapping[str, Any]) -> dict[str, Any]:
-    """A score file as the evidence has it."""
+    """A score as the evidence has it, its flags in one order."""
     found = {key: value for key, value in score.items() if key != "schema" and (value or key not in _MAY_BE_EMPTY)}
+    found["flags"] = sorted(found.get("flags", []))
     cards = found["components"].items()
     left = {"schema": 2, "code": None, "mark": None}
     found["components"] = {

@@ -1,9 +1,9 @@
 """Every number of a score and its rows beside the one that the records give."""
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
+from driftledger_check import compute
 from driftledger_check.bundle import Bundle
 from driftledger_check.lines import Line
 
@@ -11,17 +11,12 @@ _BECAUSE = "not checkable here, because "
 
 
 def check_numbers(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
-    """A line per number of a score.
+    """A line per number of a score, and per fact that its rows tell.
 
     Raises:
         KeyError, TypeError, ValueError: the records make no score.
     """
     where = lineage["score_file"]["path"]
-    try:
-        compute: Any = import_module("driftledger_check.compute")
-    except ImportError:
-        yield Line(where, "not checkable", "this checker computes no numbers")
-        return
     files = bundle.score_files(lineage)
     made, stored = compute.recompute(files), compute.stored(files)
     told = {place: why.removeprefix(_BECAUSE) for place, why in made.not_checkable.items()}
@@ -31,14 +26,13 @@ def check_numbers(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
             yield Line(line, "not checkable", why)
         elif place not in made.numbers:
             yield Line(line, "not checkable", f"the checker has no rule for {place[0]} of this name")
+        elif made.agrees(place, value := stored.get(place)):
+            yield Line(line, "reproduced")
         else:
-            yield _compared(line, stored.get(place), made.numbers[place], made.tolerances.get(place, 0.0))
+            yield Line(line, "differs", _difference(value, made.numbers[place]))
 
 
-def _compared(where: str, stored: float | None, made: float | None, tolerance: float) -> Line:
-    if stored is None or made is None:
-        differs, by = stored is not made, ""
-    else:
-        differs, by = not abs(stored - made) <= tolerance, f": off by {abs(stored - made):.3g}"
-    said = f"{stored!r} is stored, and the records give {made!r}{by}"
-    return Line(where, "differs", said) if differs else Line(where, "reproduced")
+def _difference(stored: compute.Value, made: compute.Value) -> str:
+    numbers = isinstance(stored, float) and isinstance(made, float)
+    by = f": off by {abs(stored - made):.3g}" if numbers else ""  # type: ignore[operator]
+    return f"{stored!r:.80} is stored, and the records give {made!r:.80}{by}"

@@ -8,6 +8,8 @@ from driftledger_check.lines import Line, Status
 
 _SHOWN = 50
 """Differences that a person reads; JSON has all."""
+_LONGEST = 400
+"""Characters of what a stranger wrote."""
 
 
 class Report(NamedTuple):
@@ -50,7 +52,8 @@ class Report(NamedTuple):
 
 def plain(text: str) -> str:
     """A stranger's text on one line in which a terminal finds nothing to obey."""
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in cut)
 
 
 def _counted(lines: Sequence[Line]) -> str:

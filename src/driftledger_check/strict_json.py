@@ -51,8 +51,8 @@ def lines(data: bytes) -> list[dict[str, Any]]:
 
 def _check_depth(data: bytes) -> None:
     depth = 0
-    for bracket in _BRACKET.findall(_TEXT.sub(b"", data)):
-        depth += 1 if bracket in b"[{" else -1
+    for bracket in _BRACKET.finditer(_TEXT.sub(b"", data)):
+        depth += 1 if bracket[0] in b"[{" else -1
         if depth > DEPTH:
             raise ValueError(f"it nests deeper than {DEPTH} levels")
 

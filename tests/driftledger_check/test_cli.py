@@ -63,6 +63,8 @@ def test_a_file_that_is_not_there_is_one_sentence(score_zip: Path, capsys: pytes
     assert "cannot be read: No such file" in capsys.readouterr().err
     assert run(score_zip, allowed_signers=Path("/nowhere/signers")) == 2
     assert "there is no file /nowhere/signers" in capsys.readouterr().err
+    assert run(score_zip, checkpoint=score_zip) == 2
+    assert "score.zip has more than" in (said := capsys.readouterr().err) or "score.zip is not the JSON of any" in said
 
 
 def test_the_arguments_reach_the_checks(
@@ -98,7 +100,7 @@ def test_alone_it_imports_nothing_of_the_package_and_writes_nothing(score_zip: P
     assert "driftledger_check.links" in modules
     tops = {each.partition(".")[0] for each in modules}
     assert not tops & {"driftledger", "torch", "scipy", "skimage", "pydantic", "dvc", "mlflow", "requests", "httpx"}
-    others = tops - {"driftledger_check", "numpy", "PIL", "sitecustomize"} - sys.stdlib_module_names
+    others = tops - {"driftledger_check", "numpy", "PIL", "cython_runtime", "sitecustomize"} - sys.stdlib_module_names
     assert {each for each in others if not each.startswith("_")} == set()
     assert not {"urllib.request", "http.client", "ssl"} & set(modules)
     assert list((tmp_path / "empty").iterdir()) == []

@@ -29,6 +29,7 @@ from driftledger_check.bundle import (
     STATEMENT,
     Bundle,
     BundleError,
+    Digests,
 )
 from driftledger_check.cli import run
 from driftledger_check.strict_json import canonical
@@ -282,6 +283,23 @@ def test_an_evidence_of_another_shape(
 def test_a_file_that_is_there_and_left_out(forger: Forger, tmp_path: Path) -> None:
     forger.json(MANIFEST, lambda said: said["left_out"].update({RECORDS: said["files"][RECORDS]}))
     assert "both holds" in refused(forger, tmp_path)
+
+
+def test_more_json_than_fits_a_memory(forger: Forger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("driftledger_check.bundle.JSON_BYTES", 10_000)
+    assert "bytes of JSON, and no more than 10,000 are read" in refused(forger, tmp_path)
+
+
+def test_a_member_and_a_list_of_members_that_fit_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "LIST_BYTES", 90)
+    with pytest.raises(ArchiveError, match="does not end as one"):
+        opened(PLAIN)
+    monkeypatch.undo()
+    monkeypatch.setattr(archive, "MEMBER_BYTES", 5)
+    with pytest.raises(ArchiveError, match="holds b with 6 bytes; no more than 5"):
+        opened(PLAIN)
+    with pytest.raises(ArchiveError, match="members have up to 5 bytes"):
+        ours(a=b"123456")
 
 
 # ---- bytes ----------------------------------------------------------------------------------------------------------
@@ -563,6 +581,36 @@ def test_a_component_that_no_stage_ran_with(forger: Forger, tmp_path: Path) -> N
     forger.json(EVIDENCE, lambda evidence: change(evidence["lineages"][0]["score"]))
     forger.follow()
     assert any("it ran with encoders.layout" in each for each in differing(forger.check(tmp_path)))
+
+
+def test_a_score_that_its_owner_forged_everywhere_is_found_by_its_numbers(forger: Forger, tmp_path: Path) -> None:
+    def change(score: dict[str, Any]) -> None:
+        score["metrics"]["gc_at_2"] += 0.001
+
+    forger.json(FILES + SCORE_FILE, change)
+    forger.json(EVIDENCE, lambda evidence: change(evidence["lineages"][0]["score"]))
+    forger.follow()
+    [found] = differing(forger.check(tmp_path))
+    assert found.startswith(f"{SCORE_FILE}: metrics.gc_at_2: ")
+    assert found.endswith(": off by 0.001")
+
+
+def test_drawings_that_are_better_than_their_scores_are_found_by_their_numbers(forger: Forger, tmp_path: Path) -> None:
+    """The owner puts an original in the place of a drawing, and lets every hash follow, but keeps the score."""
+    rows = [json.loads(line) for line in forger.members[FILES + RECORDS].splitlines()]
+    samples = {each["id"]: each for each in map(json.loads, forger.members[FILES + SAMPLES].splitlines())}
+    number, last = next((n, each) for n, each in enumerate(rows) if each["t"] == 2)
+    original = forger.members[f"{FILES}{DATASET}/{samples[last['sample']]['file']}"]
+    digest = Digests.of(original).sha256
+    forger.put(f"{CHAINS}/{last['image']}", original)
+    forger.row(RECORDS, lambda row: row.update(image_sha256=digest), number)
+    records = Digests.of(forger.members[FILES + RECORDS]).sha256
+    forger.json(FILES + SCORE_FILE, lambda score: score["inputs"]["records"].update(chain=records))
+    forger.json(EVIDENCE, lambda said: said["lineages"][0]["score"]["inputs"]["records"].update(chain=records))
+    forger.follow()
+    found = differing(forger.check(tmp_path))
+    assert any("similarity" in each and "off by" in each for each in found)
+    assert all(each.startswith(SCORE_FILE) for each in found)
 
 
 def test_an_evidence_with_another_score_than_the_file(forger: Forger, tmp_path: Path) -> None:

@@ -4,21 +4,22 @@ from pathlib import Path
 
 from driftledger.commands.ask import evidence_of
 from driftledger.core.escaping import for_line
+from driftledger.ledger.attest.signing import signing_key
 from driftledger.ledger.bundle.write import write_bundle
 from driftledger.project.project import Project
 
 _SHOWN = 5
 
 
-def bundle(project: Project, run: str, out: Path, *, images: bool) -> list[str]:
+def bundle(project: Project, run: str, out: Path, *, images: bool, sign: bool) -> list[str]:
     """Bundle a run, and say in a few lines what is in the file."""
     evidence = evidence_of(project, run)
-    written = write_bundle(project, evidence, out, images=images)
+    written = write_bundle(project, evidence, out, images=images, key=signing_key(project.root) if sign else None)
     left_out = f" and the hashes of {written.left_out:,} images" if written.left_out else ""
     held = f"{written.files:,} files{left_out}, {written.size / 1e6:.1f} MB"
     more = len(written.notes) - _SHOWN
-    notes = [f"not to be made again: {for_line(each)}" for each in written.notes[:_SHOWN]]
-    check = f"whoever has it runs 'driftledger-check {for_line(out.name)}'"
+    notes = [f"to know: {for_line(each)}" for each in written.notes[:_SHOWN]]
+    check = f"'driftledger check {for_line(out.name)}' checks it, as the package driftledger-check does by itself"
     return [
         f"{for_line(str(out))}: {for_line(evidence.name)}, {held}",
         *notes,

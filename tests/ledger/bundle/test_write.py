@@ -1,5 +1,6 @@
 """A bundle: the same bytes each time, whole or not there, and over nothing that is no bundle."""
 
+import csv
 import json
 import zipfile
 from pathlib import Path
@@ -23,7 +24,7 @@ from driftledger_check.cli import check
 from driftledger_check.links import run_fingerprint
 from tests.conftest import Checkout
 from tests.driftledger_check.conftest import released, score_zip  # noqa: F401  # fixtures
-from tests.ledger.verify.conftest import COMBINATION, untouched  # noqa: F401  # a fixture
+from tests.ledger.verify.conftest import COMBINATION, MODEL, untouched  # noqa: F401  # a fixture
 from tests.support.bundles import CHAINS, SCORE, bundled, differing, evidence_of
 from tests.support.bundles import DATASET as SHAPES
 
@@ -219,8 +220,10 @@ def test_a_users_own_file_is_in_it_where_it_still_is(untouched: Checkout, tmp_pa
     evidence = read_evidence(made.root, project.selected, COMBINATION)
     [fidelity] = [each for each in evidence.lineages if each.spec.beside]
     assert fidelity.beside == {}
-    sheet = "\n".join(["sample,rating,rater", *(f"{number},{number % 5 + 1},ann" for number in range(8))]) + "\n"
-    ratings.write_text(sheet)
+    records = (made.root / fidelity.collected["redraw"].path / "records.jsonl").read_text().splitlines()
+    rows = [["my_images", each["sample"], MODEL, each["description"], "ann", 3] for each in map(json.loads, records)]
+    with ratings.open("w", newline="") as file:
+        csv.writer(file).writerows([["dataset", "sample", "model", "description", "rater", "rating"], *rows])
     made.params(lambda params: params["fidelity"].update(ratings="ratings.csv"))
     made.run("dvc", "repro", "--single-item", "resolve")
     [name] = [name for name in fidelity.stages if name.startswith("fidelity@")]

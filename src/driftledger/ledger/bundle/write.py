@@ -9,6 +9,7 @@ from typing import NamedTuple
 from driftledger.core.canonical import canonical_json, sha256_bytes
 from driftledger.core.errors import ConfigError, LedgerError, first_few
 from driftledger.core.escaping import for_line
+from driftledger.ledger.attest.attest import attest, read_all
 from driftledger.ledger.bundle.features import KeptFeatures
 from driftledger.ledger.code import packages
 from driftledger.ledger.lineage import Evidence
@@ -21,6 +22,8 @@ from driftledger.project.project import Project
 from driftledger_check import archive, bundle
 from driftledger_check.archive import ArchiveError
 from driftledger_check.bundle import Bundle, BundleError, Digests
+from driftledger_check.dsse import SCORE, Statement
+from driftledger_check.merkle import line_proof
 
 Members = dict[str, Callable[[], bytes]]
 
@@ -37,11 +40,14 @@ class Written(NamedTuple):
     """What whoever checks it will not be able to make again, and why."""
 
 
-def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: bool = True) -> Written:
+def write_bundle(
+    project: Project, evidence: Evidence, out: Path, *, images: bool = True, key: str | None = None
+) -> Written:
     """Write everything behind a run into one file, which appears whole or not at all.
 
     Args:
         images: whether images are in it, or only their hashes.
+        key: of :func:`~driftledger.ledger.attest.signing.signing_key`; None leaves the bundle unsigned.
 
     Raises:
         LedgerError: something behind the run is not at hand or does not hold, the run was not published, or something
@@ -58,11 +64,14 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
     if made.findings:
         first = made.findings[0]
         raise LedgerError(f"nothing is bundled: {first.where}: {first.what}; run 'driftledger verify' to see all of it")
-    members = _beside(project, evidence) | {
-        bundle.LINE: partial(_line, project.paths.ledger, evidence),
-        bundle.EVIDENCE: lambda: evidence_json(evidence).encode(),
-        bundle.ENVIRONMENT: lambda: _environment(evidence),
-    }
+    members = (
+        _beside(project, evidence)
+        | _published(project, evidence)
+        | {
+            bundle.EVIDENCE: lambda: evidence_json(evidence).encode(),
+            bundle.ENVIRONMENT: lambda: _environment(evidence),
+        }
+    )
     for fingerprint in {card.fingerprint for each in evidence.lineages for card in each.score.components.values()}:
         members |= {name: partial(bytes, data) for name, data in features.members(fingerprint).items()}
     digests = {name: sha256_bytes(make()) for name, make in members.items()}
@@ -83,7 +92,11 @@ def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: boo
         "left_out": {path: each.to_dict() for path, each in left_out.items()},
         "members": digests,
     }
-    members[bundle.MANIFEST] = lambda: canonical_json(said).encode()
+    manifest = canonical_json(said).encode()
+    members[bundle.MANIFEST] = lambda: manifest
+    if key is not None:
+        statement = Statement(SCORE, {bundle.MANIFEST: sha256_bytes(manifest)}, {"run": said["run"]})
+        members[bundle.STATEMENT] = attest(statement, key).to_bytes
     _write(out, members)
     notes = list(dict.fromkeys(f"{each.where}: {each.why}" for each in made.skipped))
     return Written(len(held), len(left_out), out.stat().st_size, notes)
@@ -135,18 +148,27 @@ def _unchanged(file: Path, path: str, digested: Digests) -> bytes:
     return data
 
 
-def _line(ledger: Path, evidence: Evidence) -> bytes:
-    """The bytes of the run's line, without the line end."""
+def _published(project: Project, evidence: Evidence) -> Members:
+    """The bytes of the run's line, without the line end; and the first checkpoint that covers it, a signed one if
+    there is any, with the line's path to its root."""
+    ledger, digest = project.paths.ledger, evidence_digest(evidence)
     data = ledger.read_bytes() if ledger.is_file() else b""
-    chain = read_chain(data, ledger.name)
+    chain, rows = read_chain(data, ledger.name), rows_of(data)
     if chain.findings:
         first = chain.findings[0]
         raise LedgerError(f"{first.where} {first.what}; run 'driftledger verify --ledger' first")
-    digest = evidence_digest(evidence)
-    for n, line in chain.lines.items():
-        if (line.fingerprint, line.evidence_sha256) == (evidence.fingerprint, digest):
-            return rows_of(data)[n - 1]
-    raise LedgerError(f"{ledger.name} has no line for {for_line(evidence.name)}; run 'driftledger track' to publish it")
+    published = (evidence.fingerprint, digest)
+    n = next((n for n, each in chain.lines.items() if (each.fingerprint, each.evidence_sha256) == published), None)
+    if n is None:
+        who = for_line(evidence.name)
+        raise LedgerError(f"{ledger.name} has no line for {who}; run 'driftledger track' to publish it")
+    members: Members = {bundle.LINE: partial(bytes, rows[n - 1])}
+    covering = [each for each in read_all(project.root).of("checkpoint") if n <= each.n <= len(rows)]
+    if covering:
+        found = min(covering, key=lambda each: (each.attestation.envelope.signature is None, each.n))
+        proof = line_proof(rows[: found.n], n)
+        members |= {bundle.CHECKPOINT: found.attestation.to_bytes, bundle.PROOF: lambda: canonical_json(proof).encode()}
+    return members
 
 
 def _environment(evidence: Evidence) -> bytes:

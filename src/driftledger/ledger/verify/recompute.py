@@ -12,12 +12,12 @@ from driftledger.benchmarks.base import NEEDED_FOR, Benchmark, Input, Metric, St
 from driftledger.benchmarks.code import code_behind
 from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.components.checkpoints.component import CheckpointComponent
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
@@ -149,7 +149,7 @@ class _Check:
                 ("components", role, "code") for role in encoders
             ]  # of which _beside tells
 
-        self._add(self._path, compare(score, made.score, exact=exact, leave_out=leave_out), spec.scores)
+        self._add(self._path, compare(score, as_read(made.score), exact=exact, leave_out=leave_out), spec.scores)
         self._found.checked["scores"] += 1
         rows_file = self._lineage.rows_file
         file = self._contents.path(rows_file.md5, rows_file.path)
@@ -215,6 +215,11 @@ class _Check:
     def _skip(self, where: str, why: str) -> None:
         if (skipped := Skipped(where, why)) not in self._found.skipped:
             self._found.skipped.append(skipped)
+
+
+def as_read(score: Score) -> Score:
+    """A score as its file would give it: flags begin with the marks of components, in the order of their roles."""
+    return Score.model_validate_json(canonical_json(score.to_dict()))
 
 
 class StandIn(Encoder):
