@@ -7,8 +7,6 @@ from driftledger_check import compute
 from driftledger_check.bundle import Bundle
 from driftledger_check.lines import Line
 
-_BECAUSE = "not checkable here, because "
-
 
 def check_numbers(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
     """A line per number of a score, and per fact that its rows tell.
@@ -19,13 +17,13 @@ def check_numbers(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
     where = lineage["score_file"]["path"]
     files = bundle.score_files(lineage)
     made, stored = compute.recompute(files), compute.stored(files)
-    told = {place: why.removeprefix(_BECAUSE) for place, why in made.not_checkable.items()}
+    told = made.not_checkable
     for place in dict.fromkeys((*stored, *made.numbers, *told)):
         line = f"{where}: {'.'.join(place)}"
         if why := next((why for prefix, why in told.items() if place[: len(prefix)] == prefix), ""):
             yield Line(line, "not checkable", why)
         elif place not in made.numbers:
-            yield Line(line, "not checkable", f"the checker has no rule for {place[0]} of this name")
+            yield Line(line, "differs", f"{stored[place]!r:.80} is stored, and the records give no such value")
         elif made.agrees(place, value := stored.get(place)):
             yield Line(line, "reproduced")
         else:

@@ -17,6 +17,7 @@ from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.log.chain import evidence_digest, evidence_json
 from driftledger.ledger.log.lines import read_chain, rows_of
 from driftledger.ledger.objects.contents import Contents, beneath
+from driftledger.ledger.objects.reach import Reach
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
 from driftledger_check import archive, bundle
@@ -54,7 +55,7 @@ def write_bundle(
             that is no bundle stands at ``out``.
     """
     _check_place(out)
-    contents = Contents(project.root)
+    contents = Contents(project.root, Reach(trust=True))
     locked = _outputs(evidence)
     if absent := contents.fetch(locked):
         why = f" ({for_line(contents.unfetched)})" if contents.unfetched else ""
