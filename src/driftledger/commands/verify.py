@@ -94,10 +94,8 @@ def verify(project: Project, run: str | None, reach: Reach, *, regenerated: int)
         evidence = _to_verify(project, run, reach)
     except DriftledgerError as error:  # what is damaged may be what would have told what is behind the run
         return _damaged(project, run, contents, error)
-    components, lineages = (
-        Components.of(project, trust=reach.trust),
-        [lineage for each in evidence for lineage in each.lineages],
-    )
+    components = Components.of(project, trust=reach.trust)
+    lineages = [lineage for each in evidence for lineage in each.lineages]
     checks = {
         _FILES: check_bytes(project.root, evidence, contents),
         "links between them": check_links(evidence, contents),

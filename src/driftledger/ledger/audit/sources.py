@@ -26,8 +26,8 @@ from driftledger.ledger.objects.remembered import Remembered
 T = TypeVar("T")
 
 _NOT_NAMED = (
-    "no MLflow store was named; set MLFLOW_TRACKING_URI, or say with --trust that this checkout is your own, for that of "
-    "its params.yaml"
+    "no MLflow store was named; set MLFLOW_TRACKING_URI, or ask the one of params.yaml with --trust, where this "
+    "checkout is your own"
 )
 FINGERPRINT_START = re.compile(r"[0-9a-f]{8,64}")
 

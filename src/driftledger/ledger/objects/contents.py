@@ -276,7 +276,8 @@ class Contents:
         from dvc.fs import localfs
         from dvc.ignore import DvcIgnoreFilter
 
-        return DvcIgnoreFilter(localfs, str(self.root)).is_ignored_file
+        ignored: Callable[[str], bool] = DvcIgnoreFilter(localfs, str(self.root)).is_ignored_file
+        return ignored
 
 
 class Recorded:
