@@ -65,7 +65,9 @@ class Stranger(Checkout):
 
     def read_by_all(self, *commands: tuple[str, ...], **environment: str) -> str:
         """What all readers say, or these commands, one after the other in one process."""
-        done = self.run(sys.executable, "-P", "-c", IN_TURN, json.dumps(commands or READERS), check=False, **environment)
+        done = self.run(
+            sys.executable, "-P", "-c", IN_TURN, json.dumps(commands or READERS), check=False, **environment
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 

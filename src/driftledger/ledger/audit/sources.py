@@ -20,7 +20,7 @@ from driftledger.ledger.lineage import Evidence, folders_behind, is_score, read_
 from driftledger.ledger.lock import locks_here
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Git
-from driftledger.ledger.objects.reach import Reach, own_folder
+from driftledger.ledger.objects.reach import HERE, Reach, own_folder
 from driftledger.ledger.objects.remembered import Remembered
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class Sources(ExitStack):
         combinations: Sequence[Combination] = (),
         *,
         mlflow: LoggedRuns | None = None,
-        reach: Reach = Reach(),  # noqa: B008  # which nothing can change
+        reach: Reach = HERE,
     ) -> None:
         super().__init__()
         self.root = root

@@ -18,6 +18,10 @@ class Reach(NamedTuple):
     run the code of their checkpoints."""
 
 
+HERE = Reach()
+"""To what is here, and what the environment names."""
+
+
 def own_folder(root: Path) -> Path:
     """Where the reader keeps what was read in the checkout at ``root``: never in the checkout, whose maker could have
     put it there."""
