@@ -82,5 +82,5 @@ def test_with_trust_the_checkouts_own_store_is_asked(stranger: Stranger) -> None
         [run] = database.execute("SELECT run_uuid FROM runs").fetchone()
     database.close()
     assert "there is no run" in stranger.read("audit", run)
-    assert run in stranger.read("audit", run, "--trust")
+    assert "GC@2 on my_images" in stranger.read("audit", run, "--trust")
     assert "all holds" in stranger.read("verify", run, "--trust")
