@@ -84,8 +84,8 @@ def test_audit_asks_for_a_target_or_for_a_version(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr(ask, "audit", lambda project, name, **how: asked.append((name, how)) or "a tree")
-    monkeypatch.setattr(ask, "touched", lambda project, **what: asked.append((what,)) or "a table")
+    monkeypatch.setattr(ask, "audit", lambda project, name, reach, **how: asked.append((name, how)) or "a tree")
+    monkeypatch.setattr(ask, "touched", lambda project, reach, **what: asked.append((what,)) or "a table")
     assert run(monkeypatch, "audit", "seer · brush · eye") == 0
     assert run(monkeypatch, "audit", "--json", "--full", "seer/brush/eye") == 0
     assert run(monkeypatch, "audit", "--generator", "brush@12345678", "--since", "2026-01-01") == 0
@@ -107,7 +107,7 @@ def test_verify_exits_with_one_where_something_does_not_hold(
     tmp_path: Path,
 ) -> None:
     found = verify.Verified(["seer · brush · eye"], {"files": VerifyResult(findings, [], Counter(files=3))})
-    monkeypatch.setattr(verify, "verify", lambda project, run, **how: found)
+    monkeypatch.setattr(verify, "verify", lambda project, run, reach, **how: found)
     monkeypatch.setattr(verify, "verify_ledger", lambda project: found)
     monkeypatch.chdir(tmp_path)
     for arguments in (["verify"], ["verify", "seer/brush/eye"], ["verify", "--ledger"]):

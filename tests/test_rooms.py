@@ -6,7 +6,7 @@ from tests.conftest import REPOSITORY
 
 TESTS = REPOSITORY / "tests"
 OF_THEIR_OWN = ("support", "cases", "pipelines", "lab", "words", "demo/golden", "hostile")
-"""What tests share, whole runs, what is tested beside the package, and a benchmark of the tests' own."""
+"""What tests share, whole runs, what is beside the package, a benchmark of the tests' own, and attacks on readers."""
 
 
 def folders() -> list[Path]:

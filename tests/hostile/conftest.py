@@ -1,5 +1,6 @@
 """A project that somebody else made, and a reader of it who has a cache, a home and secrets of their own."""
 
+import json
 import os
 import sys
 import threading
@@ -16,12 +17,24 @@ RUN = "regions_medium/painter/layout"
 READERS = (("verify",), ("verify", "--ledger"), ("audit", RUN), ("compare", RUN, RUN), ("diff", "HEAD"))
 """The commands that read what others made."""
 
+IN_TURN = """
+import json, sys
+from driftledger import cli
+for command in json.loads(sys.argv[1]):
+    sys.argv[1:] = command
+    try:
+        cli.main()
+    except SystemExit:
+        pass
+"""
+
 
 def _make(folder: Path) -> None:
     made = make_checkout(folder)
     made.run(sys.executable, "-c", STAGES)
     listed = made.run("dvc", "stage", "list", "--all", "--name-only").stdout.split()
     made.run("dvc", "commit", "--force", *(name for name in listed if name not in ("report", "correlation", "track")))
+    made.run("driftledger", "track")
     made.commit("scores")
 
 
@@ -48,6 +61,14 @@ class Stranger(Checkout):
         """What a command of ours says, on both channels; it must end by itself, and without a traceback."""
         done = self.run("driftledger", *command, check=False, **environment)
         assert "Traceback" not in done.stderr, done.stderr
+        return done.stdout + done.stderr
+
+    def read_by_all(self, *commands: tuple[str, ...], **environment: str) -> str:
+        """What all readers say, or these commands, one after the other in one process."""
+        done = self.run(
+            sys.executable, "-P", "-c", IN_TURN, json.dumps(commands or READERS), check=False, **environment
+        )
+        assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
     def files(self) -> set[str]:

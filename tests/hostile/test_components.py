@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from .conftest import READERS, Stranger
+from driftledger.core.registry import provider_class
+from tests.ledger.verify.conftest import Ledger
+
+from .conftest import Listener, Stranger
 
 
 def module(stranger: Stranger, name: str) -> None:
@@ -34,16 +37,25 @@ def test_no_provider_of_the_checkout_is_imported(stranger: Stranger, provider: s
         stranger.params(lambda params: params.setdefault("models", {}).update(regions_medium={"provider": provider}))
     else:
         in_records(stranger, lambda card: card.update(provider=provider))
-    for command in READERS:
-        stranger.read(*command)
+    stranger.read_by_all()
     assert not stranger.mark.exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["numpy", "yaml", "sitecustomize", "usercustomize", "mlflow", "dvc", "driftledger_check"]
-)
+@pytest.mark.parametrize("name", ["numpy", "yaml", "sitecustomize", "mlflow", "dvc", "driftledger_check"])
 def test_no_module_of_the_checkout_stands_for_another(stranger: Stranger, name: str) -> None:
     module(stranger, name)
-    for command in READERS:
-        stranger.read(*command)
+    stranger.read_by_all()
     assert not stranger.mark.exists()
+
+
+def test_no_repository_of_weights_is_asked(stranger: Stranger, listener: Listener) -> None:
+    """An encoder from a branch of somebody's repository: the hub would be asked for it, with the reader's token."""
+    entry = {"provider": "clip", "path": "someone/model", "revision": "main", "device": "cpu"}
+    stranger.params(lambda params: params.setdefault("encoders", {}).update(layout=entry))
+    card = {"provider": "clip", "version": provider_class("encoders", "clip").version, "settings": {"revision": "main"}}
+    [score] = (stranger.root / "reports" / "scores" / "genception").rglob("score.json")
+    folder = score.parent.relative_to(stranger.root).as_posix()
+    Ledger(stranger).change_score(folder, lambda score: score["components"]["encoder"].update(card, identity={}))
+    said = stranger.read("verify", HF_HUB_OFFLINE="0", HF_ENDPOINT=listener.address)
+    assert listener.came == []
+    assert "not checked" in said

@@ -27,11 +27,10 @@ def test_a_forged_memory_is_not_asked(stranger: Stranger, tmp_path: Path) -> Non
     assert stranger.read(*question) == honest
 
 
-@pytest.mark.parametrize("command", READERS, ids=" ".join)
-def test_a_reader_leaves_nothing_in_the_checkout(stranger: Stranger, command: tuple[str, ...]) -> None:
+def test_a_reader_leaves_nothing_in_the_checkout(stranger: Stranger) -> None:
     shutil.rmtree(stranger.root / STATE, ignore_errors=True)
     before = stranger.files()
-    stranger.read(*command)
+    stranger.read_by_all()
     assert stranger.files() == before
 
 
@@ -48,8 +47,7 @@ def test_a_link_out_of_the_checkout_is_not_written_through(stranger: Stranger, t
     # A score that only Git's history has is set up as a file.
     (stranger.root / "reports" / "scores").rename(tmp_path / "scores")
     stranger.git("checkout", "--quiet", "--", "reports/scores")
-    for command in (*READERS, ("audit", "--model", "regions_medium"), ("audit", RUN, "--full")):
-        stranger.read(*command)
+    stranger.read_by_all(*READERS, ("audit", "--model", "regions_medium"), ("audit", RUN, "--full"))
     assert not list(private.iterdir())
 
 

@@ -91,7 +91,8 @@ def test_a_clone_with_only_the_remote_audits_and_verifies(published: Checkout, t
     other = Checkout(tmp_path / "clone", published.state)
     published.run("git", "clone", "--quiet", str(published.root), str(other.root))
     shutil.rmtree(published.root / ".dvc" / "cache")
-    assert "all holds" in verdict(other, RUN)
+    assert "all holds" not in verdict(other, RUN)
+    assert "all holds" in verdict(other, RUN, "--trust")
     said = other.run("driftledger", "audit", RUN, "--full").stdout
     assert "from Git and DVC: " in said
     assert "MLflow was not asked" in said

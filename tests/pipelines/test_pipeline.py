@@ -212,7 +212,7 @@ from driftledger.cli import app
 
 for number, name in enumerate(sys.argv[1:]):
     print("\\f" * (number > 0), end="")
-    app(["audit", "--full", name], standalone_mode=False)
+    app(["audit", "--full", "--trust", name], standalone_mode=False)
 """
 """Several in one process: most of the time, MLflow is being imported."""
 

@@ -19,7 +19,7 @@ from driftledger.ledger.compare import compare as comparing
 from driftledger.ledger.compare.told import as_table as comparison_table
 from driftledger.ledger.diff import diff as diffing
 from driftledger.ledger.lineage import Evidence
-from driftledger.ledger.objects.reach import NOTHING, Reach
+from driftledger.ledger.objects.reach import HERE, Reach
 from driftledger.ledger.why import why as explain_call
 from driftledger.project.project import Project
 from driftledger.tracking.lookup import MlflowRuns
@@ -92,7 +92,7 @@ def why(project: Project, key_or_sample: str) -> RenderableType:
         return lines(explain_call(store, key_or_sample))
 
 
-def evidence_of(project: Project, run: str, reach: Reach = NOTHING) -> Evidence:
+def evidence_of(project: Project, run: str, reach: Reach = HERE) -> Evidence:
     """The evidence of a run, from wherever it can be had.
 
     Raises:

@@ -18,7 +18,7 @@ from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, read_all_evidence
 from driftledger.ledger.log.chain import check as check_chain
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.reach import NOTHING, Reach
+from driftledger.ledger.objects.reach import HERE, Reach
 from driftledger.ledger.verify.bytes_check import check_bytes, check_stages
 from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.links import check_links
@@ -113,7 +113,7 @@ class Verified(NamedTuple):
 def verify(
     project: Project,
     run: str | None,
-    reach: Reach = NOTHING,
+    reach: Reach = HERE,
     *,
     regenerated: int,
     seed: int | None = None,

@@ -88,9 +88,9 @@ def _keep_credentials(tracking_uri: str) -> None:
     if held.token or held.username or held.password or held.aws_sigv4 or held.auth:
         address = without_credentials(tracking_uri)
         raise LedgerError(
-            f"params.yaml names the MLflow server {address}, and your MLflow credentials are for no server that it "
-            f"names; if they are for this one, set {NAMED}={address}; else unset MLFLOW_TRACKING_TOKEN, "
-            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, and look into ~/.mlflow/credentials"
+            f"params.yaml names the MLflow server {address}, which would get your MLflow credentials; if they are for "
+            f"it, set {NAMED}={address}, else unset them (MLFLOW_TRACKING_TOKEN, MLFLOW_TRACKING_USERNAME, "
+            "MLFLOW_TRACKING_PASSWORD; ~/.mlflow/credentials)"
         )
 
 

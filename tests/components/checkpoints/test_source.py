@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.components.checkpoints import source as module
-from driftledger.components.checkpoints.source import find_source, remembered_sha256
+from driftledger.components.checkpoints.source import find_source, hashed_anew, remembered_sha256
 from driftledger.core.errors import ConfigError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -62,6 +62,19 @@ def test_without_a_cache_folder_files_are_read_each_time(
     file = folder / "config.json"
     assert remembered_sha256(file) == remembered_sha256(file)
     assert reads == ["config.json"] * 2
+
+
+def test_a_check_believes_no_memory(folder: Path) -> None:
+    """Not even the user's own, which somebody else may have written."""
+    file = folder / "config.json"
+    honest = remembered_sha256(file)
+    with module._memory() as memory:
+        assert memory is not None
+        memory.execute("UPDATE hashes SET sha256 = 'forged'")
+    assert remembered_sha256(file) == "forged"
+    with hashed_anew():
+        assert remembered_sha256(file) == honest
+    assert remembered_sha256(file) == "forged"
 
 
 def test_a_folder_is_what_its_loadable_files_hold(folder: Path, tmp_path: Path) -> None:

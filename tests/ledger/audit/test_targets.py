@@ -247,5 +247,5 @@ def test_a_run_whose_stages_have_not_run_says_so(tmp_path: Path) -> None:
 def test_it_is_said_what_was_not_asked(audited: Audited) -> None:
     lines = told(audited, "seer/brush/eye").splitlines()
     assert lines[-2].startswith("from Git and DVC: which bytes each stage read and wrote, by MD5")
-    assert lines[-1] == "MLflow was not asked: no MLflow store was named"
+    assert lines[-1].startswith("MLflow was not asked: no MLflow store was named; set MLFLOW_TRACKING_URI, or")
     assert "packages and dirty patch: not recorded" in "\n".join(lines)

@@ -15,6 +15,7 @@ from driftledger.ledger.audit.sources import LoggedRun
 from driftledger.ledger.audit.summary import summary_of
 from driftledger.ledger.audit.touched import Answer, ScoreUse, as_json, as_table, touched
 from driftledger.ledger.objects.git import Git
+from driftledger.ledger.objects.reach import own_folder
 from tests.support.audited import Audited, audited_in, empty, version
 from tests.support.ledgers import component, divide_lock, genception_score
 from tests.support.terminal import fitting, printed
@@ -205,7 +206,7 @@ def test_a_second_question_reads_no_score_and_no_lock_again(changed: Told, monke
 @pytest.mark.parametrize("damage", [b"", b"not a database at all", b"SQLite format 3\0" + b"x" * 4096])
 def test_the_cache_is_disposable(changed: Told, damage: bytes) -> None:
     first = ask(changed.audited, generator="brush")
-    cache = changed.audited.root / ".driftledger" / "audit.db"
+    cache = own_folder(changed.audited.root) / "audit.db"
     assert cache.is_file()
     cache.write_bytes(damage)
     assert ask(changed.audited, generator="brush") == first

@@ -12,6 +12,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.ledger.lock import LockedFile, read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.fetching import manifest_md5, parse_manifest
+from driftledger.ledger.objects.reach import Reach
 from tests.ledger.verify.conftest import CHAINS, GENCEPTION, MODEL, Ledger
 
 CHAIN = f"chain@my_images-{MODEL}-painter"
@@ -128,6 +129,9 @@ def test_outside_of_dvc_the_files_at_their_paths_are_all_there_is(tmp_path: Path
     assert contents.fits(here)
     gone = here.model_copy(update={"md5": "0" * 32})
     assert contents.fetch([here, gone]) == [gone]
+    assert "none is asked without --remote URL, or --trust" in (contents.unfetched or "")
+    contents = Contents(tmp_path, Reach(trust=True))
+    assert contents.fetch([here, gone]) == [gone]
     assert "is no DVC project" in (contents.unfetched or "")
     assert contents.locked_here("b.txt") is None
 
@@ -144,15 +148,15 @@ def test_what_is_set_up_is_the_bytes_of_then(ledger: Ledger, tmp_path: Path) -> 
     assert (tmp_path / "scores" / SCORE).read_bytes() == before_score
 
 
-def test_the_cache_may_be_anywhere(ledger: Ledger, tmp_path: Path) -> None:
+def test_the_cache_of_ones_own_checkout_may_be_anywhere(ledger: Ledger, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     (ledger.root / ".dvc" / "cache").rename(elsewhere)
     shutil.rmtree(ledger.root / CHAINS)
     assert not ledger.contents.has(chain_of(ledger))
     with (ledger.root / ".dvc" / "config").open("a", encoding="utf-8") as config:
         config.write(f"[cache]\n    dir = {elsewhere}\n")
-    assert ledger.contents.has(chain_of(ledger))
-    assert ledger.contents.cache_folder == elsewhere
+    assert not ledger.contents.has(chain_of(ledger))
+    assert Contents(ledger.root, Reach(trust=True)).has(chain_of(ledger))
 
 
 def test_a_changed_file_is_hashed_again(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.ledger.lock import LockedFile, read_lock
 from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.reach import Reach
 from driftledger.ledger.verify.bytes_check import check_bytes
 from driftledger.ledger.verify.links import check_links
 from tests.ledger.verify.conftest import CHAINS, MODEL, Ledger, places
@@ -22,6 +23,11 @@ PICTURE = f"{CHAINS}/images/round_1/2.png"
 def dvc(ledger: Ledger, *arguments: str) -> None:
     command = [sys.executable, "-m", "dvc", arguments[0], "--quiet", *arguments[1:]]
     subprocess.run(command, cwd=ledger.root, check=True)
+
+
+def trusting(ledger: Ledger) -> Contents:
+    """As for one's own checkout, whose remote is asked."""
+    return Contents(ledger.root, Reach(trust=True))
 
 
 def push(ledger: Ledger) -> None:
@@ -41,7 +47,7 @@ def lose_everything(ledger: Ledger) -> None:
 
 def fetched_once_holds(ledger: Ledger) -> None:
     lose_everything(ledger)
-    contents, evidence = ledger.contents, [ledger.evidence]
+    contents, evidence = trusting(ledger), [ledger.evidence]
     report = check_bytes(ledger.root, evidence, contents) + check_links(evidence, contents)
     assert (report.findings, contents.unfetched) == ([], None)
     assert report.checked["files"] > 100
@@ -71,7 +77,7 @@ def test_what_the_remote_lacks_is_named_and_the_rest_holds(ledger: Ledger, folde
     md5 = ledger.contents.md5_of(ledger.root / PICTURE)
     stored(folder, md5).unlink()
     lose_everything(ledger)
-    report = check_bytes(ledger.root, [ledger.evidence], ledger.contents)
+    report = check_bytes(ledger.root, [ledger.evidence], trusting(ledger))
     assert places(report.findings) == [f"missing {PICTURE}"]
     assert (
         f"no file with md5 {md5} is here or in DVC's cache, and the remote does not have it" in report.findings[0].what
@@ -83,7 +89,7 @@ def test_what_is_damaged_in_the_remote_does_not_come_into_the_cache(ledger: Ledg
     stored(folder, md5).chmod(0o644)
     stored(folder, md5).write_bytes(b"damaged")
     lose_everything(ledger)
-    report = check_bytes(ledger.root, [ledger.evidence], ledger.contents)
+    report = check_bytes(ledger.root, [ledger.evidence], trusting(ledger))
     assert places(report.findings) == [f"missing {PICTURE}"]
     assert ledger.contents.cached(md5) is None
 
@@ -95,7 +101,7 @@ def test_only_what_is_not_at_hand_is_fetched(ledger: Ledger, folder: Path) -> No
     assert not (ledger.root / ".dvc" / "cache").exists()
     shutil.rmtree(ledger.root / CHAINS)
     assert folder.is_dir()
-    assert ledger.contents.fetch([chain]) == []
+    assert trusting(ledger).fetch([chain]) == []
     ledger.contents.materialise(chain, ledger.root / "there")
     assert len([*(ledger.root / "there").rglob("*.png")]) == 16
 
@@ -105,7 +111,7 @@ def everything(ledger: Ledger) -> list[LockedFile]:
 
 
 def unfetched(ledger: Ledger) -> tuple[int, str]:
-    contents = Contents(ledger.root)
+    contents = trusting(ledger)
     return len(contents.fetch(everything(ledger))), contents.unfetched or ""
 
 

@@ -169,6 +169,15 @@ class TestWeights:
         said = f"encoder seen: its weights at {moved} are not those of fingerprint {card.fingerprint[:12]}"
         assert why(card, again, "encoder") == said
 
+    @pytest.mark.parametrize("setting", ["allow_pickle", "trust_remote_code"])
+    def test_what_may_run_code_takes_trust(self, settings: Settings, folder: Path, setting: str) -> None:
+        entry = {"provider": "clip", "path": str(folder), "device": "cpu", setting: True}
+        known = with_entry(settings, "encoders", "seen", **entry)
+        card = self.card(known)
+        said = f"encoder seen: its checkpoint may run code ({setting}), which takes --trust"
+        assert why(card, known, "encoder") == said
+        assert not isinstance(at_hand(card, known, "encoder", trust=True), Unavailable)
+
     def test_a_commit_of_the_hub_is_taken_as_recorded(self, settings: Settings, folder: Path) -> None:
         commit = {"provider": "clip", "path": "o/clip", "device": "cpu"}
         card = self.card(with_entry(settings, "encoders", "seen", revision="a" * 40, **commit))
@@ -182,8 +191,9 @@ class TestWeights:
         entry = {"provider": "clip", "path": str(folder), "device": "cpu"}
         allowed = with_entry(settings, "encoders", "seen", allow_pickle=True, **entry)
         card = self.card(allowed)
-        assert not isinstance(at_hand(card, allowed, "encoder"), Unavailable)
-        assert isinstance(at_hand(card, with_entry(settings, "encoders", "seen", **entry), "encoder"), Unavailable)
+        assert not isinstance(at_hand(card, allowed, "encoder", trust=True), Unavailable)
+        plain = with_entry(settings, "encoders", "seen", **entry)
+        assert isinstance(at_hand(card, plain, "encoder", trust=True), Unavailable)
 
     def test_reduced_precision_in_company_is_not_repeatable(self, settings: Settings, folder: Path) -> None:
         for dtype, batch, repeatable in (("float32", 16, True), ("float16", 1, True), ("float16", 16, False)):

@@ -1,8 +1,8 @@
 """Every score that ever stood in this repository, and the evidence that stood beside it.
 
 ``dvc.lock`` and the score files are in Git, so Git alone knows which score was made with what, without MLflow and
-without a remote. Commits that share a state share the work, and what is read from a Git object is kept beside the call
-store: a second question reads next to nothing.
+without a remote. Commits that share a state share the work, and what is read from a Git object is kept where the
+reader keeps things: a second question reads next to nothing.
 """
 
 import tempfile

@@ -20,14 +20,14 @@ from driftledger.ledger.lineage import Evidence, folders_behind, is_score, read_
 from driftledger.ledger.lock import locks_here
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Git
-from driftledger.ledger.objects.reach import Reach, own_folder
+from driftledger.ledger.objects.reach import HERE, Reach, own_folder
 from driftledger.ledger.objects.remembered import Remembered
 
 T = TypeVar("T")
 
 _NOT_NAMED = (
-    "no MLflow store was named; set MLFLOW_TRACKING_URI, or say with --trust that this checkout is your own, for that "
-    "of its params.yaml"
+    "no MLflow store was named; set MLFLOW_TRACKING_URI, or ask the one of params.yaml with --trust, where this "
+    "checkout is your own"
 )
 FINGERPRINT_START = re.compile(r"[0-9a-f]{8,64}")
 
@@ -78,7 +78,7 @@ class Sources(ExitStack):
         combinations: Sequence[Combination] = (),
         *,
         mlflow: LoggedRuns | None = None,
-        reach: Reach = Reach(),  # noqa: B008  # which nothing can change
+        reach: Reach = HERE,
     ) -> None:
         super().__init__()
         self.root = root

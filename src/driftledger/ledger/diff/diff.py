@@ -23,7 +23,7 @@ from driftledger.ledger.diff.folders import DataChange, Readings, data_changes, 
 from driftledger.ledger.diff.revision import Snapshot, snapshot
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import Git
-from driftledger.ledger.objects.reach import Reach
+from driftledger.ledger.objects.reach import HERE, Reach
 
 _CATALOGUES = ("models", "generators", "encoders", "datasets", "question_sets")
 
@@ -99,7 +99,7 @@ class ProjectDiff(_Frozen):
         return not any(told) and not any(each.moved for each in self.readings)
 
 
-def diff(root: Path, old: str, new: str | None = None, reach: Reach = Reach()) -> ProjectDiff:  # noqa: B008
+def diff(root: Path, old: str, new: str | None = None, reach: Reach = HERE) -> ProjectDiff:
     """What changed from revision ``old`` to ``new``, or to the workspace. Nothing is checked out, and nothing written.
 
     Scores and components are those that each state's ``dvc.lock`` has. Samples and answers are compared where

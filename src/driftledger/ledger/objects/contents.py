@@ -30,7 +30,7 @@ from driftledger.ledger.objects.fetching import (
     throwaway,
 )
 from driftledger.ledger.objects.git import Git
-from driftledger.ledger.objects.reach import Reach, own_folder
+from driftledger.ledger.objects.reach import HERE, Reach, own_folder
 
 _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
 _NOT_ASKED = "none is asked without --remote URL, or --trust where this checkout is your own"
@@ -45,7 +45,7 @@ class Contents:
     One that lives as long as a command does: a file that has not changed since is not hashed again.
     """
 
-    def __init__(self, root: Path, reach: Reach = Reach()) -> None:  # noqa: B008  # which nothing can change
+    def __init__(self, root: Path, reach: Reach = HERE) -> None:
         self.root = root
         self.unfetched: str | None = None
         """Why the last :meth:`fetch` could not ask the remote, as DVC or the service says it."""

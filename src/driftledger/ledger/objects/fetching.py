@@ -65,10 +65,9 @@ def own_settings() -> dict[str, Any]:
     from dvc.config import Config, ConfigError
 
     try:
-        found: dict[str, Any] = Config()
+        return dict(Config())
     except ConfigError as error:
         raise LedgerError(f"your own DVC configuration cannot be read ({error!s:.200}); mend it") from None
-    return found
 
 
 @contextmanager

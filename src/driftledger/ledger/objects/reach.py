@@ -18,8 +18,8 @@ class Reach(NamedTuple):
     run the code of their checkpoints."""
 
 
-NOTHING = Reach()
-"""What lies in the checkout, and no more."""
+HERE = Reach()
+"""To what is here, and what the environment names."""
 
 
 def own_folder(root: Path) -> Path:
