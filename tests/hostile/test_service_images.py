@@ -218,6 +218,16 @@ def test_the_key_is_sent_to_no_other_origin(monkeypatch: pytest.MonkeyPatch) -> 
     assert {"authorization", "cookie"}.isdisjoint(headers)
 
 
+def test_no_proxy_is_given_a_name_to_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "is_public", lambda address: True)
+    with Canned(200, png()) as images, Canned(200, png()) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.base_url)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        with names(monkeypatch, {"images.example": ["127.0.0.1"]}):
+            drawn(f"http://images.example:{port_of(images)}/a.png")
+        assert (len(images.requests), proxy.requests) == (1, [])
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_service_that_redirects_is_not_followed_with_the_key(status: int) -> None:
     with Canned(200, png()) as thief:
@@ -296,6 +306,7 @@ def test_deep_json_in_an_answer() -> None:
         chat(server.base_url)
 
 
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_an_image_of_many_pixels() -> None:
     content = BytesIO()
     Image.new("1", (13_300, 13_300)).save(content, "PNG")
