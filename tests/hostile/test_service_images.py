@@ -130,7 +130,16 @@ def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "ftp://8.8.8.8/a", "gopher://127.0.0.1/", "/etc/passwd", "data:,x", "http:///a"]
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://8.8.8.8/a",
+        "gopher://127.0.0.1/",
+        "/etc/passwd",
+        "data:,x",
+        "http:///a",
+        "http://8.8.8.8:99999",
+    ],
 )
 def test_an_image_at_no_web_address(url: str) -> None:
     with pytest.raises(ServiceError, match="an image at no web address"):

@@ -76,7 +76,7 @@ async def opened(
     """
     at = httpx2.URL(url)
     for _ in range(MOST_REDIRECTS + 1):
-        if at.scheme not in ("http", "https") or not at.host:
+        if at.scheme not in ("http", "https") or not at.host or (at.port or 443) > 0xFFFF:
             raise RefusedAddressError("no web address")
         at = at.copy_with(userinfo=b"", fragment=None)
         if httpx2.Origin(at) == httpx2.Origin(own):
