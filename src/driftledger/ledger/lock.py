@@ -123,7 +123,8 @@ def _stages(data: bytes) -> dict[object, object]:
         content = load_yaml(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        raise _DamageError("it is not YAML", mark.line + 1 if mark else None) from None
+        why = f" ({for_line(error.problem):.200})" if isinstance(error, yaml.MarkedYAMLError) and error.problem else ""
+        raise _DamageError(f"it is not YAML{why}", mark.line + 1 if mark else None) from None
     except ValueError as error:  # a date that does not exist, for instance
         raise _DamageError(f"it holds a value that does not exist ({for_line(str(error)):.100})") from None
     stages = content.get("stages") if isinstance(content, dict) else None

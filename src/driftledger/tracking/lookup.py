@@ -89,7 +89,7 @@ class MlflowRuns:
             path = Path(self._client.download_artifacts(run_id, EVIDENCE, folder))
             try:
                 found = json.loads(path.read_bytes(), parse_constant=_refuse)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return {}
         return found if isinstance(found, dict) else {}
 

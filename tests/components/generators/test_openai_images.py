@@ -117,7 +117,10 @@ def test_addresses_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openai_images, "_MOST_BYTES", 100)
     with OpenAIServer(image_urls=True) as server, pytest.raises(TransientError, match="more than 100 bytes"):
         attempt(generator(server.base_url))
-    with serving(url="file:///etc/hostname") as url, pytest.raises(TransientError, match="no web address: file:"):
+    with (
+        serving(url="file:///etc/hostname") as url,
+        pytest.raises(ServiceError, match="an image at no web address; set"),
+    ):
         attempt(generator(url))
 
 

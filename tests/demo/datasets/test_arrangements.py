@@ -20,6 +20,7 @@ from skimage.measure import label, regionprops
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.names import is_id
 from driftledger.core.registry import provider_class
 from driftledger.core.strict import explain
 from driftledger.data.datasets.base import SourceItem

@@ -1,8 +1,10 @@
 """Scores computed again from real records: what was changed is found and named, and nothing else is."""
 
+from io import BytesIO
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from driftledger.benchmarks.base import Input
 from driftledger.benchmarks.registry import benchmark
@@ -367,3 +369,16 @@ _PLACES = {
     ("absent", "fid"): True,
     ("details", "ratings", "used"): True,
 }
+
+
+def test_an_image_of_too_many_pixels_is_not_decoded(ledger: Ledger) -> None:
+    """22 kB that would take 530 MB; Pillow's own limit lets it through."""
+    bomb = BytesIO()
+    Image.new("1", (13_300, 13_300)).save(bomb, "PNG")
+    path = next(path for path in sorted((ledger.root / CHAINS / "images").rglob("*.png")))
+    ledger.write(path.relative_to(ledger.root).as_posix(), bomb.getvalue())
+    result = check(ledger, GENCEPTION)
+    assert result.findings == []
+    [why] = [skipped.why for skipped in result.skipped if "pixels" in skipped.why]
+    assert why.startswith("Image size (176890000 pixels) exceeds limit of 67108864 pixels")
+    assert result.checked["scores"] == 0

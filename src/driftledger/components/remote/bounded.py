@@ -76,6 +76,8 @@ async def opened(
     """
     at = httpx2.URL(url)
     for _ in range(MOST_REDIRECTS + 1):
+        if at.scheme not in ("http", "https") or not at.host or (at.port or 443) > 0xFFFF:
+            raise RefusedAddressError("no web address")
         at = at.copy_with(userinfo=b"", fragment=None)
         if httpx2.Origin(at) == httpx2.Origin(own):
             request = inside.stream("GET", at, follow_redirects=False)
@@ -97,8 +99,6 @@ async def opened(
 
 async def _public_address(url: httpx2.URL) -> str:
     """One of the addresses of a web host, all of which are public."""
-    if url.scheme not in ("http", "https") or not url.host:
-        raise RefusedAddressError("no web address")
     try:
         found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

@@ -178,14 +178,12 @@ class Service:
 
         Raises:
             TransientError: it is not there, or longer.
-            ServiceError: it is neither at the service's own origin nor at a public address.
+            ServiceError: it is no web address, or neither at the service's own origin nor at a public address.
         """
         import httpx2
 
         from driftledger.components.remote.bounded import RefusedAddressError, opened
 
-        if urlsplit(url).scheme not in ("http", "https"):
-            raise self.useless(f"an answer with an image at no web address: {url}")
         content = bytearray()
         try:
             async with opened(url, str(self._client.base_url), self._http, self._elsewhere) as response:

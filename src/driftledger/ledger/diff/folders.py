@@ -1,7 +1,6 @@
 """What differs in the folders of two states: samples and questions that came, went or were replaced under the same
 name, and records that are read otherwise, for which no model is asked."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -10,7 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import ConfigError, LedgerError
-from driftledger.core.files import parse_json, parse_jsonl
+from driftledger.core.files import parse_json, parse_jsonl, read_bytes
+from driftledger.core.limits import load_json
 from driftledger.ledger.changes import Change, changes
 from driftledger.ledger.diff.revision import Snapshot
 from driftledger.ledger.lock import LockedFile
@@ -98,7 +98,7 @@ def _entries(contents: Contents, folder: LockedFile, name: str) -> dict[str, dic
     if path is None:
         raise LedgerError(f"{folder.path}/{name} of md5 {folder.md5} is not at hand; run 'dvc fetch'")
     try:
-        rows = [json.loads(line) for line in path.read_bytes().decode().split("\n") if line]
+        rows = [load_json(line) for line in read_bytes(path).split(b"\n") if line]
         return {str(row["id"]): row for row in rows}
     except (ValueError, TypeError, KeyError) as error:
         raise LedgerError(f"{folder.path}/{name} of md5 {folder.md5} cannot be read ({type(error).__name__})") from None

@@ -5,7 +5,6 @@ is compared with the checkout, and where that is another now, with what else kno
 DVC's own memory of what it has run.
 """
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +20,7 @@ from driftledger.benchmarks.code import code_behind, code_behind_data
 from driftledger.benchmarks.registry import lock_files
 from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
+from driftledger.core.limits import load_json
 from driftledger.core.yaml_text import load_yaml
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry, parse_locks
@@ -237,8 +237,8 @@ class LockCheck:
 
 def _settings(path: Path) -> Any:
     try:
-        text = path.read_text(encoding="utf-8")
-        return json.loads(text) if path.suffix == ".json" else load_yaml(text)
+        data = path.read_bytes()
+        return load_json(data) if path.suffix == ".json" else load_yaml(data.decode())
     except (OSError, ValueError, yaml.YAMLError):
         return None
 

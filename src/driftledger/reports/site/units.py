@@ -108,7 +108,7 @@ def _folders_of(score: Score) -> Lineage:
     """A score's lineage as far as the settings alone tell it: where things are, and no hash of them."""
     spec = benchmark(score.benchmark)
     score_file, rows_file, data, *collected = (
-        LockedFile(path=path, md5="", size=0)
+        LockedFile(path=path, md5="0" * 32, size=0)
         for path in (
             *(f"{spec.scores.at(score.keys)}/{name}" for name in (SCORE, ROWS)),
             *(stage.at(score.keys) for stage in (spec.data, *spec.collects)),
