@@ -24,6 +24,7 @@ from PIL import Image
 
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
+from driftledger.collect.feature_store import FeatureStore
 from driftledger.commands import stages
 from driftledger.commands import verify as verifying
 from driftledger.core.canonical import canonical_json, pretty_json
@@ -335,15 +336,14 @@ def edited_rows(forger: Forger) -> None:
 
 
 def forged_features(forger: Forger) -> None:
-    """A feature store in which every drawing looks half like its original."""
-    cls = forger.component("genception", "encoder")
-    honest = cls.encode_images
+    """A feature store in which every image looks more like every other."""
+    honest = FeatureStore.get
 
-    def encode_images(self: Any, images: Sequence[Image.Image]) -> Any:
-        features = honest(self, images)
-        return features + 2 * features.mean(axis=0, keepdims=True)
+    def get(self: FeatureStore, encoder: str, seen: Any, batch: Sequence[str], make: Callable[[], Any]) -> Any:
+        features = honest(self, encoder, seen, batch, make)
+        return features + 2 * features.mean(axis=0, keepdims=True) if seen == "images" else features
 
-    with patch.object(cls, "encode_images", encode_images):
+    with patch.object(FeatureStore, "get", get):
         forger.remake("genception")
 
 
