@@ -5,8 +5,8 @@ from pathlib import Path
 from tests.conftest import REPOSITORY
 
 TESTS = REPOSITORY / "tests"
-OF_THEIR_OWN = ("support", "cases", "pipelines", "lab", "words", "demo/golden")
-"""What tests share, whole runs, what is tested beside the package, and a benchmark of the tests' own."""
+OF_THEIR_OWN = ("support", "cases", "pipelines", "lab", "words", "hostile", "demo/golden")
+"""What tests share, whole runs, what is tested beside the package, a benchmark of the tests' own, and attacks."""
 
 
 def folders() -> list[Path]:
