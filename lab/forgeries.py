@@ -424,7 +424,8 @@ def measure(forgery: Forgery, forger: Forger, counts: Sequence[int] = COUNTS) ->
 def table(results: dict[str, dict[str, Any]]) -> list[str]:
     """A row of docs/trust.md for each forgery."""
     rows = []
-    for name, told in results.items():
+    for name in (forgery.name for forgery in FORGERIES if forgery.name in results):
+        told = results[name]
         before, after = (f"{told[key]:.3f}" if told[key] < 1 else f"{told[key]:.1f}" for key in ("before", "after"))
         found = [f"{told['found'][str(count)]:.2f}" for count in COUNTS]
         if told["verified"]:
