@@ -24,6 +24,8 @@ from PIL import Image
 
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import METRICS, SCORE, Score
+from driftledger.benchmarks.writing import dvc_metrics
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.commands import stages
 from driftledger.commands import verify as verifying
@@ -92,6 +94,13 @@ class Forger:
         content = json.loads((self.root / path).read_bytes())
         change(content)
         self.write(path, pretty_json(content).encode())
+
+    def change_score(self, folder: str, change: Callable[[dict[str, Any]], object]) -> None:
+        """Change a score, its numbers for DVC, and the hashes of both."""
+        self.change_json(f"{folder}/{SCORE}", change)
+        score = Score.model_validate_json((self.root / folder / SCORE).read_bytes())
+        metrics = dvc_metrics(benchmark(score.benchmark), score)
+        self.write(f"{folder}/{METRICS}", pretty_json(metrics).encode())
 
     def write(self, path: str, data: bytes) -> None:
         """Replace a file, which may be a link into DVC's cache, and mend the locks."""
@@ -331,8 +340,8 @@ def edited_rows(forger: Forger) -> None:
     for row in rows:
         row["values"]["gc"][-1] += 0.05
     forger.write_rows(lineage.rows_file.path, rows)
-    raised = {key: (value or 0.0) + 0.05}
-    forger.change_json(lineage.score_file.path, lambda score: score["metrics"].update(raised))
+    folder, raised = lineage.score_file.path.rpartition("/")[0], {key: (value or 0.0) + 0.05}
+    forger.change_score(folder, lambda score: score["metrics"].update(raised))
 
 
 def forged_features(forger: Forger) -> None:
