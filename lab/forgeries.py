@@ -24,6 +24,9 @@ from PIL import Image
 
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import METRICS, SCORE, Score
+from driftledger.benchmarks.writing import dvc_metrics
+from driftledger.collect.feature_store import FeatureStore
 from driftledger.commands import stages
 from driftledger.commands import verify as verifying
 from driftledger.core.canonical import canonical_json, pretty_json
@@ -91,6 +94,13 @@ class Forger:
         content = json.loads((self.root / path).read_bytes())
         change(content)
         self.write(path, pretty_json(content).encode())
+
+    def change_score(self, folder: str, change: Callable[[dict[str, Any]], object]) -> None:
+        """Change a score, its numbers for DVC, and the hashes of both."""
+        self.change_json(f"{folder}/{SCORE}", change)
+        score = Score.model_validate_json((self.root / folder / SCORE).read_bytes())
+        metrics = dvc_metrics(benchmark(score.benchmark), score)
+        self.write(f"{folder}/{METRICS}", pretty_json(metrics).encode())
 
     def write(self, path: str, data: bytes) -> None:
         """Replace a file, which may be a link into DVC's cache, and mend the locks."""
@@ -330,20 +340,19 @@ def edited_rows(forger: Forger) -> None:
     for row in rows:
         row["values"]["gc"][-1] += 0.05
     forger.write_rows(lineage.rows_file.path, rows)
-    raised = {key: (value or 0.0) + 0.05}
-    forger.change_json(lineage.score_file.path, lambda score: score["metrics"].update(raised))
+    folder, raised = lineage.score_file.path.rpartition("/")[0], {key: (value or 0.0) + 0.05}
+    forger.change_score(folder, lambda score: score["metrics"].update(raised))
 
 
 def forged_features(forger: Forger) -> None:
-    """A feature store in which every drawing looks half like its original."""
-    cls = forger.component("genception", "encoder")
-    honest = cls.encode_images
+    """A feature store in which every image looks more like every other."""
+    honest = FeatureStore.get
 
-    def encode_images(self: Any, images: Sequence[Image.Image]) -> Any:
-        features = honest(self, images)
-        return features + 2 * features.mean(axis=0, keepdims=True)
+    def get(self: FeatureStore, encoder: str, seen: Any, batch: Sequence[str], make: Callable[[], Any]) -> Any:
+        features = honest(self, encoder, seen, batch, make)
+        return features + 2 * features.mean(axis=0, keepdims=True) if seen == "images" else features
 
-    with patch.object(cls, "encode_images", encode_images):
+    with patch.object(FeatureStore, "get", get):
         forger.remake("genception")
 
 
@@ -424,7 +433,8 @@ def measure(forgery: Forgery, forger: Forger, counts: Sequence[int] = COUNTS) ->
 def table(results: dict[str, dict[str, Any]]) -> list[str]:
     """A row of docs/trust.md for each forgery."""
     rows = []
-    for name, told in results.items():
+    for name in (forgery.name for forgery in FORGERIES if forgery.name in results):
+        told = results[name]
         before, after = (f"{told[key]:.3f}" if told[key] < 1 else f"{told[key]:.1f}" for key in ("before", "after"))
         found = [f"{told['found'][str(count)]:.2f}" for count in COUNTS]
         if told["verified"]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.byte_changes import CHANGES, FILES, try_changes
+from lab.byte_changes import CHANGES, KINDS, try_changes
 from tests.conftest import Checkout
 from tests.ledger.verify.conftest import untouched  # noqa: F401  # a fixture
 from tests.ledger.verify.test_verify import published  # noqa: F401  # likewise
@@ -12,7 +12,7 @@ from tests.ledger.verify.test_verify import published  # noqa: F401  # likewise
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_changed_byte_is_found_and_named(published: Checkout, kind: str) -> None:  # noqa: F811
     """Of a lock every one that changes what it means, and no other."""
     told = try_changes(published.root, kind)
@@ -22,7 +22,7 @@ def test_every_changed_byte_is_found_and_named(published: Checkout, kind: str) -
 
 
 def test_there_are_200_changes() -> None:
-    assert len(FILES) * CHANGES >= 200
+    assert len(KINDS) * CHANGES >= 200
 
 
 def test_what_passes_would_be_told(published: Checkout) -> None:  # noqa: F811

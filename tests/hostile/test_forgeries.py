@@ -36,6 +36,7 @@ def test_what_finds_a_forgery(forgery: Forgery, ledger: Ledger) -> None:  # noqa
     measured = measure(forgery, ledger, counts=(60,))
     assert measured.after > measured.before
     assert bool(measured.verified) == (forgery.name in BY_VERIFY)
+    assert all(found.startswith("numbers: reports/scores/genception/") for found in measured.verified)
     assert bool(measured.compared) == (forgery.name in BY_COMPARE)
     by_lot = forgery.name not in BY_VERIFY | BY_COMPARE | BY_NOTHING
     assert bool(measured.differ) == by_lot

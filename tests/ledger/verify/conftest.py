@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import METRICS, SCORE, Score
-from driftledger.benchmarks.writing import dvc_metrics
-from driftledger.core.canonical import pretty_json
+from driftledger.benchmarks.score import SCORE
 from driftledger.core.paths import Combination
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents
@@ -84,13 +81,6 @@ class Ledger(Forger):
         """What stands behind the score in a folder."""
         [found] = [each for each in self.evidence.lineages if each.score_file.path == f"{folder}/{SCORE}"]
         return found
-
-    def change_score(self, folder: str, change: Callable[[dict[str, Any]], object]) -> None:
-        """Change a score, its numbers for DVC, and the hashes of both."""
-        self.change_json(f"{folder}/{SCORE}", change)
-        score = Score.model_validate_json((self.root / folder / SCORE).read_bytes())
-        metrics = dvc_metrics(benchmark(score.benchmark), score)
-        self.write(f"{folder}/{METRICS}", pretty_json(metrics).encode())
 
     def change_row(self, path: str, change: Callable[[dict[str, Any]], object], number: int = 0) -> dict[str, Any]:
         """Change a line of a JSONL file, and every hash of it in the locks; returns the line as it was."""

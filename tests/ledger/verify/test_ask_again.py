@@ -102,3 +102,16 @@ def test_some_calls_are_asked_twice_more(ledger: Ledger, monkeypatch: pytest.Mon
     assert told.p < 0.01
     assert result.holds
     assert result.checked == {"calls asked again": 10}
+
+
+@pytest.mark.slow
+def test_records_that_tell_of_no_call_are_asked_of_nobody(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    card = ComponentCard.of("seer", OpenAIChat(model="vision-1")).to_dict()
+    ledger.change_json(f"{CHAINS}/components.json", lambda chain: chain["components"].update(model=card))
+    rows = [row | {"t": 9} for row in ledger.rows(f"{CHAINS}/records.jsonl")]
+    ledger.write_rows(f"{CHAINS}/records.jsonl", rows)
+    called: list[object] = []
+    monkeypatch.setattr(OpenAIChat, "respond", called.append)
+    told, result = ask_again(ledger.project, [ledger.evidence], ledger.contents, 10, 1)
+    assert (told, called) == ([], [])
+    assert any("it cannot be put together" in each.why for each in result.skipped)

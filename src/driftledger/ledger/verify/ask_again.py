@@ -20,9 +20,11 @@ from pydantic import ValidationError
 from driftledger.benchmarks.base import SECTIONS, kind_of
 from driftledger.benchmarks.runner import RecordedCall
 from driftledger.collect.local import make_batch
+from driftledger.collect.steps import Call
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.remote.component import RemoteComponent
+from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.registry import PROVIDERS, provider_class
 from driftledger.core.types import Float64, ImageFile, Outcome
@@ -138,10 +140,18 @@ class _Answers(NamedTuple):
 
 
 def _asked(calls: Sequence[RecordedCall], result: VerifyResult) -> list[_Answers]:
-    asked = [call.call() for call in calls]
-    made = make_batch([*asked, *asked])
+    asked: list[tuple[RecordedCall, Call]] = []
+    for call in calls:
+        try:
+            asked.append((call, call.call()))
+        except (DriftledgerError, ValueError, LookupError, OSError) as error:
+            why = f"it cannot be put together from the records: {type(error).__name__}: {error}"
+            result.skipped.append(Skipped(for_line(call.where), for_line(why)[:300]))
+    if not asked:
+        return []
+    made = make_batch([each for _, each in (*asked, *asked)])
     answers = []
-    for call, *two in zip(calls, made, made[len(calls) :], strict=False):
+    for (call, _), *two in zip(asked, made, made[len(asked) :], strict=False):
         if any(each.result.outcome is Outcome.FAILED for each in two):
             result.skipped.append(Skipped(for_line(call.where), "it failed when it was asked again"))
             continue
