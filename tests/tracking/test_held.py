@@ -359,9 +359,9 @@ def test_a_run_that_another_has_superseded_says_so(mlflow_store: Store) -> None:
     shown = first_of(mlflow_store)
     assert shown.info.run_name == "a (superseded)"
     note = shown.data.tags[NOTE]
-    assert note.startswith(f"**Superseded**: what MLflow run `{run_id}`, fingerprint `f1`, showed")
+    assert note.startswith(f"**Superseded**: this is what MLflow run `{run_id}`, fingerprint `f1`, showed")
     assert "driftledger audit regions" not in note
-    assert note.count("`driftledger audit f1`") == 2
+    assert note.count("`driftledger audit f1`") == 1
     unselected = first_of(mlflow_store, "f3")
     assert unselected.info.run_name == "b"
     assert unselected.data.tags[NOTE].startswith("**Not selected now**")
