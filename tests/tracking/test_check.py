@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from driftledger.commands import verify
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Evidence, read_all_evidence
@@ -128,7 +129,8 @@ def test_a_run_that_is_not_selected_is_not_compared(tracked: Audited) -> None:
     assert [each.where for each in result.skipped] == ["MLflow: seer · pen · eye"]
 
 
-def test_only_the_mlflow_of_the_environment_is_asked(tracked: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI")
+def test_only_the_mlflow_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     with pytest.raises(LedgerError, match=r"set it, to sqlite:///mlflow\.db for instance"):
-        checked(tracked)
+        verify.verify(project_in(tmp_path), None, regenerated=0, mlflow=True)
+    check.refuse_unnamed(trust=True)

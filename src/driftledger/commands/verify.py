@@ -19,6 +19,7 @@ from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.links import check_links
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
+from driftledger.tracking import check as check_mlflow
 
 _REMEDY: dict[Kind, str] = {
     "bytes": "bytes: 'dvc checkout' or 'git checkout' brings back what was recorded; 'dvc repro' makes it anew",
@@ -85,6 +86,8 @@ def verify(project: Project, run: str | None, *, regenerated: int, mlflow: bool 
         regenerated: how many calls of each run are made again.
         mlflow: whether what MLflow shows of them is checked too.
     """
+    if mlflow:
+        check_mlflow.refuse_unnamed()
     contents = Contents(project.root)
     try:
         evidence = _to_verify(project, run)
@@ -104,9 +107,7 @@ def verify(project: Project, run: str | None, *, regenerated: int, mlflow: bool 
         checks["calls made again"] = sum(again, VerifyResult())
     checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
     if mlflow:
-        from driftledger.tracking.check import check as check_mlflow
-
-        checks["MLflow"] = check_mlflow(project, evidence, whole=run is None)
+        checks["MLflow"] = check_mlflow.check(project, evidence, whole=run is None)
     return Verified([each.name for each in evidence], checks)
 
 

@@ -19,21 +19,31 @@ if TYPE_CHECKING:
     from driftledger.tracking.held import Held
 
 
-def check(project: Project, evidence: Sequence[Evidence], *, whole: bool, trust: bool = False) -> VerifyResult:
-    """Compare every metric, tag, param, dataset, link, trace and artifact with what ``track`` would write.
+def refuse_unnamed(trust: bool = False) -> None:
+    """Stop where nothing says which MLflow to ask.
 
     Args:
-        whole: whether ``evidence`` is all that is selected, so that no other run may say that it is.
         trust: whether the MLflow that the checkout names may be asked.
 
     Raises:
-        LedgerError: nothing says which MLflow to ask, or it cannot be asked.
+        LedgerError: the environment names none.
     """
     if not (trust or os.environ.get("MLFLOW_TRACKING_URI")):
         raise LedgerError(
             "'verify --mlflow' asks the MLflow that MLFLOW_TRACKING_URI names, and it names none; "
             "set it, to sqlite:///mlflow.db for instance"
         )
+
+
+def check(project: Project, evidence: Sequence[Evidence], *, whole: bool) -> VerifyResult:
+    """Compare every metric, tag, param, dataset, link, trace and artifact with what ``track`` would write.
+
+    Args:
+        whole: whether ``evidence`` is all that is selected, so that no other run may say that it is.
+
+    Raises:
+        LedgerError: MLflow cannot be asked.
+    """
     tracking = project.settings.tracking
     if not whole:
         selected = {str(each) for each in project.combinations}
