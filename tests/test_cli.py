@@ -36,7 +36,7 @@ COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
     ),
     "report": (stages, "report", [], ()),
     "correlation": (stages, "correlation", [], ()),
-    "track": (stages, "track", [], ()),
+    "track": (stages, "track", ["--repair"], (True,)),
     "collect": (collecting, "collect", ["mme", "trac", "--model", "seer"], (["mme", "trac"], ["seer"])),
 }
 
@@ -121,6 +121,22 @@ def test_verify_exits_with_one_where_something_does_not_hold(
         assert ("bytes: a\\x1b[31m.png: moved" in said) == ("'dvc checkout'" in said) == (code == 1)
     assert run(monkeypatch, "verify", "--json") == code
     assert json.loads(capsys.readouterr().out)["holds"] == (code == 0)
+
+
+@pytest.mark.parametrize(("typed", "asked"), [([], False), (["--mlflow"], True)])
+def test_verify_asks_mlflow_where_it_is_told_to(
+    typed: list[str], asked: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = []
+
+    def verified(project: object, run: object, **given: object) -> verify.Verified:
+        seen.append(given["mlflow"])
+        return verify.Verified(["a"], {"MLflow": VerifyResult([Finding("mlflow", "MLflow: a", "is 0.99")])})
+
+    monkeypatch.setattr(verify, "verify", verified)
+    assert run(monkeypatch, "verify", *typed) == 1
+    assert seen == [asked]
+    assert "'driftledger track --repair'" in capsys.readouterr().out
 
 
 def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def track(
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
 
-    typer.echo(stages.track(context.obj, repair=repair))
+    typer.echo(stages.track(context.obj, repair))
 
 
 @app.command(rich_help_panel=VIEW)

@@ -43,17 +43,19 @@ def test_one_run_holds_what_reports_holds(
     assert in_child(_show, tmp_path, mlflow_store.uri) == [f"{experiment} is shown"]
     assert in_child(_show, tmp_path, mlflow_store.uri) == [f"{experiment} is unchanged"]
     [run] = in_child(_runs, mlflow_store)
+    assert run.pop("note").startswith("first correlation.md\n\nMLflow run `")
     assert run == {
         "name": "correlation",
         "status": "FINISHED",
         "current": "true",
-        "note": "first correlation.md",
         "files": sorted(FILES),
     }
 
     (tmp_path / "reports" / "correlation.md").write_text("second", encoding="utf-8")
     assert in_child(_show, tmp_path, mlflow_store.uri) == [f"{experiment} is shown"]
-    assert sorted((run["note"], run["current"]) for run in in_child(_runs, mlflow_store)) == [
-        ("first correlation.md", "false"),
-        ("second", "true"),
+    runs = in_child(_runs, mlflow_store)
+    assert sorted((run["name"], run["current"]) for run in runs) == [
+        ("correlation", "true"),
+        ("correlation (superseded)", "false"),
     ]
+    assert sorted(run["note"].partition(":")[0] for run in runs)[0] == "**Superseded**"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from driftledger.ledger.lineage import read_evidence
-from driftledger.tracking.content import FINGERPRINT, RunContent
+from driftledger.tracking.content import FINGERPRINT, NOTE, RunContent
 from driftledger.tracking.projection import run_content
 from driftledger.tracking.store import Pushed
 from tests.support.description_ledgers import FIDELITY, TRAC, add_fidelity, add_trac
@@ -35,6 +35,9 @@ def test_everything_that_the_ledger_says_is_taken(mlflow_store: Store) -> None:
         held = by_fingerprint[content.fingerprint]
         assert held["metrics"] == sorted([m.key, m.step, m.value] for m in content.every_metric())
         assert held["params"] == content.params
+        note = held["tags"].pop(NOTE)
+        assert note.startswith(content.tags.pop(NOTE))
+        assert note.endswith(f"fingerprint `{content.fingerprint}`")
         assert content.tags.items() <= held["tags"].items()
         assert held["artifacts"].keys() == content.artifacts.keys()
     whole, bare = (by_fingerprint[content.fingerprint] for content in runs)

@@ -100,7 +100,7 @@ def correlation(project: Project) -> str:
         return write_correlation(project)
 
 
-def track(project: Project, *, repair: bool = False) -> str:
+def track(project: Project, repair: bool = False) -> str:
     """Show what is selected in MLflow, and say in a line each what that took, and where to look."""
     from driftledger.ledger.code import code_version
     from driftledger.ledger.lineage import read_all_evidence

@@ -24,6 +24,7 @@ from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.links import check_links
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
+from driftledger.tracking import check as check_mlflow
 
 if TYPE_CHECKING:
     from driftledger.ledger.verify.ask_again import AskedAgain
@@ -128,6 +129,8 @@ def verify(
         asked_again: how many calls of each run services are asked again, twice each, which costs money.
         mlflow: whether what MLflow shows of them is checked too.
     """
+    if mlflow:
+        check_mlflow.refuse_unnamed(trust=reach.trust)
     if not reach.trust:  # whose repositories the checkout names, with the reader's token
         os.environ["HF_HUB_OFFLINE"] = "1"
     contents = Contents(project.root, reach)
@@ -156,9 +159,7 @@ def verify(
         asked, checks["services asked again"] = ask_again(project, evidence, contents, asked_again, lot)
     checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
     if mlflow:
-        from driftledger.tracking.check import check as check_mlflow
-
-        checks["MLflow"] = check_mlflow(project, evidence, whole=run is None, trust=reach.trust)
+        checks["MLflow"] = check_mlflow.check(project, evidence, whole=run is None, trust=reach.trust)
     return Verified([each.name for each in evidence], checks, again, asked)
 
 

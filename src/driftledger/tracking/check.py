@@ -1,6 +1,7 @@
 """``verify --mlflow``: whether MLflow shows of the selected runs what the locks and the ledger say."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -18,21 +19,31 @@ if TYPE_CHECKING:
     from driftledger.tracking.held import Held
 
 
-def check(project: Project, evidence: Sequence[Evidence], *, whole: bool, trust: bool = False) -> VerifyResult:
-    """Compare every metric, tag, param, dataset, link, trace and artifact with what ``track`` would write.
+def refuse_unnamed(trust: bool = False) -> None:
+    """Stop where nothing says which MLflow to ask.
 
     Args:
-        whole: whether ``evidence`` is all that is selected, so that no other run may say that it is.
         trust: whether the MLflow that the checkout names may be asked.
 
     Raises:
-        LedgerError: nothing says which MLflow to ask, or it cannot be asked.
+        LedgerError: the environment names none.
     """
     if not (trust or os.environ.get("MLFLOW_TRACKING_URI")):
         raise LedgerError(
             "'verify --mlflow' asks the MLflow that MLFLOW_TRACKING_URI names, and it names none; "
             "set it, to sqlite:///mlflow.db for instance"
         )
+
+
+def check(project: Project, evidence: Sequence[Evidence], *, whole: bool) -> VerifyResult:
+    """Compare every metric, tag, param, dataset, link, trace and artifact with what ``track`` would write.
+
+    Args:
+        whole: whether ``evidence`` is all that is selected, so that no other run may say that it is.
+
+    Raises:
+        LedgerError: MLflow cannot be asked.
+    """
     tracking = project.settings.tracking
     if not whole:
         selected = {str(each) for each in project.combinations}
@@ -57,25 +68,26 @@ def compare(uri: str, experiment: str, contents: Sequence[RunContent], whole: bo
         if there is None or there.lifecycle_stage != "active":
             return VerifyResult([Finding("mlflow", f"MLflow: {for_line(experiment)}", "there is no such experiment")])
         held = Held(client, uri, there.experiment_id)
+        unrecorded = Counter[str]()
         for content in contents:
-            result += _of_run(held, content)
+            result.findings += _of_run(held, content, unrecorded)
+        why = "MLflow alone tells what was at hand when a run was written"
+        result.skipped += [Skipped(f"MLflow: {what} of {n} runs", why) for what, n in sorted(unrecorded.items())]
         result.findings += chain(_doubles(held), _others(held, contents) if whole else ())
     return result + VerifyResult(checked=held.compared)
 
 
-def _of_run(held: "Held", content: RunContent) -> VerifyResult:
+def _of_run(held: "Held", content: RunContent, unrecorded: Counter[str]) -> Iterator[Finding]:
     runs = held.runs.get(content.fingerprint, [])
     if not runs:
         what = f"no finished run has its fingerprint {content.fingerprint}; 'driftledger track' writes it"
-        return VerifyResult([Finding("mlflow", f"MLflow: {content.name}", what)])
-    result = VerifyResult()
-    for each in held.differences(runs[0], content):
-        where = f"MLflow: {content.name}: {each.where}"
-        if each.recorded:
-            result.findings.append(Finding("mlflow", where, each.what))
-        else:
-            result.skipped.append(Skipped(where, "MLflow alone tells what was at hand when the run was written"))
-    return result
+        yield Finding("mlflow", f"MLflow: {content.name}", what)
+        return
+    differences = list(held.differences(runs[0], content))
+    yield from (
+        Finding("mlflow", f"MLflow: {content.name}: {each.where}", each.what) for each in differences if each.recorded
+    )
+    unrecorded.update({each.where.partition("/")[0] for each in differences if not each.recorded})
 
 
 def _doubles(held: "Held") -> Iterator[Finding]:

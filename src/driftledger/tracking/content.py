@@ -20,6 +20,9 @@ FINGERPRINT = "driftledger.fingerprint"
 CURRENT = "driftledger.current"
 """Tag of runs: ``true`` on those that show what ``dvc.lock`` says now."""
 
+SUPERSEDED = " (superseded)"
+"""Ends the name of a run that shows what another run of that name shows now."""
+
 NOTE = "mlflow.note.content"
 """Tag of runs, experiments and logged models: their description, in Markdown."""
 

@@ -13,7 +13,7 @@ from driftledger.core.paths import Combination
 from driftledger.ledger.audit.sources import FINGERPRINT_START, LoggedRun
 from driftledger.project.settings import Tracking
 from driftledger.tracking import connection
-from driftledger.tracking.content import CURRENT, EVIDENCE, FINGERPRINT
+from driftledger.tracking.content import CURRENT, EVIDENCE, FINGERPRINT, SUPERSEDED
 from driftledger.tracking.projection import tracking_uri
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class MlflowRuns:
         """
         names = run.split("/")
         name = str(Combination(*names)) if len(names) == len(Combination._fields) else run
-        exact = [each for each in self._runs if name in (each.info.run_id, each.info.run_name)]
+        exact = [each for each in self._runs if name in (each.info.run_id, _name(each))]
         if not exact and FINGERPRINT_START.fullmatch(run):
             exact = [each for each in self._runs if each.data.tags.get(FINGERPRINT, "").startswith(run)]
             if len({each.data.tags[FINGERPRINT] for each in exact}) > 1:
@@ -71,7 +71,7 @@ class MlflowRuns:
     def _logged(self, run: "Run") -> LoggedRun:
         return LoggedRun(
             run_id=run.info.run_id,
-            name=run.info.run_name or "",
+            name=_name(run),
             fingerprint=run.data.tags.get(FINGERPRINT, ""),
             current=_is_current(run),
             started=_iso(_written(run)),
@@ -96,6 +96,11 @@ class MlflowRuns:
     def _files(self, run_id: str) -> list[str]:
         with connection.spoken_errors(self._uri):
             return [file.path for file in self._client.list_artifacts(run_id)]
+
+
+def _name(run: "Run") -> str:
+    """What it was called when it was current."""
+    return (run.info.run_name or "").removesuffix(SUPERSEDED)
 
 
 def _is_current(run: "Run") -> bool:

@@ -28,6 +28,7 @@ from driftledger.tracking.content import (
     METRICS_PER_CALL,
     NOTE,
     ROOM_FOR_STATE,
+    SUPERSEDED,
     DatasetInput,
     RunContent,
     clip,
@@ -41,9 +42,6 @@ _TEXTS_PER_CALL = 20
 """A server takes 1 MB per call: 20 texts of 8000 characters, which JSON writes as six bytes each."""
 
 _ARTIFACTS_AT_ONCE = 4
-
-_SUPERSEDED = " (superseded)"
-"""Ends the name of a run that shows what another run of that name shows now."""
 
 _AUDIT = re.compile(r"`driftledger audit [^`]*`")
 _STATE = re.compile(r"\A\*\*(?:Superseded|Not selected now)\*\*.*\n*")
@@ -176,14 +174,14 @@ def retired(run: Run, names: Collection[str]) -> dict[str, str]:
     """
     fingerprint = run.data.tags.get(FINGERPRINT, "")
     given = run.info.run_name or ""
-    name = given.removesuffix(_SUPERSEDED)
+    name = given.removesuffix(SUPERSEDED)
     superseded = name in names or given != name
     state = "Superseded" if superseded else "Not selected now"
-    asked = f"`driftledger audit {fingerprint[:12]}`"
-    head = f"**{state}**: what MLflow run `{run.info.run_id}`, fingerprint `{fingerprint}`, showed; see {asked}."
-    note = clip(_AUDIT.sub(asked, _STATE.sub("", run.data.tags.get(NOTE, ""))), MAX_TAG - ROOM_FOR_STATE)
-    shown = clip(name, MAX_NAME - len(_SUPERSEDED)) + _SUPERSEDED if superseded else name
-    return {CURRENT: "false", _RUN_NAME: shown, NOTE: f"{head}\n\n{note}"}
+    head = f"**{state}**: this is what MLflow run `{run.info.run_id}`, fingerprint `{fingerprint}`, showed."
+    note = _AUDIT.sub(f"`driftledger audit {fingerprint[:12]}`", _STATE.sub("", run.data.tags.get(NOTE, "")))
+    note = clip(note, MAX_TAG - ROOM_FOR_STATE)
+    shown = clip(name, MAX_NAME - len(SUPERSEDED)) + SUPERSEDED if superseded else name
+    return {CURRENT: "false", _RUN_NAME: shown} | ({NOTE: f"{head}\n\n{note}"} if NOTE in run.data.tags else {})
 
 
 def _milliseconds(content: RunContent) -> int:
