@@ -125,11 +125,16 @@ def test_verify_exits_with_one_where_something_does_not_hold(
 
 @pytest.mark.parametrize(("typed", "asked"), [([], False), (["--mlflow"], True)])
 def test_verify_asks_mlflow_where_it_is_told_to(
-    typed: list[str], asked: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: list[str],
+    asked: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     seen = []
 
-    def verified(project: object, run: object, **given: object) -> verify.Verified:
+    def verified(project: object, run: object, reach: object, **given: object) -> verify.Verified:
         seen.append(given["mlflow"])
         return verify.Verified(["a"], {"MLflow": VerifyResult([Finding("mlflow", "MLflow: a", "is 0.99")])})
 

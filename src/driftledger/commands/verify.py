@@ -159,7 +159,7 @@ def verify(
         asked, checks["services asked again"] = ask_again(project, evidence, contents, asked_again, lot)
     checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
     if mlflow:
-        checks["MLflow"] = check_mlflow.check(project, evidence, whole=run is None, trust=reach.trust)
+        checks["MLflow"] = check_mlflow.check(project, evidence, whole=run is None)
     return Verified([each.name for each in evidence], checks, again, asked)
 
 
