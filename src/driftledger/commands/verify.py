@@ -156,7 +156,9 @@ def verify(
         again = regenerate(project, evidence, contents, regenerated, lot, components)
         checks["calls made again"] = again.result
     if asked_again:
-        asked, checks["services asked again"] = ask_again(project, evidence, contents, asked_again, lot)
+        asked, checks["services asked again"] = ask_again(
+            project, evidence, contents, asked_again, lot, trust=reach.trust
+        )
     checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
     if mlflow:
         checks["MLflow"] = check_mlflow.check(project, evidence, whole=run is None)

@@ -125,7 +125,7 @@ def test_what_nobody_has_is_missing_and_says_why(ledger: Ledger) -> None:
     shutil.rmtree(ledger.root / CHAINS)
     [finding] = checked(ledger).findings
     assert (finding.kind, finding.where) == ("missing", CHAINS)
-    assert "no default DVC remote is set" in finding.what
+    assert "none is asked without --remote URL, or --trust" in finding.what
 
 
 def set_in(stage: str, *way: str | int, to: Any) -> Callable[[Stages], None]:
