@@ -14,13 +14,19 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from driftledger.benchmarks.registry import lock_files
+from driftledger.commands import bundle as bundling
 from driftledger.commands import verify as verifying
-from driftledger.ledger.findings import VerifyResult
+from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.ledger.lock import LockEntry, locks_here, parse_locks
 from driftledger.project.project import Project
+from driftledger_check.archive import ArchiveError
+from driftledger_check.bundle import BundleError
+from driftledger_check.cli import check
 
 CHANGES = 34
-"""Of each kind; 204 in all."""
+"""Of each kind; 238 in all."""
+
+BUNDLE = "score.zip"
 
 
 def _below(folder: str, *patterns: str) -> Callable[[Path], Sequence[str]]:
@@ -35,6 +41,23 @@ def verified(root: Path, run: str | None) -> VerifyResult:
     """Bytes, links and the ledger: what is at stake here. The numbers need not be computed each time."""
     with patch.object(verifying, "recompute", lambda *_: VerifyResult()):
         return verifying.verify(Project(root), run, regenerated=0).result
+
+
+def bundled(root: Path) -> Sequence[str]:
+    """A bundle of the first run, made where there is none."""
+    if not (root / BUNDLE).is_file():
+        project = Project(root)
+        bundling.bundle(project, "/".join(project.combinations[0]), root / BUNDLE, images=True, sign=False)
+    return [BUNDLE]
+
+
+def checked(root: Path, run: str | None) -> VerifyResult:
+    """What a stranger's checker finds in the bundle."""
+    try:
+        lines = [line for some in check(root / BUNDLE).groups.values() for line in some if line.status == "differs"]
+    except (ArchiveError, BundleError) as error:
+        return VerifyResult([Finding("bytes", BUNDLE, str(error))])
+    return VerifyResult([Finding("bytes", f"{BUNDLE}: {line.where}", line.what) for line in lines])
 
 
 class Kind(NamedTuple):
@@ -52,6 +75,7 @@ KINDS = {
     "scores": Kind(_below("reports/scores", "*.json", "*.jsonl")),
     "lock": Kind(lambda root: lock_files()),
     "ledger": Kind(lambda root: ["ledger.jsonl"]),
+    "bundle": Kind(bundled, checked),
 }
 
 
@@ -99,12 +123,12 @@ def meaning(root: Path, run: str | None) -> dict[str, LockEntry] | None:
 
 
 def try_changes(
-    root: Path, kind: str, run: str | None = None, check: Callable[[Path, str | None], VerifyResult] | None = None
+    root: Path, kind: str, run: str | None = None, by: Callable[[Path, str | None], VerifyResult] | None = None
 ) -> Told:
     """Change one byte at a time, look what is found, and put it back.
 
     Args:
-        check: None for the kind's own.
+        by: what looks; None for the kind's own check.
     """
     unseen, misnamed, unfounded = list[Change](), list[tuple[Change, str]](), list[tuple[Change, str]]()
     found = meaningless = 0
@@ -116,7 +140,7 @@ def try_changes(
         byte = bytes([(before[change.offset] + change.more) % 256])
         file.write_bytes(before[: change.offset] + byte + before[change.offset + 1 :])
         same = kind == "lock" and meaning(root, run) == meant
-        result = (check or KINDS[kind].check)(root, run)
+        result = (by or KINDS[kind].check)(root, run)
         file.write_bytes(before)
         said = "; ".join(f"{each.where}: {each.what}" for each in result.findings[:2])
         if same:

@@ -35,6 +35,6 @@ def test_what_passes_would_be_told(published: Checkout) -> None:  # noqa: F811
     def wrong(root: Path, run: str | None) -> VerifyResult:
         return VerifyResult([Finding("bytes", "elsewhere", "")])
 
-    assert len(try_changes(published.root, "scores", check=blind).unseen) == CHANGES
-    assert len(try_changes(published.root, "scores", check=wrong).misnamed) == CHANGES
-    assert try_changes(published.root, "lock", check=wrong).unfounded
+    assert len(try_changes(published.root, "scores", by=blind).unseen) == CHANGES
+    assert len(try_changes(published.root, "scores", by=wrong).misnamed) == CHANGES
+    assert try_changes(published.root, "lock", by=wrong).unfounded

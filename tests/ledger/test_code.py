@@ -192,7 +192,7 @@ def test_a_patch_is_cut_at_whole_files_and_says_so(repository: Path) -> None:
 def test_src_comes_first_and_what_the_pipelines_write_is_left_out(repository: Path) -> None:
     entry = {
         "cmd": "x",
-        "outs": [{"path": path, "md5": "0", "size": 1} for path in ("data/resolved.json", "reports/a")],
+        "outs": [{"path": path, "md5": "0" * 32, "size": 1} for path in ("data/resolved.json", "reports/a")],
     }
     (repository / "pipelines" / "mme").mkdir(parents=True)
     (repository / "pipelines" / "mme" / "dvc.lock").write_text(json.dumps({"stages": {"s": entry}}))
