@@ -202,6 +202,13 @@ def test_a_lock_names_nothing_outside_of_the_project(field: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("file", ["../../secret.yaml", "/etc/passwd"])
+def test_a_lock_names_no_settings_outside_of_the_project(file: str) -> None:
+    locks = parse_locks({"dvc.lock": f"stages:\n  one:\n    cmd: x\n    params: {{{file}: {{a: 1}}}}\n".encode()})
+    assert not locks.entries
+    assert [where for _, where, _ in locks.damage] == ["dvc.lock: one"]
+
+
 def test_what_is_refused_is_one_line() -> None:
     with pytest.raises(StoreError) as caught:
         parse_json(json.dumps(SAMPLE | {"id": "../\n\x1b[2J" * 5000}).encode(), SampleEntry, "samples.jsonl")

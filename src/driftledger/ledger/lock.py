@@ -40,7 +40,7 @@ class LockEntry(BaseModel):
 
     cmd: str | list[str]
     deps: list[LockedFile] = []
-    params: dict[str, dict[str, Any]] = {}
+    params: dict[RelativePath, dict[str, Any]] = {}
     outs: list[LockedFile] = []
 
     @property
