@@ -21,8 +21,9 @@ from driftledger.tracking.connection import PORT
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
-PANELS = EVALUATE, ASK, VIEW, PEOPLE, STAGES = ("Evaluate", "Ask", "Publish and view", "With people", "DVC's stages")
+PANELS = ("Evaluate", "Ask", "Prove", "Show and export", "With people", "DVC's stages")
 """The panels of ``--help``: what people type first comes first."""
+EVALUATE, ASK, PROVE, VIEW, PEOPLE, STAGES = PANELS
 
 
 class _ByPanel(TyperGroup):
@@ -165,7 +166,7 @@ def export(
     typer.echo(f"{exporting.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
 
 
-@app.command(rich_help_panel=VIEW)
+@app.command(rich_help_panel=PROVE)
 def publish(context: typer.Context, timestamp: TimestampOption = None, unsigned: UnsignedOption = False) -> None:
     """Sign a checkpoint over ledger.jsonl with your Git signing key: who keeps it can tell what was changed since."""
     from driftledger.commands import publish as publishing
@@ -173,7 +174,7 @@ def publish(context: typer.Context, timestamp: TimestampOption = None, unsigned:
     typer.echo(for_terminal(publishing.publish(context.obj, timestamp or (), unsigned=unsigned)))
 
 
-@app.command(rich_help_panel=VIEW)
+@app.command(rich_help_panel=PROVE)
 def preregister(
     context: typer.Context,
     runs: Annotated[int, typer.Option(min=1, help="How many published attempts the plan allows.")] = 1,
@@ -275,7 +276,7 @@ def audit(
         show(ask.touched(context.obj, Reach(remote, trust), **asked, image=image, since=since, as_json=as_json))
 
 
-@app.command(rich_help_panel=ASK)
+@app.command(rich_help_panel=PROVE)
 def verify(
     context: typer.Context,
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
@@ -314,7 +315,7 @@ def verify(
     raise typer.Exit(0 if verified.result.holds else 1)
 
 
-@app.command(rich_help_panel=VIEW)
+@app.command(rich_help_panel=PROVE)
 def bundle(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help="A run that was published.")],
@@ -329,7 +330,7 @@ def bundle(
     show(lines(bundling.bundle(context.obj, run, out, images=images, sign=sign)))
 
 
-@app.command(rich_help_panel=ASK)
+@app.command(rich_help_panel=PROVE)
 def check(
     bundle: Annotated[Path, typer.Argument(help="A file that 'driftledger bundle' wrote, anybody's.")],
     allowed_signers: Annotated[Path | None, typer.Option(help="Whose signatures you trust, as SSH lists them.")] = None,
@@ -342,7 +343,7 @@ def check(
     raise typer.Exit(run(bundle, allowed_signers=allowed_signers, checkpoint=checkpoint, as_json=as_json))
 
 
-@app.command(rich_help_panel=ASK)
+@app.command(rich_help_panel=PROVE)
 def reproduce(
     context: typer.Context,
     bundle: Annotated[Path, typer.Argument(metavar="FILE", help="A bundle; with --note, somebody's statement.")],
