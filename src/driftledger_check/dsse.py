@@ -18,6 +18,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from driftledger_check.strict_json import canonical
+
 NAMESPACE = "driftledger"
 """Of signatures: what a key signs for Git or for files stands for nothing here, and the other way round."""
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
@@ -123,15 +125,6 @@ class Refused(NamedTuple):
     """A signature that does not hold, or that is not there."""
 
     why: str
-
-
-def canonical(value: Any) -> bytes:
-    """JSON in one way alone: sorted keys, no blanks, finite numbers, UTF-8.
-
-    Raises:
-        ValueError: a number that is not finite, or a text that is not Unicode.
-    """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
 def pae(kind: str, payload: bytes) -> bytes:

@@ -28,7 +28,8 @@ from driftledger.ledger.log.chain import check, note
 from driftledger.ledger.log.lines import Noted, PublishedCode, rows_of
 from driftledger.project.project import Project
 from driftledger_check import merkle
-from driftledger_check.dsse import REPRODUCTION, Attestation, Stamp, Statement, canonical, parse_attestation
+from driftledger_check.dsse import REPRODUCTION, Attestation, Stamp, Statement, parse_attestation
+from driftledger_check.strict_json import canonical
 from tests.support.chained import chained, chained_anew, grow, put, repository, run, signing_with, whose, wrong
 from tests.support.git import commit, git, no_git_but_ours
 from tests.support.signers import Authority, make_key, trusting

@@ -12,7 +12,8 @@ from driftledger.exports.base import Files, Run, numbers
 from driftledger.ledger.attest.signing import sign, signing_key
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.log.chain import evidence_digest
-from driftledger_check.dsse import SCORE, Statement, canonical
+from driftledger_check.dsse import SCORE, Statement
+from driftledger_check.strict_json import canonical
 
 
 def files(run: Run) -> Files:

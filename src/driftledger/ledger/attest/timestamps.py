@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
-from driftledger_check.dsse import Envelope, Refused, Stamp, canonical
+from driftledger_check.dsse import Envelope, Refused, Stamp
+from driftledger_check.strict_json import canonical
 
 _SECONDS = 30
 _MOST_BYTES = 100_000
