@@ -103,6 +103,8 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	$(UV) -r requirements-dev.txt
 	touch $@
 
+# Every Eval Ever's own code wants a newer Python; the schema in its wheel is what exports are held to.
 $(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt
 	$(UV) -r requirements-all.txt
+	$(UV) --no-deps --python-version 3.12 --target $(VENV)/schemas every-eval-ever==0.3.0
 	touch $@
