@@ -79,7 +79,7 @@ def test_rows_that_are_not_the_locks_are_not_exported(ledger: Audited) -> None:
 
 
 def test_every_eval_ever_takes_each_score(ledger: Audited) -> None:
-    """The schema is that of the package's wheel, which ``make test`` installs beside, as its code wants another Python."""
+    """The schema is that of the package's wheel, which ``make test`` installs; its code wants a newer Python."""
     jsonschema, schemas = pytest.importorskip("jsonschema"), Path(sys.prefix, "schemas/every_eval_ever/schemas")
     if not schemas.is_dir():
         pytest.skip("every-eval-ever is not installed; 'make test' does it")
