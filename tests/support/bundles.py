@@ -20,13 +20,15 @@ from driftledger_check.cli import check
 from driftledger_check.links import run_fingerprint, sha256_of
 from driftledger_check.report import Report
 from driftledger_check.strict_json import canonical
-from tests.conftest import Checkout, make_checkout
+from tests.conftest import REPOSITORY, Checkout, make_checkout
 
 RUN = Combination("regions_medium", "painter", "layout")
 DATASET, CHAINS = "data/datasets/my_images", "data/chains/my_images/regions_medium/painter"
 SCORE = "reports/scores/genception/my_images/regions_medium/painter/layout"
 
-STAGES = """
+STAGES = f"""
+import sys
+sys.path.append({str(REPOSITORY)!r})
 from pathlib import Path
 from driftledger.commands.resolve import resolve
 from driftledger.project.project import Project

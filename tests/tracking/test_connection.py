@@ -176,5 +176,5 @@ def test_a_new_store_is_made_without_chatter(tmp_path: Path) -> None:
         "print(push([], tracking_uri=f'sqlite:///{folder}/mlflow.db', experiment='x', lock=folder / 'lock'))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "Pushed(created=0, resumed=0, unchanged=0)\n"
+    assert done.stdout == "Pushed(created=0, resumed=0, unchanged=0, merged=0)\n"
     assert done.stderr == ""

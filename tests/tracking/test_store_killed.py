@@ -53,7 +53,8 @@ def test_killed_at_each_write(
     writes = in_child(_push, store, None)
     expected = in_child(store.dump)
     assert writes > 10
-    for kill_at in range(1 + shard, writes + 1, SHARDS):
+    first = 1 + 2 * shard + list(STARTS).index(start)  # odd writes from the one start, even ones from the other
+    for kill_at in range(first, writes + 1, 2 * SHARDS):
         start_anew()
         assert in_child(_push, store, kill_at) == KILLED
         assert in_child(_push_dump_push, store) == expected, f"killed at write {kill_at} of {writes}"
