@@ -95,7 +95,7 @@ def test_help_fits_and_what_people_type_first_comes_first(width: int, monkeypatc
     assert max(map(cell_len, text.splitlines())) <= width
     assert "\x1b" not in text
     assert re.findall(r"╭─ ([\w' ]+?) ─", text) == ["Options", *PANELS]
-    places = [text.index(f"│ {name} ") for name in ("preset", "audit", "verify", "compare", "diff", "track", "resolve")]
+    places = [text.index(f"│ {name} ") for name in ("preset", "audit", "compare", "diff", "verify", "track", "resolve")]
     assert places == sorted(places)
 
 
