@@ -122,7 +122,7 @@ class Checkout:
 
         MLflow is left out: ``track``, which always runs, takes longer than all that a small change makes run.
         """
-        return stages_run(self.run("dvc", "repro", *(targets or ("report",)), **more).stdout)
+        return stages_run(self.run("dvc", "repro", *(targets or ("report",)), check=True, **more).stdout)
 
     def outputs(self) -> dict[str, bytes]:
         """Every output of the pipelines and their locks, by path."""

@@ -1,9 +1,11 @@
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from driftledger.collect.call_result import Context, Result
+from driftledger.collect.call_result import Context, Cost, Finished, Result
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.scheduler import run_protocols
 from driftledger.collect.steps import Ask, Call, Draw, Steps
@@ -124,3 +126,69 @@ def test_progress_in_a_pipe_prints_few_whole_lines(capsys: pytest.CaptureFixture
     assert 1 <= len(lines) <= 3
     assert "1000/1000" in lines[-1]
     assert "\r" not in "".join(lines)
+
+
+def test_two_runs_on_one_store_make_each_batch_once(images: list[ImageFile], tmp_path: Path) -> None:
+    def one_run() -> list[str]:
+        with CallStore(tmp_path / "store") as store:
+            return run(EchoModel(batch_size=3), images, store)
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.submit(one_run), pool.submit(one_run)
+        assert one.result() == other.result()
+    assert sorted(len(batch) for batch in SEEN) == sorted([3, 3, 1, 2, 2, 2, 1])
+    with CallStore(tmp_path / "store") as store:
+        assert {row.made for row in store.rows()} == {1}
+
+
+def test_what_another_process_makes_is_waited_for_and_the_rest_is_made_meanwhile(
+    images: list[ImageFile], tmp_path: Path
+) -> None:
+    model = EchoModel(batch_size=3)
+    with CallStore(tmp_path / "store") as other:
+        taken = [ask(model, image) for image in images[:3]]
+        assert other.claim([call.key.digest for call in taken])
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(lambda: perform_in(tmp_path / "store", [ask(model, image) for image in images]))
+            while len(SEEN) < 2:
+                time.sleep(0.01)
+            assert not running.done()
+            other.put(
+                [Finished(call.key, call.context, Result(Outcome.OK, "theirs"), None, Cost(0.1)) for call in taken]
+            )
+            results = running.result()
+    assert [result.text == "theirs" for result in results] == [True] * 3 + [False] * 4
+    assert [len(batch) for batch in SEEN] == [3, 1]
+
+
+def test_a_call_that_another_process_gives_up_is_made_here(images: list[ImageFile], tmp_path: Path) -> None:
+    model = EchoModel(batch_size=4)
+    with CallStore(tmp_path / "store") as other:
+        assert other.claim([ask(model, images[0]).key.digest])
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(lambda: perform_in(tmp_path / "store", [ask(model, image) for image in images]))
+            while not SEEN:
+                time.sleep(0.01)
+            other.close()
+            results = running.result()
+    assert all(result.outcome.goes_on for result in results)
+    assert sorted(len(batch) for batch in SEEN) == [3, 4]
+
+
+def perform_in(folder: Path, calls: Sequence[Call]) -> list[Result]:
+    with CallStore(folder) as store:
+        return perform(calls, store)
+
+
+def test_a_shard_puts_no_call_into_other_company(images: list[ImageFile], tmp_path: Path) -> None:
+    model, mine = EchoModel(batch_size=3), (3, 4, 5, 6)
+    with CallStore(tmp_path / "store") as store, Progress("shard", total=8) as progress:
+        protocols = [asked_twice(model, images[position]) for position in mine]
+        run_protocols(protocols, store, progress, most_calls=2, positions=mine)
+    assert SEEN == [
+        ["23x30", "24x30", "25x30"],
+        ["26x30"],
+        ["23x30"],
+        ["24x30", "25x30"],
+        ["26x30"],
+    ]
