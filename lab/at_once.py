@@ -19,19 +19,14 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from driftledger.collect.call_result import Context
 from driftledger.collect.call_store import CallStore
-from driftledger.collect.scheduler import run_protocols
-from driftledger.collect.steps import Ask, Steps
-from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.progress import Progress
-from driftledger.core.types import Conversation, Reply, Turn
+from lab.sleeper import SLEEPS, make_all
 from perf._report import write
 from tests.conftest import Checkout, draw, make_checkout
 from tests.support.openai_server import OpenAIServer
@@ -39,7 +34,6 @@ from tests.support.openai_server import OpenAIServer
 SAMPLES = 24
 ITERATIONS = 3
 BUDGET = 40
-SLEEPS = 0.5
 BATCHES = 320
 WORKERS = 8
 
@@ -119,37 +113,11 @@ def budget() -> dict[str, int]:
     }
 
 
-class Sleeper(Model):
-    """Takes its time, and says what it was asked; a line of its log for each batch."""
-
-    provider: ClassVar[str] = "sleeper"
-    version: ClassVar[str] = "1"
-    log: str
-
-    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
-        began = time.time()
-        time.sleep(SLEEPS)
-        with Path(self.log).open("a") as log:
-            log.write(f"{began} {time.time()}\n")
-        return [Reply(str(conversation.turns[-1].parts[0])) for conversation in conversations]
-
-
-def _one(model: Sleeper, number: int) -> Steps[str]:
-    asked = Ask(model, "describe", Conversation((Turn("user", (f"number {number}",)),)), Context("d", str(number), 1))
-    return str((yield asked).text)
-
-
-def _sleep(folder: Path) -> None:
-    model = Sleeper(log=str(folder / "log"), batch_size=4)
-    with CallStore(folder) as store, Progress("sleep", 0) as progress:
-        run_protocols([_one(model, number) for number in range(4 * BATCHES)], store, progress, 1)
-
-
 def shared() -> dict[str, Any]:
     """Eight processes that sleep for each batch; from the first batch's beginning to the last one's end."""
     spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
-        processes = [spawn.Process(target=_sleep, args=(Path(folder),)) for _ in range(WORKERS)]
+        processes = [spawn.Process(target=make_all, args=(Path(folder), BATCHES)) for _ in range(WORKERS)]
         for process in processes:
             process.start()
         for process in processes:
