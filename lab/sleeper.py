@@ -1,4 +1,4 @@
-"""A component that sleeps, for what has to be timed without work; in a module of its own, whose code is its identity."""
+"""A component that sleeps, for what is timed without work; in a module of its own, whose code is its identity."""
 
 import time
 from collections.abc import Sequence
