@@ -191,13 +191,12 @@ def _as_cell(value: Shown) -> str:
     return "" if value is None else clip(as_text(value), _MAX_CELL)
 
 
-def taken(root: Path, parts: Iterable[ScorePart]) -> list[tuple[ScorePart, dict[str, list[Cost]]]]:
+def taken(calls: Path, parts: Iterable[ScorePart]) -> list[tuple[ScorePart, dict[str, list[Cost]]]]:
     """The parts that tell what their calls took, with it; none where the call store, which alone holds this and no
     hashed file, is gone."""
-    state = Paths(root).state
-    if not (state / "calls.db").is_file():
+    if not (calls / "calls.db").is_file():
         return []
-    with CallStore(state) as store:
+    with CallStore(calls) as store:
         return [(part, part.costs(store)) for part in parts if part.costed]
 
 
