@@ -19,7 +19,7 @@ _LONGEST = 4096
 
 
 def main_checkout(root: Path) -> Path:
-    """The folder in the repository's main checkout that stands for ``root``; the bare repository's, where it has none."""
+    """The folder of the main checkout that ``root`` stands for; that of a bare repository, which has no checkout."""
     here = root.resolve()
     for elsewhere in (_copied_from, _worktree_of):
         top = _top(here)

@@ -26,7 +26,7 @@ from driftledger.metrics.exact import exact_mean
 from driftledger.project.settings import Tracking
 from driftledger.reports.site.run_page import run_page
 from driftledger.tracking.component_versions import all_of, spec_params
-from driftledger.tracking.connection import without_credentials
+from driftledger.tracking.connection import anchored, without_credentials
 from driftledger.tracking.content import EVIDENCE, NOTE, PACKAGES, PATCH, DatasetInput, RunContent, as_text, clip
 from driftledger.tracking.score_part import ScorePart, evaluation_table, taken
 from driftledger.tracking.store import Pushed, push

@@ -15,7 +15,6 @@ from driftledger.collect.call_store import CallStore
 from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import read_jsonl
-from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Lineage
 from driftledger.metrics.exact import exact_mean
 from driftledger.tracking.component_versions import measured_in
