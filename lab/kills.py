@@ -4,6 +4,7 @@ Run as ``python -m lab.kills --count 100`` in the top folder; it writes ``report
 evaluated in a folder of its own, again and again; each ``make run`` there is ended by SIGKILL, until one comes to its
 end before its moment. All it has written must then be what an undisturbed run writes, and a new project begins.
 
+What was finished before a kill is not done again, so that moments in the first half of a run's time reach all of it.
 Killed are the whole group of processes, ``dvc`` alone, whose stage goes on without it, or any one of them. Every fifth
 kill is aimed: at the moment in which DVC has emptied its ``.dvc/tmp/rwlock`` and not written it yet.
 """
@@ -188,7 +189,7 @@ def kills(
                 head = project.start(log)
                 victim = lots.choice(VICTIMS)
                 rwlock = project.root / _RWLOCK if lots.randrange(_AIMED) == 0 else None
-                if told["kills"] < count and _wait_for_the_moment(head, lots.uniform(0, duration), rwlock):
+                if told["kills"] < count and _wait_for_the_moment(head, lots.uniform(0, duration / 2), rwlock):
                     _kill(head, "dvc" if rwlock else victim, lots)
                     told["kills"] += 1
                     told["aimed" if rwlock else victim] += 1

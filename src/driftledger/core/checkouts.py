@@ -59,7 +59,8 @@ def _pointed(file: Path, word: str = "") -> Path | None:
         return None
     with file.open("rb") as opened:
         text = os.fsdecode(opened.read(_LONGEST))
-    if not text.startswith(word) or not (path := text.removeprefix(word).strip("\r\n")):
+    path = text.removeprefix(word).strip("\r\n")
+    if not text.startswith(word) or not path or "\0" in path:
         return None
     target = file.parent / path
     return target.parent.resolve() / target.name
