@@ -17,11 +17,13 @@ export MLFLOW_DISABLE_TELEMETRY := true
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
+	@driftledger unlock
 	dvc repro
 
 run-neural: export OMP_NUM_THREADS := 1
 run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch; params.yaml then selects them
 	driftledger preset neural
+	@driftledger unlock
 	dvc repro --single-item resolve dataset question_set
 	$(MAKE) --jobs 3 $(EVALUATE)
 	dvc repro

@@ -72,7 +72,7 @@ class Checkout:
             "GIT_CONFIG_GLOBAL": os.devnull,
             "COLUMNS": "1000",  # what commands say stays on its lines
         }
-        for name in ("MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID"):
+        for name in ("MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "DRIFTLEDGER_STORE"):
             self.env.pop(name, None)
 
     def fill(self) -> None:

@@ -246,6 +246,15 @@ def collect(
     collecting.collect(context.obj, benchmarks or (), model or ())
 
 
+@app.command(rich_help_panel=EVALUATE)
+def unlock(context: typer.Context) -> None:
+    """Let 'dvc repro' go on after a kill: clear the lock file that nobody can read or holds any more."""
+    from driftledger.project.rwlock import clear
+
+    for cleared in clear(context.obj.root):
+        typer.echo(cleared)
+
+
 @app.command(rich_help_panel=ASK)
 def audit(
     context: typer.Context,

@@ -611,7 +611,8 @@ def test_answers_of_other_bytes_are_another_run(tmp_path: Path) -> None:
     assert evidence_of(tmp_path, chosen).fingerprint != before
 
 
-def test_the_environment_overrides_where_mlflow_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_overrides_where_mlflow_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
     tracking = Tracking(uri="sqlite:///mlflow.db", experiment="e", traces="none")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     assert tracking_uri(tracking) == "sqlite:///mlflow.db"

@@ -4,6 +4,7 @@ The results go into the call store and the feature store alone; DVC's stages the
 files without loading anything. What is asked, and in which company within a batch, is the same as when a stage asks.
 """
 
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from driftledger.commands.stages import ask
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.progress import Progress
 from driftledger.project.project import Project
+from driftledger.project.rwlock import clear
 
 
 @dataclass
@@ -95,6 +97,8 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
     """
     run = project.settings.run
     _check_known("selected model", models, run.models)
+    for cleared in clear(project.root):
+        print(cleared, file=sys.stderr, flush=True)
     work = [each for each in selected_work(project, benchmarks) if not models or each.keys["model"] in models]
     with project.store() as store:
         for name in run.models:

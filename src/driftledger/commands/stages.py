@@ -112,7 +112,7 @@ def track(project: Project, repair: bool = False) -> str:
         project.settings.tracking,
     )
     told = [
-        projection.show(project.root, evidence, tracking, repair=repair),
+        projection.show(project.root, evidence, tracking, repair=repair, calls=project.state),
         *correlation_run.show(project.root, tracking, repair=repair),
     ]
     return "\n".join([*told, *where_to_look(tracking, project.paths.reports / "site" / "index.html")])

@@ -3,6 +3,10 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from driftledger.core.checkouts import main_checkout
+
+_STATE = ".driftledger"
+
 
 class Combination(NamedTuple):
     """What one MLflow run shows."""
@@ -22,8 +26,14 @@ class Paths(NamedTuple):
 
     @property
     def state(self) -> Path:
-        """The call store, the feature store and locks: disposable, outside Git and DVC."""
-        return self.root / ".driftledger"
+        """Locks on what this checkout holds: disposable, outside Git and DVC, as is :attr:`shared`."""
+        return self.root / _STATE
+
+    @property
+    def shared(self) -> Path:
+        """The call store, the feature store and the lock on MLflow, which all checkouts of a repository share; the
+        first two unless :attr:`~driftledger.project.project.Project.state` names another folder."""
+        return main_checkout(self.root) / _STATE
 
     @property
     def resolved(self) -> Path:

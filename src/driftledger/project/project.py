@@ -1,6 +1,7 @@
 """A checkout: its settings, its folders, and its components as DVC has seen them."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from driftledger.benchmarks.selection import Selected
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.core.checkouts import main_checkout
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json
 from driftledger.core.paths import Combination, Paths
@@ -23,6 +25,9 @@ from driftledger.data.records import DatasetCard, read_samples
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
 C = TypeVar("C", bound=Component)
+
+STORE = "DRIFTLEDGER_STORE"
+"""Where the user names a folder for finished calls, whatever a project says."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +117,18 @@ class Project:
         if fingerprint != expected:
             raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
 
+    @cached_property
+    def state(self) -> Path:
+        """Where finished calls and features are kept, by every checkout of the repository: what the user names, or
+        ``store`` in ``params.yaml``, from the main checkout on. Not for commands that read what others made."""
+        named = os.environ.get(STORE) or self.settings.store
+        return main_checkout(self.root) / Path(named).expanduser() if named else self.paths.shared
+
     def store(self) -> CallStore:
-        return CallStore(self.paths.state)
+        return CallStore(self.state)
 
     def features(self) -> FeatureStore:
-        return FeatureStore(self.paths.state / "features")
+        return FeatureStore(self.state / "features")
 
     @contextmanager
     def only_one(self, target: Path) -> Iterator[None]:

@@ -117,6 +117,8 @@ class Settings(Strict):
 
     run: Run
     tracking: Tracking
+    store: str | None = Field(default=None, min_length=1)
+    """The folder for finished calls, where it is not ``.driftledger``; ``DRIFTLEDGER_STORE`` overrides it."""
     correlation: CorrelationSettings | None = None
     descriptions: dict[Name, Description] = Field(default_factory=dict)
     datasets: Entries = Field(default_factory=dict)

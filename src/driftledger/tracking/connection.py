@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from driftledger.core.checkouts import main_checkout
 from driftledger.core.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ PORT = 5000
 """Of this machine: where MLflow's own pages are served."""
 
 _CHATTER = ("alembic", "mlflow.store.db.utils", "urllib3.connectionpool")
+_RELATIVE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:?][^:?]*)(\?.*)?")
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _PLAIN_WORDS = {
     "Connection refused": "the connection was refused",
@@ -71,6 +73,15 @@ def connect(tracking_uri: str, *, create: bool) -> "MlflowClient":
             return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
         except UnsupportedModelRegistryStoreURIException:
             raise LedgerError(_names_no_store(tracking_uri)) from None
+
+
+def anchored(tracking_uri: str) -> str:
+    """The address, of one file for all checkouts of a repository: a relative one is meant from the main checkout on."""
+    relative, here = _RELATIVE.fullmatch(tracking_uri), Path.cwd()
+    if relative is None or (main := main_checkout(here)) == here:
+        return tracking_uri
+    scheme, file, query = relative.groups(default="")
+    return f"{scheme}{main / file}{query}"
 
 
 def _keep_credentials(tracking_uri: str) -> None:

@@ -26,7 +26,7 @@ from driftledger.metrics.exact import exact_mean
 from driftledger.project.settings import Tracking
 from driftledger.reports.site.run_page import run_page
 from driftledger.tracking.component_versions import all_of, spec_params
-from driftledger.tracking.connection import without_credentials
+from driftledger.tracking.connection import anchored, without_credentials
 from driftledger.tracking.content import EVIDENCE, NOTE, PACKAGES, PATCH, DatasetInput, RunContent, as_text, clip
 from driftledger.tracking.score_part import ScorePart, evaluation_table, taken
 from driftledger.tracking.store import Pushed, push
@@ -82,22 +82,30 @@ ABSENT = "driftledger.absent"
 
 def tracking_uri(tracking: Tracking) -> str:
     """Where MLflow is: ``MLFLOW_TRACKING_URI``, or what params say."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or tracking.uri
+    return anchored(os.environ.get("MLFLOW_TRACKING_URI") or tracking.uri)
 
 
-def show(root: Path, evidence: Sequence[Evidence], tracking: Tracking, *, repair: bool = False) -> str:
+def show(
+    root: Path,
+    evidence: Sequence[Evidence],
+    tracking: Tracking,
+    *,
+    repair: bool = False,
+    calls: Path | None = None,
+) -> str:
     """Let the current runs of the experiment be exactly those that ``evidence`` stands for; say what it took.
 
     A run that is shown then gets its line of ``ledger.jsonl``, unless it has one.
 
     Args:
         repair: whether what MLflow holds otherwise is mended, and doubles are merged.
+        calls: the folder of the call store, where it is not that of the repository.
 
     Raises:
         LedgerError: the MLflow store cannot be used, and no line is written; or the ledger cannot, and the runs are
             shown. The next call does what is left to do.
     """
-    contents, paths = contents_of(root, evidence, tracking), Paths(root)
+    contents, paths = contents_of(root, evidence, tracking, calls), Paths(root)
     about = partial(_about, root, evidence, contents)
     pushed = publish(root, contents, tracking, tracking.experiment, about, repair=repair)
     lines = chain.append(paths.ledger, evidence, paths.state / "locks" / "ledger.lock")
@@ -108,7 +116,9 @@ def show(root: Path, evidence: Sequence[Evidence], tracking: Tracking, *, repair
     )
 
 
-def contents_of(root: Path, evidence: Sequence[Evidence], tracking: Tracking) -> list[RunContent]:
+def contents_of(
+    root: Path, evidence: Sequence[Evidence], tracking: Tracking, calls: Path | None = None
+) -> list[RunContent]:
     """What each run shows in MLflow: of a run that the ledger has a line for, with the code that it names there."""
     models = list(dict.fromkeys(each.combination.model for each in evidence))
     cards = [each.components["model"] for each in evidence]
@@ -121,7 +131,7 @@ def contents_of(root: Path, evidence: Sequence[Evidence], tracking: Tracking) ->
         else:
             told = each.model_copy(update={"code": CodeVersion(commit=code.commit, dirty=code.dirty, untracked=[])})
         colour = series[each.combination.model].colour
-        content = run_content(root, told, colour=colour, traces=tracking.traces, at_hand=at_hand)
+        content = run_content(root, told, colour=colour, traces=tracking.traces, at_hand=at_hand, calls=calls)
         contents.append(content)
     return contents
 
@@ -136,12 +146,12 @@ def publish(
     repair: bool = False,
 ) -> Pushed:
     """Let the current runs of an experiment be exactly these, and its tags what ``about`` says; one process of a
-    checkout at a time.
+    repository at a time.
 
     Raises:
         LedgerError: the MLflow store cannot be used.
     """
-    lock = Paths(root).state / "locks" / "track.lock"
+    lock = Paths(root).shared / "locks" / "track.lock"
     uri = tracking_uri(tracking)
     return push(contents, tracking_uri=uri, experiment=experiment, lock=lock, about=about, repair=repair)
 
@@ -167,6 +177,7 @@ def run_content(
     colour: str | None = None,
     traces: int | Literal["all", "none"] = "none",
     at_hand: bool = True,
+    calls: Path | None = None,
 ) -> RunContent:
     """One combination as an MLflow run.
 
@@ -174,6 +185,7 @@ def run_content(
         colour: of the run in charts; None is left to MLflow.
         traces: how many units of each score it shows step by step.
         at_hand: whether the code of the evidence is the one that stands here.
+        calls: the folder of the call store, where it is not that of the repository.
     """
     parts = list(_parts(root, evidence))
     params = {"dataset": ", ".join(dict.fromkeys(lineage.on for lineage in evidence.lineages))} if parts else {}
@@ -193,7 +205,7 @@ def run_content(
     artifacts |= {part.table: partial(_table, shared) for part, shared in units}
     tables = {TABLES: canonical_json([{"path": part.table, "type": "table"} for part, _ in units])} if units else {}
     metrics = [metric for part in parts for metric in part.metrics()]
-    costs = cache(partial(taken, root, parts))
+    costs = cache(partial(taken, calls or Paths(root).shared, parts))
     return RunContent(
         name=evidence.name,
         fingerprint=evidence.fingerprint,

@@ -15,7 +15,6 @@ from driftledger.collect.call_store import CallStore
 from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import read_jsonl
-from driftledger.core.paths import Paths
 from driftledger.ledger.lineage import Lineage
 from driftledger.metrics.exact import exact_mean
 from driftledger.tracking.component_versions import measured_in
@@ -191,13 +190,12 @@ def _as_cell(value: Shown) -> str:
     return "" if value is None else clip(as_text(value), _MAX_CELL)
 
 
-def taken(root: Path, parts: Iterable[ScorePart]) -> list[tuple[ScorePart, dict[str, list[Cost]]]]:
+def taken(calls: Path, parts: Iterable[ScorePart]) -> list[tuple[ScorePart, dict[str, list[Cost]]]]:
     """The parts that tell what their calls took, with it; none where the call store, which alone holds this and no
     hashed file, is gone."""
-    state = Paths(root).state
-    if not (state / "calls.db").is_file():
+    if not (calls / "calls.db").is_file():
         return []
-    with CallStore(state) as store:
+    with CallStore(calls) as store:
         return [(part, part.costs(store)) for part in parts if part.costed]
 
 

@@ -60,7 +60,7 @@ def write_bundle(
     if absent := contents.fetch(locked):
         why = f" ({for_line(contents.unfetched)})" if contents.unfetched else ""
         raise LedgerError(f"{first_few([each.path for each in absent])} cannot be had{why}; run 'dvc pull' first")
-    features = KeptFeatures(project.paths.state / "features")
+    features = KeptFeatures(project.state / "features")
     made = recompute(project, evidence.lineages, contents, features=features)
     if made.findings:
         first = made.findings[0]
