@@ -1,12 +1,11 @@
 """A checkout: its settings, its folders, and its components as DVC has seen them."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from filelock import FileLock, Timeout
 
@@ -15,8 +14,10 @@ from driftledger.benchmarks.selection import Selected
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import MissingExtraError, StoreError
 from driftledger.core.files import read_json
+from driftledger.core.limits import load_json
+from driftledger.core.missing import MissingSourceError
 from driftledger.core.paths import Combination, Paths
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, read_samples
@@ -30,6 +31,8 @@ class Project:
     """A checkout: its settings and its folders."""
 
     root: Path
+    asks: bool = True
+    """Whether components are called. Where calls are only counted, one that is not on this machine will do."""
 
     @cached_property
     def settings(self) -> Settings:
@@ -92,9 +95,25 @@ class Project:
         so that a checkpoint is loaded once."""
         if (section, name) not in self._components:
             component = make(name)
-            self.check_resolved(section, name, component.fingerprint)
+            try:
+                self.check_resolved(section, name, component.fingerprint)
+            except (MissingSourceError, MissingExtraError) as error:
+                self._know_as_noted(section, name, component, error)
             self._components[section, name] = component
         return cast(C, self._components[section, name])
+
+    def _know_as_noted(
+        self, section: str, name: str, component: Component, error: MissingSourceError | MissingExtraError
+    ) -> None:
+        """Let calls of a component that is not here be counted; errors where they would be made."""
+        noted = self.noted().get(section, {})
+        kept = noted.get(name) if isinstance(noted, dict) else noted
+        if isinstance(kept, str) and not self.asks:
+            component.__dict__.update(fingerprint=kept, spec={})  # where cached properties are kept
+        elif isinstance(error, MissingSourceError):
+            raise MissingSourceError(f"{section}.{name} is needed: {error}", error.place)
+        else:
+            raise MissingExtraError(f"{section}.{name} is needed: {error}")
 
     @cached_property
     def _components(self) -> dict[tuple[str, str], Component]:
@@ -106,11 +125,18 @@ class Project:
         Raises:
             StoreError: it has changed since.
         """
-        noted = json.loads(self.paths.resolved.read_bytes()) if self.paths.resolved.is_file() else {}
-        found = noted.get(section, {})
+        found = self.noted().get(section, {})
         expected = found.get(name, fingerprint) if isinstance(found, dict) else found
         if fingerprint != expected:
             raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
+
+    def noted(self) -> dict[str, Any]:
+        """What ``data/resolved.json`` holds; nothing where it is missing or damaged."""
+        try:
+            noted = load_json(self.paths.resolved.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return {}
+        return noted if isinstance(noted, dict) else {}
 
     def store(self) -> CallStore:
         return CallStore(self.paths.state)
