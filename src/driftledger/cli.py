@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from driftledger.benchmarks.registry import benchmarks, imported
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
+from driftledger.core.missing import MissingSourceError
 from driftledger.ledger.objects.reach import Reach
 from driftledger.project.project import Project
 from driftledger.tracking.connection import PORT
@@ -421,6 +422,8 @@ def main() -> None:
     """The ``driftledger`` command."""
     try:
         app()
+    except MissingSourceError as error:
+        _fail(f"{error}; or 'dvc pull', if your team keeps it with DVC")
     except DriftledgerError as error:
         _fail(str(error))
     except OSError as error:

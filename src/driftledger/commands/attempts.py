@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from driftledger.commands.kept import ENTRIES
 from driftledger.core.canonical import sha256_of
 from driftledger.ledger.attest.attest import read_all
 from driftledger.ledger.attest.plans import attempt_name, open_plan
@@ -48,7 +49,8 @@ def planned(project: Project, noted: Mapping[str, Any]) -> dict[str, Any]:
     selection = {
         "run": settings.run.model_dump(mode="json"),
         "settings": {spec.name: settings.section(spec.name).model_dump(mode="json") for spec in settings.benchmarks},
-        "resolved": {**noted, "code": {part: each for part, each in noted["code"].items() if part not in _VIEWS}},
+        "resolved": {part: each for part, each in noted.items() if part not in (ENTRIES, "code")}
+        | {"code": {part: each for part, each in noted["code"].items() if part not in _VIEWS}},
     }
     headlines = {spec.name: [each.key for each in spec.metrics if each.headline] for spec in settings.benchmarks}
     return selection | {"headlines": headlines, "selection_sha256": sha256_of(selection)}

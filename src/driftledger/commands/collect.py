@@ -6,7 +6,7 @@ files without loading anything. What is asked, and in which company within a bat
 
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from driftledger.benchmarks.base import Benchmark
@@ -53,17 +53,20 @@ def selected_work(project: Project, chosen: Collection[str] = ()) -> Iterator[Wo
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:
-    """What the selected runs would still ask of each selected component, without asking."""
+    """What the selected runs would still ask of each selected component, without asking.
+
+    Of one that is not on this machine, what ``resolve`` kept is counted.
+    """
+    project = replace(project, asks=False)
     settings, run = project.settings, project.settings.run
     with project.store() as store:
         plan = Plan(store)
         for work in selected_work(project):
             _count(project, work, plan)
         models = (name for name in settings.named("models") if name != run.judge or name in run.models)
-        found = {f"models.{name}": plan.of(settings.model(name)) for name in models}
-        found |= {f"generators.{name}": plan.of(settings.generator(name)) for name in run.generators}
-        judge = settings.model(run.judge)
-        return found | ({f"judge {run.judge}": plan.of(judge)} if settings.needs_judge else {})
+        found = {f"models.{name}": plan.of(project.model(name)) for name in models}
+        found |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
+        return found | ({f"judge {run.judge}": plan.of(project.judge())} if settings.needs_judge else {})
 
 
 def _count(project: Project, work: Work, plan: Plan) -> None:

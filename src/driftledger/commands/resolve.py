@@ -6,19 +6,20 @@ plain words, wherever an entry is from, so that ``dvc params diff`` tells what c
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
 from driftledger.benchmarks.code import code_behind, code_behind_data
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
-from driftledger.commands.stages import files_beside
+from driftledger.commands.kept import ENTRIES, Kept, Source
+from driftledger.commands.stages import file_beside
 from driftledger.components.base import Component
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.files import write_json
-from driftledger.data.datasets.base import DatasetProvider
-from driftledger.data.question_sets.base import QuestionProvider
+from driftledger.data.datasets.base import Provider
 from driftledger.ledger.log.lines import PLAN_LINE
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
@@ -42,7 +43,10 @@ def resolve(project: Project) -> None:
 
 
 def resolved(project: Project) -> dict[str, Any]:
-    """What every selected name stands for now: a source's digest, a component's fingerprint, its settings."""
+    """What every selected name stands for now: a source's digest, a component's fingerprint, its settings.
+
+    Of what is not on this machine it is what was noted before, and stderr is told so; see :class:`.kept.Kept`.
+    """
     settings, run = project.settings, project.settings.run
     providers: dict[str, dict[str, Any]] = {
         "datasets": {name: settings.dataset(name) for name in settings.named("datasets")},
@@ -54,39 +58,58 @@ def resolved(project: Project) -> dict[str, Any]:
         "encoders": {name: settings.encoder(name) for name in settings.named("encoders")},
     }
     descriptions = {name: settings.description(name) for name in settings.named("descriptions")}
-    noted: dict[str, Any] = {
-        section: {name: provider.source_digest() for name, provider in some.items()}
-        for section, some in providers.items()
+    sources = {
+        f"{section}.{name}": Source(_as_written(one), partial(_digest, one))
+        for section, some in {**providers, **components}.items()
+        for name, one in some.items()
     }
-    noted |= {section: {name: one.fingerprint for name, one in some.items()} for section, some in components.items()}
-    noted["judge"] = components["models"][run.judge].fingerprint if settings.needs_judge else NOTHING
-    noted["examples"] = {name: settings.examples_fingerprint(name) for name in descriptions}
-    noted["named"] = _named(settings, components)
-    noted["beside"] = {spec.name: _beside(project, spec) for spec in settings.benchmarks if spec.beside}
+    sources |= {f"examples.{name}": _examples(settings, name) for name in descriptions}
+    sources |= {
+        f"beside.{spec.name}.{setting}": _beside(project, spec, setting)
+        for spec in settings.benchmarks
+        for setting in spec.beside
+    }
+    kept = Kept.of(project)
+    found = {key: kept.unless_here(key, source) for key, source in sources.items()}
+    noted: dict[str, Any] = {
+        section: {name: found[f"{section}.{name}"] for name in some}
+        for section, some in {**providers, **components, "examples": descriptions}.items()
+    }
+    noted["judge"] = noted["models"][run.judge] if settings.needs_judge else NOTHING
+    noted["named"] = _named(settings, {section: noted[section] for section in components})
+    noted["beside"] = {
+        spec.name: {setting: found[f"beside.{spec.name}.{setting}"] for setting in spec.beside}
+        for spec in settings.benchmarks
+        if spec.beside
+    }
     noted["settings"] = {
         section: {name: _in_words(each) for name, each in some.items()}
         for section, some in {**providers, **components, "descriptions": descriptions}.items()
     }
     noted["code"] = _code(settings, noted["settings"])
+    noted[ENTRIES] = {key: source.written for key, source in sources.items()}
+    kept.tell()
     return noted
 
 
-def _named(
-    settings: Settings, components: Mapping[str, Mapping[str, Component]]
-) -> dict[str, dict[str, dict[str, str]]]:
+def _digest(one: Component | Provider) -> str:
+    return one.fingerprint if isinstance(one, Component) else one.source_digest()
+
+
+def _named(settings: Settings, fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, dict[str, str]]]:
     """Benchmark → setting that names components → ``<section>.<name>`` → fingerprint of each."""
     noted: dict[str, dict[str, dict[str, str]]] = {
         spec.name: {
             key: {}
             for key, field in spec.settings.model_fields.items()
-            if any(isinstance(mark, EntryOf) and mark.section in components for mark in field.metadata)
+            if any(isinstance(mark, EntryOf) and mark.section in fingerprints for mark in field.metadata)
         }
         for spec in settings.benchmarks
     }
     for where, section, name in settings.references():
         benchmark, _, key = where.partition(".")
         if key in noted[benchmark]:
-            noted[benchmark][key][f"{section}.{name}"] = components[section][name].fingerprint
+            noted[benchmark][key][f"{section}.{name}"] = fingerprints[section][name]
     return {benchmark: named for benchmark, named in noted.items() if named}
 
 
@@ -104,15 +127,36 @@ def _code(settings: Settings, entries: Mapping[str, Mapping[str, Any]]) -> dict[
     return found | {name: code_digest(module, *specifications) for name, module in views.items()}
 
 
-def _beside(project: Project, spec: Benchmark) -> dict[str, str]:
-    files = files_beside(project, spec)
-    return {setting: sha256_file(files[setting]) if setting in files else NOTHING for setting in spec.beside}
+def _examples(settings: Settings, description: str) -> Source:
+    shown = settings.description(description).demonstrations
+    encoder = settings.encoder(shown.encoder) if shown and shown.encoder else None
+    by = settings.model(shown.by) if shown and shown.by else None
+    written = sha256_of([None if each is None else _as_written(each) for each in (encoder, by)])
+    return Source(written, partial(settings.examples_fingerprint, description))
 
 
-def _in_words(entry: Component | DatasetProvider | QuestionProvider | Description) -> dict[str, Any]:
+def _beside(project: Project, spec: Benchmark, setting: str) -> Source:
+    def digest() -> str:
+        file = file_beside(project, spec, setting)
+        return NOTHING if file is None else sha256_file(file)
+
+    return Source(sha256_of(str(getattr(project.settings.section(spec.name), setting))), digest)
+
+
+def _in_words(entry: Component | Provider | Description) -> dict[str, Any]:
     """What can change an output: of a component every setting, also those that nobody set, as in its fingerprint; of
     data and of descriptions what is not the default."""
     if isinstance(entry, Component):
-        return {"provider": entry.provider, **entry.spec["settings"]}
+        return {"provider": entry.provider, **entry.model_dump(mode="json", exclude=entry.operational())}
     words = entry.model_dump(mode="json", exclude_defaults=True)
     return words if isinstance(entry, Description) else {"provider": entry.provider, **words}
+
+
+def _as_written(entry: Component | Provider) -> str:
+    """Hex SHA-256 of what can be said of an entry without what it names: of a component its version, its code where
+    that is its identity, and all settings, those among them that say where its weights are."""
+    if not isinstance(entry, Component):
+        return sha256_of(_in_words(entry))
+    named = entry.model_dump(mode="json", include=entry.operational(), exclude_defaults=True)
+    code = entry.code_digest if entry.code_is_identity else None
+    return sha256_of([_in_words(entry), named, entry.version, code])

@@ -14,6 +14,7 @@ from driftledger.benchmarks.base import Benchmark, Stage
 from driftledger.benchmarks.registry import benchmark, question_rules, runner
 from driftledger.core.errors import ConfigError, CoverageError, first_few, unknown_name
 from driftledger.core.escaping import for_terminal
+from driftledger.core.missing import MissingSourceError, nothing_at
 from driftledger.core.progress import Progress
 from driftledger.project.project import Project
 
@@ -236,19 +237,23 @@ def to_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> "ToS
 
 
 def files_beside(project: Project, spec: Benchmark) -> dict[str, Path]:
-    """The user's files that go into the scores of a benchmark, by the setting that names them.
+    """The user's files that go into the scores of a benchmark, by the setting that names them; errors as in
+    :func:`file_beside`."""
+    found = {setting: file_beside(project, spec, setting) for setting in spec.beside}
+    return {setting: file for setting, file in found.items() if file is not None}
+
+
+def file_beside(project: Project, spec: Benchmark, setting: str) -> Path | None:
+    """The one that a setting names; None where it names none.
 
     Raises:
-        ConfigError: one is missing.
+        MissingSourceError: it is missing.
     """
-    section = project.settings.section(spec.name)
-    found = {}
-    for setting in spec.beside:
-        path = getattr(section, setting)
-        if path is not None:
-            if not (project.root / path).is_file():
-                raise ConfigError(
-                    f"{spec.name}.{setting} in params.yaml is {path}, which is missing; mend it or set null"
-                )
-            found[setting] = project.root / path
-    return found
+    path = getattr(project.settings.section(spec.name), setting)
+    if path is None:
+        return None
+    file: Path = project.root / path
+    if not file.is_file():
+        sentence = f"{spec.name}.{setting} in params.yaml is {path}, which is missing; mend it or set null"
+        raise MissingSourceError(sentence, str(path)) if nothing_at(file) else ConfigError(sentence)
+    return file

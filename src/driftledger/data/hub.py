@@ -17,6 +17,7 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.extras import import_extra
+from driftledger.core.missing import MissingSourceError, nothing_at
 from driftledger.core.names import leads_out
 from driftledger.data.datasets.base import Provider, digest_files, read_file
 from driftledger.data.datasets.image_folder import printable
@@ -64,9 +65,10 @@ class HubTable(Provider, ABC):
             raise ConfigError(f"the path {self.path!r:.200} cannot be reached ({error!s:.200}); mend path") from None
         if not is_folder:
             if self.revision is None:
-                raise ConfigError(
+                sentence = (
                     f"{self.path!r:.200} is no folder here; mend path, or set revision if it is a dataset of the hub"
                 )
+                raise MissingSourceError(sentence, self.path) if nothing_at(folder) else ConfigError(sentence)
             return None
         if self.revision is not None:
             raise ConfigError(f"{self.path!r} is a folder here, which has no revision; remove revision or the folder")
@@ -76,10 +78,13 @@ class HubTable(Provider, ABC):
     def _commit(self) -> str:
         if self.revision is None or _COMMIT.fullmatch(self.revision):
             return self.revision or ""
-        with self._trouble_in_one_sentence(self.split):
-            import_extra("datasets")
-            info = import_extra("huggingface_hub").HfApi().dataset_info(self.path, revision=self.revision)
-            return str(info.sha)
+        import_extra("datasets")
+        hub = import_extra("huggingface_hub").HfApi()
+        try:
+            with self._trouble_in_one_sentence(self.split):
+                return str(hub.dataset_info(self.path, revision=self.revision).sha)
+        except DataError as error:
+            raise MissingSourceError(str(error), self.path) from None
 
     def load(self, *splits: str) -> list[Any]:
         """All rows of each split, as the library has them.

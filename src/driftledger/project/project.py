@@ -2,12 +2,13 @@
 
 import json
 import os
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from filelock import FileLock, Timeout
 
@@ -18,7 +19,11 @@ from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.checkouts import main_checkout
 from driftledger.core.errors import StoreError
+
+from driftledger.core.errors import MissingExtraError, StoreError
 from driftledger.core.files import read_json
+from driftledger.core.limits import load_json
+from driftledger.core.missing import MissingSourceError
 from driftledger.core.paths import Combination, Paths
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, read_samples
@@ -35,6 +40,8 @@ class Project:
     """A checkout: its settings and its folders."""
 
     root: Path
+    asks: bool = True
+    """Whether components are called. Where calls are only counted, one that is not on this machine will do."""
 
     @cached_property
     def settings(self) -> Settings:
@@ -97,9 +104,25 @@ class Project:
         so that a checkpoint is loaded once."""
         if (section, name) not in self._components:
             component = make(name)
-            self.check_resolved(section, name, component.fingerprint)
+            try:
+                self.check_resolved(section, name, component.fingerprint)
+            except (MissingSourceError, MissingExtraError) as error:
+                self._know_as_noted(section, name, component, error)
             self._components[section, name] = component
         return cast(C, self._components[section, name])
+
+    def _know_as_noted(
+        self, section: str, name: str, component: Component, error: MissingSourceError | MissingExtraError
+    ) -> None:
+        """Let calls of a component that is not here be counted; errors where they would be made."""
+        noted = self.noted().get(section, {})
+        kept = noted.get(name) if isinstance(noted, dict) else noted
+        if isinstance(kept, str) and not self.asks:
+            component.__dict__.update(fingerprint=kept, spec={})  # where cached properties are kept
+        elif isinstance(error, MissingSourceError):
+            raise MissingSourceError(f"{section}.{name} is needed: {error}", error.place)
+        else:
+            raise MissingExtraError(f"{section}.{name} is needed: {error}")
 
     @cached_property
     def _components(self) -> dict[tuple[str, str], Component]:
@@ -111,8 +134,7 @@ class Project:
         Raises:
             StoreError: it has changed since.
         """
-        noted = json.loads(self.paths.resolved.read_bytes()) if self.paths.resolved.is_file() else {}
-        found = noted.get(section, {})
+        found = self.noted().get(section, {})
         expected = found.get(name, fingerprint) if isinstance(found, dict) else found
         if fingerprint != expected:
             raise StoreError(f"{section}.{name} has changed since it was resolved; run 'dvc repro' again")
@@ -123,6 +145,14 @@ class Project:
         ``store`` in ``params.yaml``, from the main checkout on. Not for commands that read what others made."""
         named = os.environ.get(STORE) or self.settings.store
         return main_checkout(self.root) / Path(named).expanduser() if named else self.paths.shared
+
+    def noted(self) -> dict[str, Any]:
+        """What ``data/resolved.json`` holds; nothing where it is missing or damaged."""
+        try:
+            noted = load_json(self.paths.resolved.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return {}
+        return noted if isinstance(noted, dict) else {}
 
     def store(self) -> CallStore:
         return CallStore(self.state)

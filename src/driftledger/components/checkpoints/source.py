@@ -17,6 +17,7 @@ from driftledger.components.checkpoints.signature import SIGNATURE, signed_by
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.extras import import_extra
+from driftledger.core.missing import MissingSourceError, nothing_at
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
@@ -62,7 +63,8 @@ def find_source(path: str, revision: str | None) -> Source:
     A commit is taken at its word; a branch or tag is asked of the hub, and without a network of the hub's local cache.
 
     Raises:
-        ConfigError: neither a folder nor a repository that can be reached, or an empty folder.
+        MissingSourceError: neither a folder nor a repository that can be reached.
+        ConfigError: a file or an empty folder, or a folder with a revision.
     """
     folder = Path(path).expanduser().absolute()
     if folder.is_dir():
@@ -72,7 +74,8 @@ def find_source(path: str, revision: str | None) -> Source:
             raise ConfigError(f"{path!r} holds no files; put the checkpoint there, or mend path")
         return Source(folder, None, None)
     if revision is None:
-        raise ConfigError(f"{path!r:.200} is no folder here; mend path, or set revision if it is on the hub")
+        sentence = f"{path!r:.200} is no folder here; mend path, or set revision if it is on the hub"
+        raise MissingSourceError(sentence, path) if nothing_at(folder) else ConfigError(sentence)
     return Source(None, path, revision if _COMMIT.fullmatch(revision) else _commit_of(path, revision))
 
 
@@ -95,9 +98,10 @@ def _commit_of(repository: str, revision: str) -> str:
         if cached is not None:
             return cached
         said = " ".join(str(error).split())
-        raise ConfigError(
+        raise MissingSourceError(
             f"{repository!r:.200} at {revision!r:.100} is no folder here and not reachable on the hub ({said:.300}); "
-            "mend path, revision or the network"
+            "mend path, revision or the network",
+            repository,
         ) from None
 
 

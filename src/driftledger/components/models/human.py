@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
+from driftledger.core.missing import may_be_missing
 from driftledger.core.names import leads_out
 from driftledger.core.sheets import cleaned, read_table, table_text
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
@@ -168,7 +169,9 @@ class Human(Model):
     def _written(self) -> dict[Subject, list[SheetEntry]]:
         """The chosen rows that have a text. Read once, so that the answers are what the fingerprint stands for."""
         found: dict[Subject, list[SheetEntry]] = defaultdict(list)
-        for entry in read_sheet(self.sheet).entries:
+        with may_be_missing(self.path):
+            entries = read_sheet(self.sheet).entries
+        for entry in entries:
             if entry.text and self.annotator in (None, entry.annotator):
                 for other in found[entry.subject]:
                     if _contradict(entry, other):

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError
+from driftledger.core.missing import may_be_missing
 from driftledger.core.names import leads_out
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import (
@@ -83,7 +84,8 @@ class ImageFolder(SampledProvider):
     @property
     def _folder(self) -> Path:
         setting = "path to the folder of the images"
-        return reached(self.path, Path.is_dir, "is not a folder", setting, "the image folder ")
+        with may_be_missing(self.path):
+            return reached(self.path, Path.is_dir, "is not a folder", setting, "the image folder ")
 
     def _chosen(self) -> list[FolderImage]:
         if self.manifest is not None:

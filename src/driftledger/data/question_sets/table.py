@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.limits import LARGEST_TEXT
+from driftledger.core.missing import may_be_missing
 from driftledger.data.datasets.base import digest_files, inside, reached, read_file, read_text
 from driftledger.data.datasets.image_folder import printable
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
@@ -89,10 +90,15 @@ class QuestionTable(ColumnQuestions):
     def _parts(self) -> Iterator[tuple[str | None, Path, Path]]:
         """Subset, file and folder of images; one without a subset where there is one file."""
         for subset, path in self.path.items() if isinstance(self.path, dict) else ((None, self.path),):
-            file = reached(path, Path.is_file, "is no file", "path to the file of questions")
+            with may_be_missing(path):
+                file = reached(path, Path.is_file, "is no file", "path to the file of questions")
             images = self.images.get(subset or "") if isinstance(self.images, dict) else self.images
-            setting = "images to the folder that the images are in"
-            yield subset, file, reached(images, Path.is_dir, "is no folder", setting) if images else file.parent
+            yield subset, file, _images_folder(images) if images else file.parent
+
+
+def _images_folder(path: Path) -> Path:
+    with may_be_missing(path):
+        return reached(path, Path.is_dir, "is no folder", "images to the folder that the images are in")
 
 
 def _picture(row: TableRow, column: str, folder: Path) -> Picture:

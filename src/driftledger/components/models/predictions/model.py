@@ -20,6 +20,7 @@ from driftledger.components.models.predictions.options import carried_over
 from driftledger.components.models.predictions.rows import LARGEST_FILE, PredictionRow
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError
+from driftledger.core.missing import may_be_missing
 from driftledger.core.types import Conversation, Outcome, Reply
 
 
@@ -109,7 +110,8 @@ class Predictions(Model):
     def _content(self) -> _Content:
         """Read once, so that the answers are what the fingerprint stands for."""
         where = f"predictions: {str(self.path)!r:.300}"
-        path = self._reached(where)
+        with may_be_missing(self.path):
+            path = self._reached(where)
         if path.is_dir():
             if self.format not in (None, FOLDERS):
                 raise ConfigError(f"{where} is a folder, and {self.format} is a format of files; name the file")
