@@ -13,7 +13,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural $(EVALUATE) collect-images collect-questions train-trio test test-core install-all browser pictures check lint ui perf requirements clean
+.PHONY: run run-neural $(EVALUATE) collect-images collect-questions train-trio test test-core install-all browser postgres pictures check lint ui perf requirements clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
@@ -56,6 +56,10 @@ pictures: $(VENV)/installed-dev ## make the pictures of README and docs anew, of
 
 browser: ## install Debian's chromium where there is none, for the tests that look at pages
 	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) > /dev/null
+
+postgres: ## install Debian's PostgreSQL where there is none, for the tests that share an MLflow
+	ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || (apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql) > /dev/null
 
 check: lint ## what CI checks before it runs
 	$(MAKE) test

@@ -1,8 +1,6 @@
 """A checkout: its settings, its folders, and its components as DVC has seen them."""
 
-import json
 import os
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,8 +16,6 @@ from driftledger.collect.call_store import CallStore
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.checkouts import main_checkout
-from driftledger.core.errors import StoreError
-
 from driftledger.core.errors import MissingExtraError, StoreError
 from driftledger.core.files import read_json
 from driftledger.core.limits import load_json

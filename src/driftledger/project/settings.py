@@ -89,6 +89,9 @@ class Tracking(Strict):
     """Where runs are shown. ``MLFLOW_TRACKING_URI`` overrides ``uri``."""
 
     uri: str = Field(min_length=1)
+    artifacts: str | None = Field(default=None, min_length=1)
+    """Where the files of a new experiment go, where ``uri`` is a database that all clones address themselves: a server
+    knows, and a SQLite file has them beside it. ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` overrides it."""
     experiment: str = Field(min_length=1, max_length=200)
     traces: Literal["all", "none"] | Annotated[int, Field(ge=1)]
     """Of each score, how many units a run shows step by step."""

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftledger.core.checkouts import main_checkout
 from driftledger.core.errors import LedgerError
+from driftledger.tracking import database
+from driftledger.tracking.addresses import cannot_be_used, credentials_in, without_credentials
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -35,7 +36,6 @@ PORT = 5000
 """Of this machine: where MLflow's own pages are served."""
 
 _CHATTER = ("alembic", "mlflow.store.db.utils", "urllib3.connectionpool")
-_RELATIVE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:?][^:?]*)(\?.*)?")
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _PLAIN_WORDS = {
     "Connection refused": "the connection was refused",
@@ -47,16 +47,18 @@ _PLAIN_WORDS = {
 }
 
 
-def connect(tracking_uri: str, *, create: bool) -> "MlflowClient":
+def connect(tracking_uri: str, *, create: bool, artifacts: str | None = None) -> "MlflowClient":
     """A client for tracking and registry alike, whatever the environment names.
 
     Args:
         tracking_uri: An ``http(s)`` server or a database address such as ``sqlite:///mlflow.db``.
-        create: Whether a SQLite file that is not there may be made.
+        create: Whether a SQLite file, or a database's tables, may be made where they are not there.
+        artifacts: Where files go in a database that is made.
 
     Raises:
-        LedgerError: a SQLite store cannot be used, or is not there and may not be made; or a server would get
-            credentials that were not meant for it.
+        LedgerError: a store cannot be used, or is not there and may not be made; or a server would get credentials
+            that were not meant for it.
+        MissingExtraError: no library for this database is installed.
     """
     for variable, value in ENVIRONMENT.items():
         os.environ.setdefault(variable, value)
@@ -69,19 +71,12 @@ def connect(tracking_uri: str, *, create: bool) -> "MlflowClient":
     with spoken_errors(tracking_uri):
         if tracking_uri.startswith("sqlite"):
             _prepare_sqlite(tracking_uri, sqlite_file(tracking_uri), create)
+        elif database.is_database(tracking_uri):
+            database.prepare(tracking_uri, create=create, artifacts=artifacts)
         try:
             return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
         except UnsupportedModelRegistryStoreURIException:
             raise LedgerError(_names_no_store(tracking_uri)) from None
-
-
-def anchored(tracking_uri: str) -> str:
-    """The address, of one file for all checkouts of a repository: a relative one is meant from the main checkout on."""
-    relative, here = _RELATIVE.fullmatch(tracking_uri), Path.cwd()
-    if relative is None or (main := main_checkout(here)) == here:
-        return tracking_uri
-    scheme, file, query = relative.groups(default="")
-    return f"{scheme}{main / file}{query}"
 
 
 def _keep_credentials(tracking_uri: str) -> None:
@@ -130,8 +125,9 @@ def _prepare_sqlite(tracking_uri: str, file: Path, create: bool) -> None:
     """Refuse what MLflow would retry or fill with tables, and make a new store whole or not at all."""
     wrong = _what_is_wrong(file, writable=create)
     if wrong:
-        raise LedgerError(_sentence(tracking_uri, wrong))
+        raise LedgerError(cannot_be_used(tracking_uri, wrong))
     if file.exists() and file.stat().st_size:
+        database.refuse_another_version(tracking_uri)
         return
     if not create:
         raise LedgerError(f"the MLflow store {file} does not exist yet; run 'driftledger track' to fill it")
@@ -172,6 +168,17 @@ def artifact_folder(file: Path) -> Path:
     return file.resolve().parent / "mlartifacts"
 
 
+def artifact_root(tracking_uri: str, named: str | None) -> str | None:
+    """Where the files of a new experiment go; None where a server knows.
+
+    Raises:
+        ConfigError: the store is a database, and nothing says so.
+    """
+    if database.is_database(tracking_uri):
+        return database.place_of_files(tracking_uri, named)
+    return artifact_folder(sqlite_file(tracking_uri)).as_uri() if tracking_uri.startswith("sqlite") else None
+
+
 def all_pages(search: Any, *arguments: Any, **options: Any) -> list[Any]:
     """Everything that one of the client's search methods finds, page after page."""
     page = search(*arguments, **options)
@@ -180,6 +187,27 @@ def all_pages(search: Any, *arguments: Any, **options: Any) -> list[Any]:
         page = search(*arguments, **options, page_token=page.token)
         found += page
     return found
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """What a store fails with."""
+    from mlflow.exceptions import MlflowException
+    from requests import RequestException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return MlflowException, RequestException, SQLAlchemyError
+
+
+@contextmanager
+def tolerating(*codes: str) -> Iterator[None]:
+    """Let MLflow say no for one of these reasons, by its own words for them."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        yield
+    except MlflowException as error:
+        if error.error_code not in codes:
+            raise
 
 
 @contextmanager
@@ -191,45 +219,20 @@ def spoken_errors(tracking_uri: str) -> Iterator[None]:
     Raises:
         LedgerError: the store is dead, locked, full, read-only, of another version, or says no.
     """
-    from mlflow.exceptions import MlflowException
-    from requests import RequestException
-    from sqlalchemy.exc import SQLAlchemyError
-
     try:
         yield
-    except (MlflowException, RequestException, SQLAlchemyError) as error:
+    except failures() as error:
         if getattr(error, "error_code", None) == "INVALID_PARAMETER_VALUE":
             raise
-        raise LedgerError(_sentence(tracking_uri, _reason(error, tracking_uri))) from None
-
-
-def _sentence(tracking_uri: str, reason: str) -> str:
-    if tracking_uri.startswith("sqlite"):
-        mend = "mend that, move the file out of the way, or set MLFLOW_TRACKING_URI"
-    else:
-        mend = "start the server or set MLFLOW_TRACKING_URI right"
-    return (
-        f"the MLflow store {without_credentials(tracking_uri)} cannot be used: {reason}; "
-        f"the scores are safe in reports/scores and in DVC: {mend}, then run 'driftledger track'"
-    )
+        raise LedgerError(cannot_be_used(tracking_uri, _reason(error, tracking_uri))) from None
 
 
 def _reason(error: Any, tracking_uri: str) -> str:
     said = without_credentials(str(error))
-    for secret in re.split(r"[:/@]", _credentials(tracking_uri)):
+    for secret in re.split(r"[:/@]", credentials_in(tracking_uri)):
         said = said.replace(secret, "***") if secret else said
     for sign, words in _PLAIN_WORDS.items():
         if sign in said:
             return words
     printable = "".join(letter if letter.isprintable() else " " for letter in said)
     return " ".join(printable.split())[:300].rstrip(" .;")
-
-
-def _credentials(address: str) -> str:
-    found = re.search(r"//(\S*)@", address)
-    return found.group(1) if found else ""
-
-
-def without_credentials(address: str) -> str:
-    """``address``, or any text that holds one, without ``user:password@`` and without a query."""
-    return re.sub(r"\?\S*", "", re.sub(r"//\S*@", "//", address))

@@ -11,6 +11,9 @@ from driftledger.tracking import connection
 from driftledger.tracking.content import FINGERPRINT, METRICS_PER_CALL
 from driftledger.tracking.versions import SERVED, VERSIONS_OF_MODEL, registered_as, served_in, served_together
 
+_GONE = "RESOURCE_DOES_NOT_EXIST"
+"""Versions are the whole registry's: the writer of another experiment may merge them at the same time."""
+
 
 class Doubles:
     """The logged models of an experiment and the registered versions of the same components, by component key.
@@ -60,12 +63,17 @@ class Doubles:
         return len(list(self))
 
     def _merge_version(self, kept: ModelVersion, double: ModelVersion) -> None:
-        for alias in self._client.get_model_version(double.name, double.version).aliases:  # searching leaves them out
-            self._client.set_registered_model_alias(double.name, alias, kept.version)
+        with connection.tolerating(_GONE):
+            whole = self._client.get_model_version(double.name, double.version)  # searching leaves aliases out
+            for alias in whole.aliases:
+                self._client.set_registered_model_alias(double.name, alias, kept.version)
         if served := served_in(double.tags):
             kept.tags[SERVED] = served_together(kept.tags, served)
             self._client.set_model_version_tag(kept.name, kept.version, SERVED, kept.tags[SERVED])
-        self._client.delete_model_version(double.name, double.version)
+        with connection.tolerating(
+            _GONE
+        ):  # versions are the whole registry's: another experiment's writer merges them too
+            self._client.delete_model_version(double.name, double.version)
 
     def _merge_model(self, kept: LoggedModel, double: LoggedModel) -> None:
         rows = defaultdict[str, list[entities.Metric]](list)

@@ -13,6 +13,7 @@ from driftledger.core.paths import Combination
 from driftledger.ledger.audit.sources import FINGERPRINT_START, LoggedRun
 from driftledger.project.settings import Tracking
 from driftledger.tracking import connection
+from driftledger.tracking.addresses import without_credentials
 from driftledger.tracking.content import CURRENT, EVIDENCE, FINGERPRINT, SUPERSEDED
 from driftledger.tracking.projection import tracking_uri
 
@@ -76,7 +77,7 @@ class MlflowRuns:
             current=_is_current(run),
             started=_iso(_written(run)),
             generator=run.data.params.get("generator"),
-            address=connection.without_credentials(self._uri),
+            address=without_credentials(self._uri),
             evidence=partial(self._evidence, run.info.run_id),
             files=partial(self._files, run.info.run_id),
         )

@@ -25,8 +25,8 @@ from driftledger.ledger.log import chain
 from driftledger.metrics.exact import exact_mean
 from driftledger.project.settings import Tracking
 from driftledger.reports.site.run_page import run_page
+from driftledger.tracking.addresses import anchored, without_credentials
 from driftledger.tracking.component_versions import all_of, spec_params
-from driftledger.tracking.connection import anchored, without_credentials
 from driftledger.tracking.content import EVIDENCE, NOTE, PACKAGES, PATCH, DatasetInput, RunContent, as_text, clip
 from driftledger.tracking.score_part import ScorePart, evaluation_table, taken
 from driftledger.tracking.store import Pushed, push
@@ -83,6 +83,11 @@ ABSENT = "driftledger.absent"
 def tracking_uri(tracking: Tracking) -> str:
     """Where MLflow is: ``MLFLOW_TRACKING_URI``, or what params say."""
     return anchored(os.environ.get("MLFLOW_TRACKING_URI") or tracking.uri)
+
+
+def artifact_store(tracking: Tracking) -> str | None:
+    """Where a new experiment's files go: ``MLFLOW_DEFAULT_ARTIFACT_ROOT``, or what params say."""
+    return os.environ.get("MLFLOW_DEFAULT_ARTIFACT_ROOT") or tracking.artifacts
 
 
 def show(
@@ -153,7 +158,15 @@ def publish(
     """
     lock = Paths(root).shared / "locks" / "track.lock"
     uri = tracking_uri(tracking)
-    return push(contents, tracking_uri=uri, experiment=experiment, lock=lock, about=about, repair=repair)
+    return push(
+        contents,
+        tracking_uri=uri,
+        experiment=experiment,
+        lock=lock,
+        about=about,
+        repair=repair,
+        artifacts=artifact_store(tracking),
+    )
 
 
 def _about(

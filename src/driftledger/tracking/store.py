@@ -5,7 +5,7 @@ be thrown away and pushed again. Nothing of MLflow is imported before :func:`pus
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -13,8 +13,10 @@ from urllib.request import url2pathname
 
 from filelock import FileLock, Timeout
 
+from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
-from driftledger.tracking import connection
+from driftledger.tracking import connection, database
+from driftledger.tracking.addresses import without_credentials
 from driftledger.tracking.content import CURRENT, FINGERPRINT, RunContent
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from driftledger.tracking.evaluation_datasets import EvaluationDatasets
     from driftledger.tracking.runs import Runs
+    from driftledger.tracking.turn import Turn
     from driftledger.tracking.versions import Versions
 
 _LOCK_SECONDS = 300
@@ -38,7 +41,7 @@ class Pushed(NamedTuple):
     resumed: int
     unchanged: int
     merged: int = 0
-    """Doubles that a repair has let go of."""
+    """Doubles that were let go of."""
 
 
 def push(
@@ -49,6 +52,7 @@ def push(
     lock: Path,
     about: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda held: {},
     repair: bool = False,
+    artifacts: str | None = None,
 ) -> Pushed:
     """Let the experiment's current runs be exactly ``runs``; all others stay, marked as no longer current.
 
@@ -56,10 +60,12 @@ def push(
         runs: What to show; a run that is FINISHED under its fingerprint is left alone.
         tracking_uri: An ``http(s)`` server or a database such as ``sqlite:///mlflow.db``.
         experiment: Created where it does not exist.
-        lock: A lock file: of several processes at once, one pushes and the others find its work done.
+        lock: A lock file: of several processes at once, one pushes and the others find its work done. Processes with
+            other lock files, those of other clones, take turns by tags of the experiment.
         about: The experiment's tags → what to set anew of them, asked after a push that wrote a run.
         repair: Whether a FINISHED run is written again where it holds something else, or anew where MLflow never writes
             over that, and what is there twice is merged. A repair that was cut short is finished by the next push.
+        artifacts: Where the files of a new experiment go whose database is addressed directly.
 
     Raises:
         LedgerError: the store cannot be used, or the experiment is in the trash.
@@ -69,29 +75,58 @@ def push(
     if len(set(fingerprints)) < len(fingerprints):
         raise ValueError("two of the runs have the same fingerprint")
     with _locked(lock):
-        client = connection.connect(tracking_uri, create=True)
-        from driftledger.tracking.evaluation_datasets import EvaluationDatasets
-        from driftledger.tracking.runs import Runs
-        from driftledger.tracking.traces import Traces
-        from driftledger.tracking.versions import Versions
+        client = connection.connect(tracking_uri, create=True, artifacts=artifacts)
+        from driftledger.tracking.turn import ReadAgain, Turn
 
         with connection.spoken_errors(tracking_uri):
-            experiment_id = _open_experiment(client, tracking_uri, experiment)
-            versions = Versions(client, tracking_uri, experiment_id)
-            datasets = EvaluationDatasets(client, experiment_id)
-            held = Runs(client, Traces(tracking_uri, experiment_id), experiment_id)
-            merged = _repair(client, tracking_uri, experiment_id, held, runs) if repair else 0
-            pushed = _Push(held, versions, datasets).all(runs, tidy=repair)._replace(merged=merged)
-            if pushed.created or pushed.resumed:
-                for key, value in about(client.get_experiment(experiment_id).tags).items():
-                    client.set_experiment_tag(experiment_id, key, value)
-            return pushed
+            experiment_id = _open_experiment(client, tracking_uri, experiment, artifacts)
+            note = lock.with_name(f"{lock.stem}-{sha256_of([tracking_uri, experiment_id])[:12]}.writer")
+            with Turn(client, experiment_id, experiment, note) as turn:
+                while True:
+                    with suppress(ReadAgain):
+                        return _push(turn, tracking_uri, experiment_id, runs, about, repair)
 
 
-def _repair(
-    client: "MlflowClient", tracking_uri: str, experiment_id: str, runs: "Runs", contents: Sequence[RunContent]
-) -> int:
-    """Merge doubles, and let go of what a push then makes anew; return how many doubles went."""
+def _push(
+    turn: "Turn",
+    tracking_uri: str,
+    experiment_id: str,
+    contents: Sequence[RunContent],
+    about: Callable[[Mapping[str, str]], Mapping[str, str]],
+    repair: bool,
+) -> Pushed:
+    """One push, from the first look on. Whoever writes without a turn, as earlier versions do, leaves doubles."""
+    from driftledger.tracking.evaluation_datasets import EvaluationDatasets
+    from driftledger.tracking.runs import Runs
+    from driftledger.tracking.traces import Traces
+    from driftledger.tracking.versions import Versions
+
+    client = turn.guarded()
+    runs = Runs(client, Traces(tracking_uri, experiment_id), experiment_id)
+    versions = Versions(client, tracking_uri, experiment_id)
+    merged, current = 0, runs.tagged(CURRENT, "true")
+    if repair or _has_doubles(current):
+        turn.begin()
+        merged = _merge(client, tracking_uri, experiment_id, runs)
+        if repair:
+            _let_go_of_what_differs(client, tracking_uri, experiment_id, runs, contents)
+        current = runs.tagged(CURRENT, "true")
+    pushed = _Push(turn, runs, versions, EvaluationDatasets(client, experiment_id), current).all(contents, tidy=repair)
+    if versions.doubled or (pushed.created and _has_doubles(runs.tagged(CURRENT, "true"))):
+        merged += _merge(client, tracking_uri, experiment_id, runs)
+    if pushed.created or pushed.resumed:
+        for key, value in about(client.get_experiment(experiment_id).tags).items():
+            client.set_experiment_tag(experiment_id, key, value)
+    return pushed._replace(merged=merged)
+
+
+def _has_doubles(runs: "Sequence[Run]") -> bool:
+    finished = [run.data.tags.get(FINGERPRINT) for run in runs if _is_finished(run)]
+    return len(set(finished)) < len(finished)
+
+
+def _merge(client: "MlflowClient", tracking_uri: str, experiment_id: str, runs: "Runs") -> int:
+    """Let the first of what is there twice stay; return how many doubles went."""
     from driftledger.tracking.held import Held
 
     held = Held(client, tracking_uri, experiment_id)
@@ -99,6 +134,15 @@ def _repair(
     doubles = [run for known in held.runs.values() for run in known[1:]]
     for run in doubles:
         runs.delete(run)
+    return merged + len(doubles)
+
+
+def _let_go_of_what_differs(
+    client: "MlflowClient", tracking_uri: str, experiment_id: str, runs: "Runs", contents: Sequence[RunContent]
+) -> None:
+    """A push then makes it anew."""
+    from driftledger.tracking.held import Held
+
     held = Held(client, tracking_uri, experiment_id)
     for content in contents:
         for run in held.runs.get(content.fingerprint, ()):
@@ -107,17 +151,24 @@ def _repair(
                 runs.reopen(run) if found else None
             else:
                 runs.delete(run)
-    return merged + len(doubles)
 
 
 class _Push:
     """One push: settle every run, point the aliases, and let go of what else was current or cut short."""
 
-    def __init__(self, runs: "Runs", versions: "Versions", datasets: "EvaluationDatasets") -> None:
+    def __init__(
+        self,
+        turn: "Turn",
+        runs: "Runs",
+        versions: "Versions",
+        datasets: "EvaluationDatasets",
+        current: "Sequence[Run]",
+    ) -> None:
+        self._turn = turn
         self._runs = runs
         self._versions = versions
         self._datasets = datasets
-        self._seen = {run.info.run_id: run for run in runs.tagged(CURRENT, "true")}
+        self._seen = {run.info.run_id: run for run in current}
         self._kept: set[str] = set()
         self._changed = False
 
@@ -138,6 +189,7 @@ class _Push:
             self._kept.add(finished.info.run_id)
             self._changed |= self._runs.show(finished, content)
             return "unchanged"
+        self._turn.begin()
         for dataset in content.datasets:
             self._datasets.publish(dataset)
         model_ids = {component.key: self._versions.publish(component) for component in content.components}
@@ -162,6 +214,7 @@ class _Push:
                 if _is_finished(run):
                     self._runs.retire(run, names)
                 else:
+                    self._turn.begin()
                     self._runs.delete(run)
 
 
@@ -169,14 +222,22 @@ def _is_finished(run: "Run") -> bool:
     return bool(run.info.status == _FINISHED)
 
 
-def _open_experiment(client: "MlflowClient", tracking_uri: str, name: str) -> str:
+def _open_experiment(client: "MlflowClient", tracking_uri: str, name: str, artifacts: str | None) -> str:
+    """The experiment's id; it is made where there is none, and its name makes sure that it is made once."""
+    from mlflow.exceptions import MlflowException
+
     local = connection.sqlite_file(tracking_uri) if tracking_uri.startswith("sqlite") else None
     held = client.get_experiment_by_name(name)
     if held is None:
-        location = connection.artifact_folder(local).as_uri() if local else None
-        return str(client.create_experiment(name, artifact_location=location, tags=EXPERIMENT_TAGS))
+        location = connection.artifact_root(tracking_uri, artifacts)
+        try:
+            return str(client.create_experiment(name, artifact_location=location, tags=EXPERIMENT_TAGS))
+        except MlflowException as error:
+            held = client.get_experiment_by_name(name) if error.error_code == "RESOURCE_ALREADY_EXISTS" else None
+            if held is None:
+                raise
     if held.lifecycle_stage != "active":
-        address = connection.without_credentials(tracking_uri)
+        address = without_credentials(tracking_uri)
         raise LedgerError(
             f"the experiment {name!r} was deleted in MLflow; bring it back with 'MLFLOW_TRACKING_URI={address} "
             f"mlflow experiments restore --experiment-id {held.experiment_id}', "
@@ -184,13 +245,15 @@ def _open_experiment(client: "MlflowClient", tracking_uri: str, name: str) -> st
         )
     if local:
         _check_place(local, str(held.artifact_location))
+    elif database.is_database(tracking_uri):
+        database.check_place(name, str(held.artifact_location), artifacts)
     return str(held.experiment_id)
 
 
 def _check_place(file: Path, location: str) -> None:
     """Refuse a store that was made elsewhere and moved: its new artifacts would go where it came from."""
     here, there = connection.artifact_folder(file), Path(url2pathname(urlsplit(location).path))
-    if there.name == here.name and there != here:
+    if urlsplit(location).scheme in ("", "file") and there.name == here.name and there != here:
         raise LedgerError(
             f"the MLflow store {file} was made in {there.parent} and still keeps its artifacts there; "
             "move it out of the way and run 'driftledger track' to make a new one here"

@@ -14,6 +14,7 @@ from pathlib import Path
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.project.settings import Tracking
 from driftledger.tracking import connection
+from driftledger.tracking.addresses import without_credentials
 from driftledger.tracking.projection import tracking_uri
 from driftledger.tracking.views import LEADERBOARD, key_of_view
 
@@ -39,7 +40,7 @@ def pages(tracking: Tracking, server: str | None = None) -> list[str]:
     if experiment is None:
         raise LedgerError(f"MLflow has no experiment {tracking.experiment!r} yet; run 'driftledger track' to make it")
     local = f"http://{HOST}:{connection.PORT}" if server is None else server
-    at = connection.without_credentials(uri).rstrip("/") if _is_server(uri) else local
+    at = without_credentials(uri).rstrip("/") if _is_server(uri) else local
     top = f"{at}/#/experiments/{experiment.experiment_id}"
     return [f"{top}/evaluation-runs", f"{top}/runs?viewStateShareKey={key_of_view(LEADERBOARD)}&compareRunsMode=CHART"]
 

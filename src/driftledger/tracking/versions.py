@@ -47,6 +47,8 @@ class Versions:
         self._experiment_id = experiment_id
         self._published: dict[str, tuple[LoggedModel, ModelVersion]] = {}
         """By the component's key, with tags that are kept up with what is written."""
+        self.doubled = False
+        """Whether something was seen that is there twice."""
 
     def publish(self, component: ComponentVersion) -> str:
         """Make the logged model and the registered version where they are missing; return the model's id.
@@ -89,7 +91,9 @@ class Versions:
             filter_string=f"name = '{component.name}' AND tags.`{FINGERPRINT}` = '{component.fingerprint}'",
             order_by=[{"field_name": "creation_timestamp", "ascending": True}],
         )
-        model = next((model for model in found if model.model_type == component.kind), None)
+        same = [model for model in found if model.model_type == component.kind]
+        self.doubled |= len(same) > 1
+        model = same[0] if same else None
         if model is None:
             model = self._client.create_logged_model(
                 self._experiment_id,
@@ -106,25 +110,38 @@ class Versions:
         """The registered version with this fingerprint; of several, the first."""
         same = f"name = '{component.registered_name}' AND tags.`{FINGERPRINT}` = '{component.fingerprint}'"
         found = connection.all_pages(self._client.search_model_versions, same)
+        self.doubled |= len(found) > 1
         return min(found, key=lambda each: int(each.version), default=None)
 
     def _registered_version(self, component: ComponentVersion, model_id: str) -> ModelVersion:
         name, version = component.registered_name, self._known(component)
         if version is None:
-            self._registered_model(component)
-            with _global_uri(self._tracking_uri):
-                return self._client.create_model_version(
-                    name,
-                    f"models:/{model_id}",
-                    tags=_lacking({}, _tags(component), component.served),
-                    description=component.description,
-                    model_id=model_id,
-                    await_creation_for=0,
-                )
+            return self._first_of(component, self._new_version(component, model_id))
         if component.description and not version.description:
             self._registered_model(component)  # before the version's, which says that both are done
             self._client.update_model_version(name, version.version, component.description)
         return version
+
+    def _new_version(self, component: ComponentVersion, model_id: str) -> ModelVersion:
+        self._registered_model(component)
+        with _global_uri(self._tracking_uri):
+            return self._client.create_model_version(
+                component.registered_name,
+                f"models:/{model_id}",
+                tags=_lacking({}, _tags(component), component.served),
+                description=component.description,
+                model_id=model_id,
+                await_creation_for=0,
+            )
+
+    def _first_of(self, component: ComponentVersion, made: ModelVersion) -> ModelVersion:
+        """Versions are the whole registry's, and another experiment's writer may have made one of this component at the
+        same time: the database numbers them one after the other, so that all agree which was first."""
+        first = self._known(component) or made
+        if int(first.version) == int(made.version):
+            return made
+        self._client.delete_model_version(component.registered_name, str(made.version))
+        return first
 
     def _registered_model(self, component: ComponentVersion) -> None:
         name, description = component.registered_name, _about(component)
