@@ -31,6 +31,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
         "predictions": "driftledger.components.models.predictions.model:Predictions",
         "openai": "driftledger.components.models.openai_chat:OpenAIChat",
         "transformers": "driftledger.components.models.transformers:Transformers",
+        "vllm": "driftledger.components.models.vllm:VLLM",
     },
     "generators": {
         "painter": "driftledger.demo.generators.painter:Painter",

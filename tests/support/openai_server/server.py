@@ -28,7 +28,8 @@ class OpenAIServer:
     answer to a chat request; like all functions handed in, it runs in the server's thread, and what it raises is raised
     again when the server stops. ``served_models`` are the versions behind every model name: each one gives
     ``switch_after`` answers, the last one all others. Without ``image_urls``, images are base64 unless a request asks
-    for a URL; they have the size it asks for, or else ``image_size``.
+    for a URL; they have the size it asks for, or else ``image_size``. ``version`` is what it says at ``/version``, as
+    vLLM does.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class OpenAIServer:
         switch_after: int = 1,
         image_urls: bool = False,
         image_size: tuple[int, int] = (256, 256),
+        version: str | None = None,
     ) -> None:
         self._latency = latency if callable(latency) else lambda _: latency
         self._together = together
@@ -56,6 +58,7 @@ class OpenAIServer:
         self._switch_after = switch_after
         self._image_urls = image_urls
         self._image_size = image_size
+        self._version = version
         self._files: dict[str, bytes] = {}
         self._lock = threading.Lock()
         self._requests: list[Incoming] = []
@@ -203,6 +206,8 @@ class OpenAIServer:
                     return json_reply({"object": "list", "data": [_model(name) for name in self._models]})
                 case "GET", ["v1", "models", name] if name in self._models:
                     return json_reply(_model(name))
+                case "GET", ["version"] if self._version is not None:
+                    return json_reply({"version": self._version})
                 case "GET", ["files", name] if name in self._files:
                     return Reply(200, self._files[name], "image/png")
         except RequestError as error:

@@ -13,8 +13,9 @@ from pydantic import BaseModel, Field, model_validator
 
 from driftledger.components.base import Operational
 from driftledger.components.remote.component import OneImage, RemoteGenerator
-from driftledger.components.remote.openai_client import OpenAIComponent, Service, tokens_of
+from driftledger.components.remote.openai_client import OpenAIComponent, tokens_of
 from driftledger.components.remote.openai_failures import Rejected
+from driftledger.components.remote.openai_service import Service
 from driftledger.core.limits import LARGEST_ANSWER, LARGEST_IMAGE, MOST_PIXELS
 from driftledger.core.types import Generated, Usage
 

@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field
 
 from driftledger.components.base import Operational
 from driftledger.components.remote.component import OneReply, RemoteModel
-from driftledger.components.remote.openai_client import OpenAIComponent, Service, tokens_of
+from driftledger.components.remote.openai_client import OpenAIComponent, tokens_of
 from driftledger.components.remote.openai_failures import Rejected
+from driftledger.components.remote.openai_service import Service
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn, Usage
 
 _AT_THE_LIMIT = ("length", "max_tokens", "model_length")

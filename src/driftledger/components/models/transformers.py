@@ -2,29 +2,52 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from copy import deepcopy
 from datetime import date
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Model, Operational
+from driftledger.components.checkpoints.ahead import Ahead
 from driftledger.components.checkpoints.component import REPORTING, CheckpointComponent, lacking_weights, memory_guard
 from driftledger.components.checkpoints.source import Source
+from driftledger.components.models.replies import failed, reply_of, whole
 from driftledger.components.models.transformers_chat import Chat, Prompt, UnfitError, load_processor
 from driftledger.core.errors import first_few
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
-from driftledger.core.types import Conversation, Outcome, Reply, Usage
+from driftledger.core.types import Conversation, Reply, Usage
 
 
 class _Ready(NamedTuple):
     model: Any
     chat: Chat
+    words: Any
+    """A tokenizer of its own for answers: they are read while :attr:`chat` writes the next prompts."""
     ends: frozenset[int]
     """The tokens that end an answer."""
     context: int | None
     """How many tokens the model can hold at once, where its configuration says."""
+
+
+class _Part(NamedTuple):
+    """Conversations that are answered together."""
+
+    indices: list[int]
+    inputs: Any
+    """Tensors on the host."""
+    most: int
+    """Tokens of an answer."""
+
+
+class _Prepared(NamedTuple):
+    """A batch up to what the device does."""
+
+    parts: list[_Part]
+    refused: dict[int, Reply]
+    """To the conversations that the checkpoint cannot take."""
 
 
 class Transformers(CheckpointComponent, Model):
@@ -103,7 +126,7 @@ class Transformers(CheckpointComponent, Model):
         ends = [] if ends is None else [ends] if isinstance(ends, int) else ends
         model.generation_config = transformers.GenerationConfig()  # what a call leaves open is taken from here
         context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        return _Ready(model, chat, frozenset(ends), context)
+        return _Ready(model, chat, deepcopy(processor.tokenizer), frozenset(ends), context)
 
     def _load_model(self, source: Source) -> Any:
         import_extra("accelerate")  # which puts weights on devices
@@ -131,6 +154,15 @@ class Transformers(CheckpointComponent, Model):
             return config(load_in_8bit=True)
         return config(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=self.torch_dtype)
 
+    def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Begin to write the prompts and to resize the images of the next batch, beside what is computed now.
+
+        Returns at once, and can be called from any thread. :meth:`respond` takes what was prepared if it is given the
+        same conversations. Before the checkpoint is loaded, nothing is done.
+        """
+        if ready := self.__dict__.get("loaded"):
+            self._ahead.begin(tuple(conversations), partial(self._prepared, ready, conversations))
+
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         """Answer the last turn of each conversation, in order; those with one limit together.
 
@@ -142,7 +174,23 @@ class Transformers(CheckpointComponent, Model):
             OutOfMemoryError: the batch does not fit.
         """
         ready = self.loaded
-        replies: dict[int, Reply] = {}
+        with memory_guard(self.path):
+            parts, replies = self._ahead.take(tuple(conversations), partial(self._prepared, ready, conversations))
+            for part in parts:
+                replies |= dict(zip(part.indices, self._answer(ready, part), strict=True))
+        return [whole(each, replies[index]) for index, each in enumerate(conversations)]
+
+    def release(self) -> None:
+        if ahead := self.__dict__.pop("_ahead", None):
+            ahead.close()
+        super().release()
+
+    @cached_property
+    def _ahead(self) -> Ahead[_Prepared]:
+        return Ahead()
+
+    def _prepared(self, ready: _Ready, conversations: Sequence[Conversation]) -> _Prepared:
+        refused: dict[int, Reply] = {}
         askable: dict[int, dict[int, Prompt]] = defaultdict(dict)
         for index, conversation in enumerate(conversations):
             asked = conversation.max_tokens
@@ -150,18 +198,14 @@ class Transformers(CheckpointComponent, Model):
             try:
                 askable[most][index] = ready.chat.prompt(conversation)
             except UnfitError as error:
-                replies[index] = _failed(str(error))
-        with memory_guard(self.path):
-            for most, prompts in askable.items():
-                replies |= self._respond(ready, prompts, most)
-        return [_whole(each, replies[index]) for index, each in enumerate(conversations)]
-
-    def _respond(self, ready: _Ready, askable: Mapping[int, Prompt], most: int) -> dict[int, Reply]:
-        """Answers of up to ``most`` tokens."""
-        inputs, unfit = self._encode(ready, askable, most)
-        replies = {index: _failed(why) for index, why in unfit.items()}
-        asked = [index for index in askable if index not in unfit]
-        return replies | dict(zip(asked, self._answer(ready, inputs, most), strict=True)) if asked else replies
+                refused[index] = failed(str(error))
+        parts = []
+        for most, prompts in askable.items():
+            inputs, unfit = self._encode(ready, prompts, most)
+            refused |= {index: failed(why) for index, why in unfit.items()}
+            if fit := [index for index in prompts if index not in unfit]:
+                parts.append(_Part(fit, inputs, most))
+        return _Prepared(parts, refused)
 
     def _encode(self, ready: _Ready, askable: Mapping[int, Prompt], most: int) -> tuple[Any, dict[int, str]]:
         """Tensors of the conversations that the model can take, and what is wrong with the others."""
@@ -193,22 +237,22 @@ class Transformers(CheckpointComponent, Model):
             if ready.context is not None and length + most > ready.context
         }
 
-    def _answer(self, ready: _Ready, inputs: Any, most: int) -> list[Reply]:
-        inputs = inputs.to(self.torch_device, self.torch_dtype)
+    def _answer(self, ready: _Ready, part: _Part) -> list[Reply]:
+        inputs = part.inputs.to(self.torch_device, self.torch_dtype)
         watch = _Watch(len(inputs["input_ids"]))
         with import_extra("torch").inference_mode():
-            settings = self._generation(ready, most)
+            settings = self._generation(ready, part.most)
             made = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
         answers = [_until_end(tokens, ready.ends) for tokens in made[:, inputs["input_ids"].shape[1] :].tolist()]
-        texts = ready.chat.processor.tokenizer.batch_decode(answers, skip_special_tokens=True)
+        texts = ready.words.batch_decode(answers, skip_special_tokens=True)
         read = inputs["attention_mask"].sum(dim=1).tolist()
         replies = [
-            _reply(text.strip(), Usage(given, len(tokens)), ended=tokens[-1] in ready.ends)
+            reply_of(text.strip(), Usage(given, len(tokens)), ended=tokens[-1] in ready.ends)
             for text, given, tokens in zip(texts, read, answers, strict=True)
         ]
         said = f"the model's scores are no numbers: {self.dtype} overflowed, or weights are broken; set another dtype"
         return [
-            _failed(said, reply.usage) if broken else reply
+            failed(said, reply.usage) if broken else reply
             for reply, broken in zip(replies, watch.broken(), strict=True)
         ]
 
@@ -220,7 +264,7 @@ class Transformers(CheckpointComponent, Model):
             length_penalty=self.length_penalty,
             early_stopping=False,
             eos_token_id=sorted(ready.ends) or None,
-            pad_token_id=ready.chat.processor.tokenizer.pad_token_id,
+            pad_token_id=ready.words.pad_token_id,
         )
 
 
@@ -244,17 +288,3 @@ class _Watch:
 def _until_end(tokens: list[int], ends: frozenset[int]) -> list[int]:
     """Up to and with the first token that ends an answer; what follows is padding."""
     return tokens[: next((place for place, token in enumerate(tokens, 1) if token in ends), len(tokens))]
-
-
-def _reply(text: str, usage: Usage, *, ended: bool) -> Reply:
-    if not text:
-        return _failed(f"the answer is empty: its {usage.output_tokens} tokens say nothing", usage)
-    return Reply(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
-
-
-def _whole(conversation: Conversation, reply: Reply) -> Reply:
-    return replace(reply, text=conversation.whole(reply.text)) if reply.outcome.goes_on else reply
-
-
-def _failed(why: str, usage: Usage | None = None) -> Reply:
-    return Reply("", Outcome.FAILED, error=why, usage=usage)

@@ -141,6 +141,12 @@ class Chat:
             raise UnfitError("its text would be read as control tokens of the chat format")
         return Prompt(rendered, tuple(part for turn in turns for part in turn.parts if isinstance(part, ImageFile)))
 
+    def tokens(self, prompt: Prompt) -> list[int]:
+        """A prompt as numbers, with one place-holder for each image."""
+        special = not self._begins(prompt)
+        found: list[int] = self.processor.tokenizer(prompt.text, add_special_tokens=special, verbose=False).input_ids
+        return found
+
     def encode(self, prompts: Sequence[Prompt]) -> Any:
         """Tensors for ``generate``: ``input_ids`` and ``attention_mask``, n×l, padded on the left, and images.
 
@@ -149,8 +155,7 @@ class Chat:
         """
         images = [[image.open() for image in prompt.images] for prompt in prompts]
         text: dict[str, Any] = {"padding": True, "padding_side": "left", "truncation": False, "verbose": False}
-        begin = self.processor.tokenizer.bos_token
-        if begin and prompts[0].text.startswith(begin):  # as apply_chat_template does: the template has written it
+        if self._begins(prompts[0]):
             text["add_special_tokens"] = False
         return self.processor(
             text=[prompt.text for prompt in prompts],
@@ -159,6 +164,11 @@ class Chat:
             text_kwargs=text,
             images_kwargs=dict(self.image_settings),
         )
+
+    def _begins(self, prompt: Prompt) -> bool:
+        """Whether the template has written the token that begins a text, as ``apply_chat_template`` asks itself."""
+        begin = self.processor.tokenizer.bos_token
+        return bool(begin) and prompt.text.startswith(begin)
 
     def _try_image_settings(self) -> None:
         """So that the setting is blamed, and not the checkpoint."""

@@ -45,6 +45,10 @@ class Rejected(Exception):  # noqa: N818 - an answer, if an unwelcome one
         self.usage = usage
 
 
+class UnreachedError(TransientError):
+    """No server has seen the request, so that another one may be given it at once."""
+
+
 @dataclass(frozen=True)
 class OpenAIFailures:
     """Turns the client's exceptions into ours."""
@@ -70,8 +74,9 @@ class OpenAIFailures:
         said = self.say(f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__)
         if isinstance(cause, httpx2.TimeoutException):
             said = f"no answer within {self.timeout:g} s ({said})"
-        before = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
-        return TransientError(f"{self.who}: {said}", billed=not before)
+        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
+            return UnreachedError(f"{self.who}: {said}")
+        return TransientError(f"{self.who}: {said}", billed=True)
 
     def refused(self, error: "openai.APIStatusError") -> TransientError | ServiceError | Rejected:
         """The answer is an HTTP error."""

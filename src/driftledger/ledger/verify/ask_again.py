@@ -85,21 +85,29 @@ class Services(Components):
                 continue
             if component.fingerprint == card.fingerprint:
                 return component
-        address = for_line(str(card.settings.get("base_url")))
+        address = for_line(str(card.settings.get("service_name") or card.settings.get("base_url")))
         return Unavailable(f"{who}: nothing here says which key belongs to its address {address:.80}; see --trust")
 
     def _keys(
         self, section: str, card: ComponentCard, cls: type[Component], own: dict[str, object]
     ) -> Iterator[dict[str, object]]:
         """The settings outside of the fingerprint under which an address may be asked."""
-        if own.get("base_url") is None:
+        named = own.get("service_name")
+        if own.get("base_url") is None and named is None:
             yield {}
         known = self._settings.entries(section) if self._trust and self._settings else catalogue(section)
         for entry in known.values():
             if isinstance(entry, CatalogueEntry) and entry.provider == card.provider:
                 given = entry.settings()
-                if given.get("base_url") == own.get("base_url"):
+                if named is not None and given.get("service_name") == named:
+                    yield {key: given[key] for key in given.keys() & (cls.operational() | {"base_url"})}
+                elif named is None and _first(given.get("base_url")) == own.get("base_url"):
                     yield {key: value for key, value in given.items() if key in cls.operational()}
+
+
+def _first(address: object) -> object:
+    """Of several servers, the one that stands for all."""
+    return address[0] if isinstance(address, list) and address else address
 
 
 def ask_again(

@@ -1,0 +1,117 @@
+"""One open line to one server that speaks OpenAI's protocol: single attempts, and what they mean."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from driftledger.components.remote.client import TransientError
+from driftledger.components.remote.openai_failures import OpenAIFailures, UnreachedError
+from driftledger.core.errors import ServiceError
+
+A = TypeVar("A", bound=BaseModel)
+
+_SHORTEST_SECRET = 16
+"""A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
+_PATIENCE = 10.0
+"""Seconds to wait for a server to say its version."""
+
+
+class _Version(BaseModel):
+    version: str
+
+
+class Service:
+    """An open client of one server."""
+
+    def __init__(self, client: Any, http: Any, elsewhere: Any, failures: OpenAIFailures) -> None:
+        self._client = client
+        self._http, self._elsewhere = http, elsewhere
+        self.failures = failures
+
+    @property
+    def url(self) -> str:
+        return str(self._client.base_url)
+
+    async def post(self, path: str, body: Mapping[str, Any], answer: type[A]) -> A:
+        """Make one request and read the JSON that answers it.
+
+        Raises:
+            TransientError: there is no answer, or none that can be read, for a reason that may pass.
+            ServiceError: every call would be answered like this.
+            Rejected: this one is.
+        """
+        import httpx2
+        import openai
+
+        try:
+            response = await self._client.post(path, body=body, cast_to=httpx2.Response)
+        except openai.APIStatusError as error:
+            raise self.failures.refused(error) from None
+        except openai.APIConnectionError as error:
+            raise self.failures.lost(error) from None
+        content: bytes = response.content
+        key = self.failures.key
+        if key and len(key) >= _SHORTEST_SECRET:
+            content = content.replace(key.encode(), b"***")
+        try:
+            return answer.model_validate_json(content)
+        except ValidationError:
+            raise self.useless(f"an answer that cannot be read: {content[:1000].decode(errors='replace')}") from None
+
+    async def fetch(self, url: str, most: int) -> bytes:
+        """Fetch up to ``most`` bytes from an address that an answer holds, without the key.
+
+        Raises:
+            TransientError: it is not there, or longer.
+            ServiceError: it is no web address, or neither at the service's own origin nor at a public address.
+        """
+        import httpx2
+
+        from driftledger.components.remote.bounded import RefusedAddressError, opened
+
+        content = bytearray()
+        try:
+            async with opened(url, self.url, self._http, self._elsewhere) as response:
+                response.raise_for_status()
+                async for piece in response.aiter_bytes():
+                    content += piece
+                    if len(content) > most:
+                        raise self.useless(f"an image of more than {most} bytes")
+        except RefusedAddressError as error:
+            raise ServiceError(
+                f"{self.failures.who}: an answer names an image at {error}; set response_format to b64_json, or mend "
+                "the service, and run again"
+            ) from None
+        except httpx2.HTTPStatusError as error:
+            # Not the errors' texts: an address may hold the signature that opens it.
+            raise self.useless(
+                f"an answer with an image that is not there: HTTP {error.response.status_code}"
+            ) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self.useless(f"an answer with an image that cannot be fetched: {type(error).__name__}") from None
+        return bytes(content)
+
+    async def version(self) -> str | None:
+        """What the server says at ``/version`` beside ``/v1``, as vLLM does; None where it says nothing.
+
+        Raises:
+            UnreachedError: it cannot be asked now.
+        """
+        import httpx2
+
+        key = self.failures.key
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        url = self.url.rstrip("/").removesuffix("/v1") + "/version"
+        try:
+            response = await self._http.get(url, headers=headers, timeout=_PATIENCE)
+        except httpx2.HTTPError as error:
+            raise UnreachedError(f"{self.failures.who}: no answer ({type(error).__name__})") from None
+        try:
+            return _Version.model_validate_json(response.content).version if response.is_success else None
+        except ValidationError:
+            return None
+
+    def useless(self, text: str) -> TransientError:
+        """The service has done something, but nothing to go on with; ``text`` may quote it."""
+        return TransientError(self.failures.say(text), billed=True)

@@ -1,0 +1,131 @@
+"""Several servers of one model: a call goes to the one with the fewest under way, and past those that are down.
+
+Limits, budget and pace are the line's, and hold over all of them together.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from driftledger.components.remote.client import TransientError
+from driftledger.components.remote.openai_failures import OpenAIFailures, UnreachedError
+from driftledger.components.remote.openai_service import A, Service
+from driftledger.core.errors import ServiceError
+from driftledger.core.escaping import for_line
+
+_REST = 30.0
+"""Seconds for which a server that failed is left out; then a single call tries it."""
+
+
+@dataclass(eq=False)
+class _Replica:
+    service: Service
+    begun: int = 0
+    under_way: int = 0
+    failed: bool = False
+    """Since its last answer."""
+    rests_until: float = 0.0
+    checked: bool = False
+
+    @property
+    def rank(self) -> tuple[float, int, int]:
+        """Whoever does not rest comes first, then whoever rests shortest; among equals, whoever has fewest calls."""
+        rests = self.rests_until if self.rests_until > time.monotonic() else 0.0
+        if self.failed and self.under_way:  # one call is on its way to find out
+            rests = max(rests, time.monotonic())
+        return rests, self.under_way, self.begun
+
+    def rest(self, seconds: float) -> None:
+        self.failed, self.rests_until = True, time.monotonic() + seconds
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """One call; how it ends says how the server is."""
+        self.begun += 1
+        self.under_way += 1
+        try:
+            yield
+            self.failed = False
+        except TransientError as error:
+            self.rest(error.retry_after or _REST)
+            raise
+        except asyncio.CancelledError:  # an attempt's time is up
+            self.rest(_REST)
+            raise
+        finally:
+            self.under_way -= 1
+
+
+class Replicas(Service):
+    """The servers of one model as if they were one.
+
+    What no server has seen is given to the next one within the same attempt; whatever else may pass is the line's to
+    try again, which then meets another server.
+    """
+
+    def __init__(self, services: Sequence[Service], failures: OpenAIFailures, version: str | None) -> None:
+        self._replicas = [_Replica(service) for service in services]
+        self._declared = version
+        self._version = version
+        self.failures = failures
+
+    async def check(self) -> None:
+        """Ask every server that can be reached for its version; the others are asked before their first call.
+
+        Raises:
+            ServiceError: a version is not the declared one, or not that of the others.
+        """
+        await asyncio.gather(*map(self._check_if_there, self._replicas))
+
+    async def post(self, path: str, body: Mapping[str, Any], answer: type[A]) -> A:
+        untried = list(self._replicas)
+        while True:
+            replica = min(untried, key=lambda each: each.rank)
+            untried.remove(replica)
+            try:
+                async with replica.at_work():
+                    await self._check(replica)
+                    return await replica.service.post(path, body, answer)
+            except UnreachedError:
+                if not untried:
+                    raise
+            except TransientError as error:
+                if len(self._replicas) > 1:
+                    error.retry_after = None  # the others need not wait
+                raise
+
+    async def fetch(self, url: str, most: int) -> bytes:
+        import httpx2
+
+        try:
+            origin = httpx2.Origin(httpx2.URL(url))
+        except httpx2.InvalidURL:
+            origin = None
+        services = [replica.service for replica in self._replicas]
+        own = [service for service in services if httpx2.Origin(httpx2.URL(service.url)) == origin]
+        return await (own or services)[0].fetch(url, most)
+
+    async def _check_if_there(self, replica: _Replica) -> None:
+        try:
+            await self._check(replica)
+        except UnreachedError:
+            replica.rest(_REST)
+
+    async def _check(self, replica: _Replica) -> None:
+        if replica.checked:
+            return
+        found = await replica.service.version()
+        replica.checked = True
+        who, said = replica.service.failures.who, for_line(str(found))
+        if found is None and self._declared is not None:
+            raise ServiceError(f"{who} does not say its version at /version; remove server_version and run again")
+        if found is not None and self._version not in (None, found):
+            told = "its entry says" if self._declared is not None else "another of its servers is"
+            raise ServiceError(
+                f"{who} is version {said:.80}, and {told} {self._version}; start the same version everywhere, or mend "
+                "server_version: what another version answers is another component's"
+            )
+        self._version = self._version or found
