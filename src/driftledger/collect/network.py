@@ -36,17 +36,22 @@ def refuse_network(folder: Path) -> None:
     Raises:
         StoreError: it is on one.
     """
-    try:
-        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:  # not Linux
-        return
-    kind = network_type(Path(os.path.realpath(folder)), mounts)
+    kind = network_type_of(folder)
     if kind is not None:
         raise StoreError(
             f"the call store {folder} is on a network file system ({kind}), where SQLite loses calls; name a folder on "
             "a local disk as store: in params.yaml or in DRIFTLEDGER_STORE, or let each process write a spool there "
             "('driftledger collect --shard i/n --into spool/') and 'driftledger merge spool/*' where a local disk is"
         )
+
+
+def network_type_of(folder: Path) -> str | None:
+    """The type of the network file system that a folder is on; None where it is on none, or the system does not tell."""
+    try:
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:  # not Linux
+        return None
+    return network_type(Path(os.path.realpath(folder)), mounts)
 
 
 def network_type(folder: Path, mounts: str) -> str | None:
