@@ -46,7 +46,7 @@ def refuse_network(folder: Path) -> None:
 
 
 def network_type_of(folder: Path) -> str | None:
-    """The type of the network file system that a folder is on; None where it is on none, or the system does not tell."""
+    """The type of the network file system that a folder is on; None where it is on none or the system does not say."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:  # not Linux

@@ -7,10 +7,10 @@ asks, so that what several stages ask of a sample is asked once.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from driftledger.collect.steps import NotStoredError, Steps, stored_in, walk
+from driftledger.collect.steps import NotStoredError, stored_in, walk
 from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError
 
@@ -24,10 +24,10 @@ _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 
 
 class Shard(NamedTuple):
-    """The ``index``-th of ``count`` parts, counted from 0."""
+    """One of so many parts, counted from 0."""
 
-    index: int
-    count: int
+    number: int
+    of: int
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
@@ -38,12 +38,12 @@ class Shard(NamedTuple):
         """
         found = _SHARD.fullmatch(text)
         shard = cls(int(found[1]), int(found[2])) if found else cls(0, 0)
-        if not shard.index < shard.count:
+        if not shard.number < shard.of:
             raise ConfigError(f"--shard {text!r} is no shard: write i/n, counted from 0, so that the last is n-1 of n")
         return shard
 
     def __str__(self) -> str:
-        return f"{self.index}/{self.count}"
+        return f"{self.number}/{self.of}"
 
     def has(self, position: int, block: int) -> bool:
         """Whether a unit at this position is this shard's.
@@ -51,15 +51,15 @@ class Shard(NamedTuple):
         >>> [position for position in range(12) if Shard(1, 3).has(position, 2)]
         [2, 3, 8, 9]
         """
-        return position // block % self.count == self.index
+        return position // block % self.of == self.number
 
     def share(self, whole: int) -> int:
         """Its part of a number; the parts of all shards add up to the whole.
 
-        >>> [Shard(index, 3).share(40) for index in range(3)]
+        >>> [Shard(number, 3).share(40) for number in range(3)]
         [13, 13, 14]
         """
-        return whole * (self.index + 1) // self.count - whole * self.index // self.count
+        return whole * (self.number + 1) // self.of - whole * self.number // self.of
 
 
 def block_of(components: Iterable[Component]) -> int:
@@ -67,35 +67,39 @@ def block_of(components: Iterable[Component]) -> int:
     return math.lcm(*(component.batch_size for component in components))
 
 
+class MakeCalls(Protocol):
+    """Makes the calls of some units, at these positions among all that are planned; gives what they come to."""
+
+    def __call__(self, planned: "Sequence[Planned[R]]", positions: Sequence[int]) -> list[R]: ...
+
+
 class Part:
     """Drives the units of one shard, as :class:`~driftledger.benchmarks.runner.RunSteps`."""
 
-    def __init__(
-        self,
-        shard: Shard,
-        block: int,
-        store: "Store",
-        run: "Callable[[Mapping[int, Steps[R]], Sequence[Planned[R]]], Mapping[int, R]]",
-    ) -> None:
-        """``run`` makes the calls of the units that it is given, by position, of all that are planned."""
+    def __init__(self, shard: Shard, block: int, store: "Store", make: MakeCalls) -> None:
+        """
+        Args:
+            block: how many neighbours always are one shard's, of :func:`block_of`.
+            store: where what other shards made is looked up.
+        """
         self._shard = shard
         self._block = block
         self._store = store
-        self._run = run
+        self._make = make
 
     def __call__(self, planned: "Sequence[Planned[R]]") -> list[R]:
         """What all units come to.
 
         Raises:
-            NotStoredError: some of them are other shards', and nobody has stored them yet.
+            NotStoredError: some of them are other shards', which have not stored them as far as is known here.
         """
-        own = {at: each.steps() for at, each in enumerate(planned) if self._shard.has(at, self._block)}
-        returned = dict(self._run(own, planned)) if own else {}
+        own = [position for position in range(len(planned)) if self._shard.has(position, self._block)]
+        returned = dict(zip(own, self._make(planned, own), strict=True))
         answer = stored_in(self._store)
-        for at, each in enumerate(planned):
-            if at not in returned:
+        for position, each in enumerate(planned):
+            if position not in returned:
                 walked = walk(each.steps(), answer)
                 if walked.pending is not None:
                     raise NotStoredError
-                returned[at] = walked.returned  # type: ignore[assignment]  # it came to its end
-        return [returned[at] for at in range(len(planned))]
+                returned[position] = walked.returned  # type: ignore[assignment]  # it came to its end
+        return [returned[position] for position in range(len(planned))]

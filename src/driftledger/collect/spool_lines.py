@@ -22,7 +22,8 @@ from driftledger.core.types import ImageFile, Outcome
 
 LINES = "calls.jsonl"
 OBJECTS = "objects"
-_IS_CALL = re.compile(rb'\{"call":"([0-9a-f]{64})"')
+_BEGINS_CALL, _BEGINS_ATTEMPTS = b'{"call":"', b'{"attempts":'
+_IS_CALL = re.compile(_BEGINS_CALL + rb'([0-9a-f]{64})"')
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MOST = 2**53
 
@@ -121,10 +122,11 @@ class SpooledAttempts(Record):
 
     The sum over all lines is what the shard has spent, at the most."""
 
-    attempts: Annotated[int, Field(ge=0, le=_MOST, strict=True)]
+    attempts: Annotated[int, Field(ge=-1, le=1, strict=True)]
+    """1 before it is made, 0 after it, -1 where it was not made after all."""
     component: Sha256
     cost: FiniteFloat
-    """Less than zero where an attempt turned out cheaper than it was expected to be at the most."""
+    """What it may cost at the most; afterwards, how much more or less it was."""
 
 
 SpoolLine: TypeAlias = SpoolHead | SpooledCall | SpooledAttempts
@@ -169,7 +171,9 @@ def parse_line(line: bytes, where: str) -> SpoolLine:
     Raises:
         StoreError: it is not as a shard writes it.
     """
-    kind = SpooledCall if key_in(line) else SpooledAttempts if line.startswith(b'{"attempts":') else SpoolHead
+    kind: type[SpoolLine] = (
+        SpooledCall if key_in(line) else SpooledAttempts if line.startswith(b'{"attempts":') else SpoolHead
+    )
     found = parse_json(line, kind, where)
     if isinstance(found, SpooledCall):
         _check(found, where)
@@ -193,8 +197,8 @@ def _check(call: SpooledCall, where: str) -> None:
         raise StoreError(f"{where} is no finished call: {wrong}")
 
 
-def read_head(folder: Path) -> SpoolHead:
-    """Whose spool a folder is.
+def read_head(folder: Path) -> SpoolHead | None:
+    """Whose spool a folder is; None where the shard was ended before it said so, and thus before it made anything.
 
     Raises:
         StoreError: it is none.
@@ -207,9 +211,7 @@ def read_head(folder: Path) -> SpoolHead:
             first = next(whole_lines(file, 0, str(path)), None)
     except OSError as error:
         raise StoreError(f"the spool {for_line(str(folder))} cannot be read ({error.strerror})") from None
-    if first is None:
-        raise StoreError(f"{for_line(str(path))} is empty: the shard was ended before it wrote anything; delete it")
-    return parse_json(first.line, SpoolHead, f"{path}, line 1")
+    return None if first is None else parse_json(first.line, SpoolHead, f"{path}, line 1")
 
 
 def object_path(folder: Path, digest: str) -> Path:
