@@ -7,18 +7,21 @@ processes may use it at once: each claims a call before it makes it (:mod:`drift
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from filelock import FileLock
 
 from driftledger.collect.call_result import Context, Cost, Finished, Result, Spent
 from driftledger.collect.claims import SCHEMA as CLAIMS
-from driftledger.collect.claims import Claims, give_back, spent_on, transaction
+from driftledger.collect.claims import Claims, add_spent, give_back, spent_on, transaction
+from driftledger.collect.network import refuse_network
+from driftledger.collect.observations import SCHEMA as OBSERVATIONS
+from driftledger.collect.observations import Observed, Repeat, compare_again, count_observations
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import write_bytes
@@ -44,6 +47,10 @@ CREATE TABLE IF NOT EXISTS calls (
     cost REAL
 );
 CREATE INDEX IF NOT EXISTS calls_by_sample ON calls (sample, role, t);
+CREATE TABLE IF NOT EXISTS merged (
+    spool TEXT PRIMARY KEY,
+    bytes INTEGER NOT NULL     -- of its lines, which are here
+);
 """
 _VERSION = 3
 _NEW_IN_2 = ("input_tokens INTEGER", "output_tokens INTEGER", "cost REAL")
@@ -68,9 +75,11 @@ class CallStore:
         """Open or create the store.
 
         Raises:
-            StoreError: the folder cannot be written, or holds something that is not a call store.
+            StoreError: the folder cannot be written, is on a network file system, or holds something that is not a
+                call store.
         """
         self.folder = folder
+        refuse_network(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # SQLite does not wait where two processes switch a new database to WAL at once: it says that it is locked.
@@ -100,7 +109,7 @@ class CallStore:
                 for column in _NEW_IN_2 if version == 1 else ():  # another process may have been faster
                     self._db.execute(f"ALTER TABLE calls ADD COLUMN {column}")
                 self._db.execute(f"PRAGMA user_version = {_VERSION}")
-        self._db.executescript(f"{_SCHEMA} {CLAIMS} PRAGMA user_version = {_VERSION};")
+        self._db.executescript(f"{_SCHEMA} {CLAIMS} {OBSERVATIONS} PRAGMA user_version = {_VERSION};")
 
     @cached_property
     def _claims(self) -> Claims:
@@ -217,7 +226,8 @@ class CallStore:
     def put(self, finished: Iterable[Finished]) -> list[Result]:
         """Store a batch in one transaction and return its results with their images as files; claims are given back.
 
-        A call that is already there keeps its first result and counts up ``made``. Failures pass through.
+        A call that is already there keeps its first result and counts up ``made``; other bytes are kept as an
+        observation. Failures pass through.
 
         Raises:
             StoreError: the disk is full or cannot be written; what was stored before stays.
@@ -236,20 +246,55 @@ class CallStore:
             "calls stored so far are not repeated"
         )
 
-    def _insert(self, item: Finished) -> None:
-        self._db.execute(
+    def merged(self, spool: str) -> int:
+        """How many bytes of the lines of a spool are here."""
+        row = self._db.execute("SELECT bytes FROM merged WHERE spool = ?", (spool,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def absorb(
+        self, spool: str, start: int, end: int, finished: Sequence[Finished], spent: Mapping[str, Spent]
+    ) -> "list[Literal['new'] | Repeat] | None":
+        """Store what the lines of a spool from ``start`` to ``end`` tell of, images being here already, in one
+        transaction, and return what became of each call; None where ``start`` is not how far the spool is merged.
+
+        Raises:
+            StoreError: the disk is full or cannot be written.
+        """
+        with self._writing(), transaction(self._db):
+            if self.merged(spool) != start:
+                return None
+            for component, each in spent.items():
+                add_spent(self._db, component, *each)
+            self._db.execute("INSERT OR REPLACE INTO merged VALUES (?, ?)", (spool, end))
+            return [self._insert(item, spool) for item in finished]
+
+    def observations(self) -> dict[str, Observed]:
+        """What was seen of calls that were made twice, by the component's fingerprint."""
+        return count_observations(self._db)
+
+    def _insert(self, item: Finished, source: str = "") -> "Literal['new'] | Repeat":
+        key, row = item.key, item.result.to_row()
+        done = self._db.execute(
             "INSERT INTO calls "
             "(key, parts, role, dataset, sample, t, result, seconds, input_tokens, output_tokens, cost) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET made = made + 1",
-            (
-                item.key.digest,
-                canonical_json(item.key.parts()),
-                item.key.role,
-                *item.context,
-                canonical_json(item.result.to_row()),
-                *item.cost[:4],
-            ),
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
+            (key.digest, canonical_json(key.parts()), key.role, *item.context, canonical_json(row), *item.cost[:4]),
         )
+        return "new" if done.rowcount else self._note_again(item, row, source)
+
+    def _note_again(self, item: Finished, row: dict[str, Any], source: str) -> Repeat:
+        """A call that is here was made again. Where its image was lost, the new result takes its place."""
+        digest, component = item.key.digest, item.key.component
+        [(text,)] = self._db.execute("SELECT result FROM calls WHERE key = ?", (digest,))
+        stored = json.loads(text)
+        is_lost = stored["image"] is not None and not self._object(stored["image"]).is_file()
+        self._db.execute(
+            "UPDATE calls SET made = made + 1, result = ? WHERE key = ?",
+            (canonical_json(row) if is_lost else text, digest),
+        )
+        named = item.key.fingerprint, str(component.get("provider", ""))
+        kept, other = (row, stored) if is_lost else (stored, row)
+        return compare_again(self._db, digest, named, kept, other, source)
 
     def _load(self, text: str) -> Result | None:
         row = json.loads(text)

@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_result import Context, Result
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.claims import Store
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Conversation, Generated, Outcome, Reply
@@ -84,7 +84,7 @@ def walk(protocol: Steps[R], answer: Callable[[Call], Result | None]) -> Walked[
     return Walked(known, call, None)
 
 
-def stored_in(store: CallStore) -> Callable[[Call], Result | None]:
+def stored_in(store: Store) -> Callable[[Call], Result | None]:
     """The results that ``store`` holds."""
 
     def answer(call: Call) -> Result | None:

@@ -1,0 +1,142 @@
+"""What was seen of a component's determinism: calls that were made twice, and which of them gave other bytes.
+
+The first result stays; another one is kept beside it as an observation. Counts per component stand in
+``data/observations.json``, in Git, since the store is disposable and the report tells them.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, RootModel, ValidationError, model_validator
+
+from driftledger.core.canonical import canonical_json
+from driftledger.core.errors import StoreError
+from driftledger.core.files import read_bytes, write_json
+from driftledger.core.limits import load_json
+from driftledger.core.strict import Strict, explain
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS asked_again (
+    key TEXT PRIMARY KEY,
+    component TEXT NOT NULL,    -- fingerprint
+    provider TEXT NOT NULL,
+    other INTEGER NOT NULL      -- how often it gave other bytes
+);
+CREATE TABLE IF NOT EXISTS observations (
+    key TEXT NOT NULL,
+    result TEXT NOT NULL,       -- canonical JSON of what it gave, unlike the result that is stored
+    image TEXT,                 -- SHA-256
+    source TEXT NOT NULL        -- a spool's name; empty where it was made here
+);
+CREATE INDEX IF NOT EXISTS observations_by_key ON observations (key);
+"""
+
+_ANSWER = ("outcome", "text", "image")
+"""What a call gave, without what a service says about itself."""
+
+Repeat = Literal["same", "other"]
+
+
+class Observed(Strict):
+    """What was seen of one version of a component."""
+
+    name: str = Field(max_length=300)
+    """Its provider."""
+    asked_again: int = Field(ge=1)
+    """Calls that were made at least twice."""
+    other: int = Field(ge=0)
+    """Those among them that gave other bytes at least once."""
+
+    @model_validator(mode="after")
+    def _part_of_all(self) -> "Observed":
+        if self.other > self.asked_again:
+            raise ValueError("other is more than asked_again")
+        return self
+
+    def __str__(self) -> str:
+        calls = "call" if self.asked_again == 1 else "calls"
+        return f"{self.other} of {self.asked_again} {calls} made twice gave other bytes"
+
+
+Observations = Mapping[str, Observed]
+"""Fingerprint of a component → what was seen."""
+
+
+class _File(RootModel[dict[str, Observed]]):
+    pass
+
+
+def compare_again(
+    db: sqlite3.Connection,
+    key: str,
+    component: tuple[str, str],
+    stored: Mapping[str, Any],
+    row: Mapping[str, Any],
+    source: str,
+) -> Repeat:
+    """Note that a call whose result is stored was made again.
+
+    Args:
+        component: its fingerprint and its provider.
+        stored: the row of the result that stays.
+        row: that of the other one.
+        source: the spool that it is from.
+    """
+    other = any(stored.get(name) != row.get(name) for name in _ANSWER)
+    db.execute(
+        "INSERT INTO asked_again VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET other = other + excluded.other",
+        (key, *component, int(other)),
+    )
+    if other:
+        db.execute("INSERT INTO observations VALUES (?, ?, ?, ?)", (key, canonical_json(row), row["image"], source))
+    return "other" if other else "same"
+
+
+def count_observations(db: sqlite3.Connection) -> dict[str, Observed]:
+    """What a store has seen."""
+    rows = db.execute(
+        "SELECT component, min(provider), count(*), sum(other > 0) FROM asked_again GROUP BY component"
+    ).fetchall()
+    return {one: Observed(name=name, asked_again=again, other=other) for one, name, again, other in rows}
+
+
+def read_observations(path: Path) -> dict[str, Observed]:
+    """What the file says; nothing where there is none.
+
+    Raises:
+        StoreError: it is not what is written there.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        return _File.model_validate(load_json(read_bytes(path))).root
+    except ValidationError as error:
+        raise StoreError(explain(error, f"{path} holds no observations")) from None
+    except ValueError as error:
+        raise StoreError(f"{path} holds no observations: {error}; take it from Git, or delete it") from None
+
+
+def write_observations(path: Path, seen: Observations) -> None:
+    """Bring what a store has seen into the file. What it says of more calls stays: that store may be gone, or be
+    another's."""
+    before = read_observations(path)
+    more = {one: each for one, each in seen.items() if one not in before or _extent(each) > _extent(before[one])}
+    if more:
+        write_json(path, {one: each.model_dump() for one, each in sorted({**before, **more}.items())})
+
+
+def _extent(observed: Observed) -> tuple[int, int]:
+    return observed.asked_again, observed.other
+
+
+def told(seen: Observations, components: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """A sentence per component of which something was seen.
+
+    Args:
+        components: role → name and fingerprint.
+    """
+    for role, (name, fingerprint) in components.items():
+        if fingerprint in seen:
+            yield f"{role} {name}: {seen[fingerprint]}"

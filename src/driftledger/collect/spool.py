@@ -1,0 +1,379 @@
+"""A spool: the finished calls of one shard, in a folder of its own that any file system can hold.
+
+``calls.jsonl`` is only ever appended to, by one process; images lie beside it under their hashes. There is no database,
+no lock and no file that two processes write, so that a network file system does. ``driftledger merge`` brings spools
+into the call store; until then shards that start later find in them what need not be asked again.
+"""
+
+import os
+import secrets
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from driftledger.collect.call_result import Finished, Result, Spent
+from driftledger.collect.shards import Shard
+from driftledger.collect.spool_lines import (
+    LINES,
+    SpooledAttempts,
+    SpooledCall,
+    SpoolHead,
+    SpoolLine,
+    key_in,
+    line_of,
+    object_path,
+    parse_line,
+    read_head,
+    whole_lines,
+)
+from driftledger.collect.stored_elsewhere import StoredElsewhere
+from driftledger.core.canonical import sha256_bytes, sha256_file
+from driftledger.core.errors import BudgetError, StoreError
+from driftledger.core.escaping import for_line
+from driftledger.core.files import write_bytes
+from driftledger.core.types import ImageFile, Outcome
+
+if TYPE_CHECKING:
+    from driftledger.components.remote.client import Admission
+    from driftledger.components.remote.limits import Limits
+
+_OFFSET_BITS = 48
+
+
+class _Place(NamedTuple):
+    folder: Path
+    offset: int
+
+
+class Index:
+    """Where each finished call stands in some spools: by key, as one number each, so that a million take 200 MB."""
+
+    def __init__(self) -> None:
+        self._folders: list[Path] = []
+        self._places: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add_folder(self, folder: Path) -> int:
+        """Its number, for :meth:`add`."""
+        self._folders.append(folder)
+        return len(self._folders) - 1
+
+    def add(self, key: bytes, number: int, offset: int) -> None:
+        self._places[key] = number << _OFFSET_BITS | offset
+
+    def find(self, digest: str) -> _Place | None:
+        place = self._places.get(bytes.fromhex(digest))
+        if place is None:
+            return None
+        return _Place(self._folders[place >> _OFFSET_BITS], place & (1 << _OFFSET_BITS) - 1)
+
+
+def spools_in(folder: Path) -> list[Path]:
+    """The spools in a folder, or the folder itself where it is one."""
+    if (folder / LINES).is_file():
+        return [folder]
+    return sorted(each for each in folder.iterdir() if (each / LINES).is_file()) if folder.is_dir() else []
+
+
+class Spool:
+    """What one shard makes, in a new folder below ``into``, and what it need not make: a
+    :class:`~driftledger.collect.claims.Store`."""
+
+    def __init__(self, into: Path, shard: Shard, repository: Path | None = None) -> None:
+        """Make the folder, and look at what the spools beside it and the repository's call store hold.
+
+        Args:
+            repository: the folder of the call store, which is read if it can be.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        self._shard = shard
+        self._index = Index()
+        self._spent = _Spending(shard)
+        self._elsewhere = StoredElsewhere(repository, _say)
+        for component, spent in self._elsewhere.spent().items():
+            self._spent.of_others(component, spent)
+        merged = self._elsewhere.merged()
+        try:
+            for folder in spools_in(into):
+                self._look_into(folder, merged)
+            self.folder = _new_folder(into, shard)
+            self._file = (self.folder / LINES).open("ab", buffering=0)
+            self._end, self._changes = 0, 0
+            self._claimed: set[str] = set()
+            self._append([SpoolHead(spool=secrets.token_hex(16), shard=shard.number, of=shard.of)])
+        except OSError as error:
+            raise StoreError(
+                f"the spool {into} cannot be written ({error}); mend its rights, or name another"
+            ) from None
+        self._number = self._index.add_folder(self.folder)
+
+    def _look_into(self, folder: Path, merged: dict[str, int]) -> None:
+        """Note what an earlier spool holds; one that cannot be read is left to ``merge``, which says what is wrong."""
+        try:
+            head = read_head(folder)
+            if head is None:
+                return
+            own = Shard(head.shard, head.of)
+            number, start = self._index.add_folder(folder), 0
+            with (folder / LINES).open("rb") as file:
+                for line, end in whole_lines(file, 0, str(folder / LINES)):
+                    if key := key_in(line):
+                        self._index.add(key, number, start)
+                    elif start:
+                        record = parse_line(line, f"{folder / LINES}, byte {start}")
+                        if isinstance(record, SpooledAttempts):
+                            self._spent.add(record, own, is_merged=end <= merged.get(head.spool, 0))
+                    start = end
+        except (StoreError, OSError) as error:
+            _say(f"{for_line(str(error))}; the shard does not look into it")
+
+    def __len__(self) -> int:
+        """How many calls this spool and those beside it hold."""
+        return len(self._index)
+
+    def close(self) -> None:
+        self._file.close()
+        self._elsewhere.close()
+
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def get(self, digests: Sequence[str]) -> dict[str, Result]:
+        """The results among ``digests`` that some spool or the repository's store holds, with their images whole."""
+        found = {digest: self._spooled(digest) or self._elsewhere.get(digest) for digest in digests}
+        return {digest: result for digest, result in found.items() if result is not None}
+
+    def _spooled(self, digest: str) -> Result | None:
+        place = self._index.find(digest)
+        if place is None:
+            return None
+        where = place.folder / LINES
+        try:
+            with where.open("rb") as file:
+                placed = next(whole_lines(file, place.offset, str(where)), None)
+            record = parse_line(placed.line, f"{where}, byte {place.offset}") if placed else None
+        except (StoreError, OSError) as error:
+            _say(f"{for_line(str(error))}; the call is made again")
+            return None
+        if not isinstance(record, SpooledCall) or record.call != digest:
+            return None
+        return with_image(record, place.folder)
+
+    def claim(self, digests: Sequence[str]) -> bool:
+        """Let these calls be made, unless one of them is being made in this process: no other one has them."""
+        if not self._claimed.isdisjoint(digests):
+            return False
+        self._claimed.update(digests)
+        return True
+
+    def release(self, digests: Sequence[str]) -> None:
+        """As :meth:`Store.release`."""
+        self._claimed.difference_update(digests)
+        self._changes += 1
+
+    def version(self) -> int:
+        """As :meth:`Store.version`, of what this process itself does: it is all that happens here."""
+        return self._changes
+
+    def keep_image(self, item: Finished) -> Finished:
+        """As :meth:`Store.keep_image`.
+
+        Raises:
+            StoreError: the disk is full or cannot be written.
+        """
+        if item.png is None:
+            return item
+        digest = sha256_bytes(item.png)
+        path = object_path(self.folder, digest)
+        try:
+            if not path.exists():
+                write_bytes(path, item.png, shared=True, synced=True)
+        except OSError as error:
+            raise self._full(error) from None
+        return item._replace(png=None, result=replace(item.result, image=ImageFile(path, digest)))
+
+    def put(self, finished: Sequence[Finished]) -> list[Result]:
+        """As :meth:`Store.put`: the lines are on the disk when it returns.
+
+        Raises:
+            StoreError: the disk is full or cannot be written; what was written before stays.
+        """
+        batch = [self.keep_image(item) for item in finished]
+        kept = [item for item in batch if item.result.outcome is not Outcome.FAILED]
+        places = self._append([_record(item) for item in kept], synced=True)
+        for item, place in zip(kept, places, strict=True):
+            self._index.add(bytes.fromhex(item.key.digest), self._number, place)
+        self.release([item.key.digest for item in batch])
+        return [item.result for item in batch]
+
+    def _append(self, records: Sequence[SpoolLine], *, synced: bool = False) -> list[int]:
+        """Write lines, all or none of them, and return where each begins."""
+        lines = [line_of(record) for record in records]
+        places = [self._end]
+        for line in lines:
+            places.append(places[-1] + len(line))
+        try:
+            data = memoryview(b"".join(lines))
+            while data:
+                data = data[self._file.write(data) :]
+            if synced:
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            self._file.truncate(self._end)  # or the next line would go on where this one broke off
+            raise self._full(error) from None
+        self._end = places.pop()
+        return places
+
+    def _full(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"a finished call cannot be written to the spool {self.folder} ({error}); make room there and run again: "
+            "calls written so far are not repeated"
+        )
+
+    def spent(self, component: str) -> Spent:
+        """What is known to be spent on the component with this fingerprint, by anybody."""
+        return self._spent.so_far(component)
+
+    def admit(self, component: str, title: str, most: float, limits: "Limits") -> "Admission | None":
+        """As :meth:`Store.admit`; the budget is this shard's share of what is left of the component's.
+
+        Raises:
+            BudgetError: it does not fit into that share.
+            StoreError: the disk is full or cannot be written.
+        """
+        from driftledger.components.remote.client import Admission
+
+        if not self._spent.has_room(component, title, most, limits):
+            return None
+        number = self._spent.begin(component, most)
+        self._append([SpooledAttempts(attempts=1, component=component, cost=most)])
+        return Admission(most, number)
+
+    def settle(self, admission: "Admission", cost: float | None) -> None:
+        """As :meth:`Store.settle`."""
+        component = self._spent.end(admission.number, cost)
+        change = (cost or 0.0) - admission.most
+        if cost is None or change:
+            self._append([SpooledAttempts(attempts=-1 if cost is None else 0, component=component, cost=change)])
+        self._changes += 1
+
+
+class _Spending:
+    """Who spent what on each component, and the share of what is left that is this shard's.
+
+    What the shards of one run spend counts against their own shares alone, also where it is merged already: the shares
+    stay the same however often a shard is started again, and together they never exceed the whole.
+    """
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+        self._others: dict[str, Spent] = defaultdict(Spent)
+        self._siblings: dict[str, Spent] = defaultdict(Spent)
+        self._own: dict[str, Spent] = defaultdict(Spent)
+        self._under_way: dict[int, tuple[str, float]] = {}
+        self._begun = 0
+
+    def of_others(self, component: str, spent: Spent) -> None:
+        """What the call store knows of."""
+        self._others[component] = _sum(self._others[component], spent)
+
+    def add(self, record: SpooledAttempts, shard: Shard, *, is_merged: bool) -> None:
+        """What a line of an earlier spool tells of; of one that is merged the call store told already."""
+        spent = Spent(record.attempts, record.cost)
+        if shard.of == self._shard.of:
+            whose = self._own if shard == self._shard else self._siblings
+            whose[record.component] = _sum(whose[record.component], spent)
+            if is_merged:
+                self.of_others(record.component, Spent(-spent.attempts, -spent.cost))
+        elif not is_merged:
+            self.of_others(record.component, spent)
+
+    def so_far(self, component: str) -> Spent:
+        return _sum(_sum(self._others[component], self._siblings[component]), self._own[component])
+
+    def has_room(self, component: str, title: str, most: float, limits: "Limits") -> bool:
+        from driftledger.components.remote.client import check_budget
+
+        own, reserved = self._own[component], self._reserved(component)
+        spent = own.cost - sum(reserved)
+        try:
+            return check_budget(
+                self._share(component, limits), title, own.attempts, spent, most, len(reserved), sum(reserved)
+            )
+        except BudgetError:
+            raise BudgetError(
+                f"{title}: shard {self._shard} has used up its share of the budget in limits ({own.attempts} attempts, "
+                f"cost {spent:.4f}); finished calls are kept: raise the budget in params.yaml and run again"
+            ) from None
+
+    def _share(self, component: str, limits: "Limits") -> "Limits":
+        others = self._others[component]
+        calls, cost = limits.max_calls, limits.max_cost
+        shares = {
+            "max_calls": None if calls is None else self._shard.share(max(calls - others.attempts, 0)),
+            "max_cost": None if cost is None else max(cost - others.cost, 0.0) / self._shard.of,
+        }
+        return limits.model_copy(update=shares)
+
+    def _reserved(self, component: str) -> list[float]:
+        return [most for each, most in self._under_way.values() if each == component]
+
+    def begin(self, component: str, most: float) -> int:
+        """Count an attempt at its dearest; its number is for :meth:`end`."""
+        self._begun += 1
+        self._under_way[self._begun] = component, most
+        self._own[component] = _sum(self._own[component], Spent(1, most))
+        return self._begun
+
+    def end(self, number: int, cost: float | None) -> str:
+        """Count what an attempt has cost, and return whose it was."""
+        component, most = self._under_way.pop(number)
+        less = Spent(-1 if cost is None else 0, (cost or 0.0) - most)
+        self._own[component] = _sum(self._own[component], less)
+        return component
+
+
+def _sum(a: Spent, b: Spent) -> Spent:
+    return Spent(a.attempts + b.attempts, a.cost + b.cost)
+
+
+def _record(item: Finished) -> SpooledCall:
+    return SpooledCall.model_validate(
+        {
+            "call": item.key.digest,
+            "cost": item.cost._asdict(),
+            "fingerprint": item.key.fingerprint,
+            "parts": item.key.parts(),
+            "result": item.result.to_row(),
+            **item.context._asdict(),
+        }
+    )
+
+
+def with_image(record: SpooledCall, folder: Path) -> Result | None:
+    """A spooled result, unless its image is gone or altered."""
+    digest = record.result.image
+    if digest is None:
+        return record.gave(None)
+    path = object_path(folder, digest)
+    return record.gave(ImageFile(path, digest)) if path.is_file() and sha256_file(path) == digest else None
+
+
+def _new_folder(into: Path, shard: Shard) -> Path:
+    folder = into / f"{shard.number}-of-{shard.of}.{secrets.token_hex(4)}"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
