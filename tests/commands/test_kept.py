@@ -37,6 +37,7 @@ class Clone:
         params["run"] |= {"fidelity": ["my_images"]}
         params["genception"]["cross_check"] = ["llava"]
         params["fidelity"]["ratings"] = "ratings.csv"
+        params["datasets"] = {"my_images": {"provider": "image_folder", "path": "my_images"}}
         columns = {"question": "question", "options": ["A", "B"], "answer": "answer", "image": "image"}
         params["question_sets"] = {
             "mine": {
