@@ -116,6 +116,7 @@ def test_a_changed_setting_changes_its_entry_alone(resolved: Callable[[Callable[
     assert after["models"].pop("regions_fine") != before["models"].pop("regions_fine")
     witnesses = [noted["named"]["genception"]["cross_check"] for noted in (before, after)]
     assert witnesses[0].pop("models.regions_fine") != witnesses[1].pop("models.regions_fine")
+    assert after["entries"].pop("models.regions_fine") != before["entries"].pop("models.regions_fine")
     assert after == before
 
 

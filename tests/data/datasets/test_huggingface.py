@@ -11,6 +11,7 @@ from PIL import Image
 
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, MissingExtraError
 from driftledger.core.files import read_jsonl
+from driftledger.core.missing import MissingSourceError
 from driftledger.data.datasets.build import build
 from driftledger.data.datasets.huggingface import HuggingFace
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
@@ -275,13 +276,14 @@ def test_a_path_that_cannot_be_looked_at_is_one_sentence(path: str, tmp_path: Pa
 @pytest.mark.parametrize("revision", ["main", COMMIT])
 @pytest.mark.parametrize("path", [HUB_ID, "a/b/c", "../../x", "https://example.org/x", "buckets/a/b"])
 def test_a_hub_dataset_without_a_network_is_one_sentence(path: str, revision: str, tmp_path: Path) -> None:
-    said = refused(HuggingFace(path=path, revision=revision), tmp_path)
+    kind = DataError if revision == COMMIT else MissingSourceError  # a branch is looked up first
+    said = refused(HuggingFace(path=path, revision=revision), tmp_path, kind)
     assert said.startswith(f"{path}, split 'test', cannot be loaded (")
     assert said.endswith("mend its settings or the network")
 
 
 def test_a_branch_is_not_recorded_without_asking_the_hub() -> None:
-    with pytest.raises(DataError, match="cannot be loaded"):
+    with pytest.raises(MissingSourceError, match="cannot be loaded"):
         HuggingFace(path=HUB_ID, revision="main").source_digest()
 
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError, MissingExtraError
 from driftledger.core.files import read_json
+from driftledger.core.missing import MissingSourceError
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from driftledger.data.question_sets.huggingface import HuggingFaceQuestions
 from driftledger.data.question_sets.table import QuestionTable
@@ -186,7 +187,8 @@ def test_a_hub_dataset_needs_a_revision(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("revision", ["main", COMMIT])
 def test_a_hub_dataset_without_a_network_is_one_sentence(revision: str, tmp_path: Path) -> None:
-    said = refused(provider(HUB_ID, revision=revision), tmp_path)
+    kind = DataError if revision == COMMIT else MissingSourceError  # a branch is looked up first
+    said = refused(provider(HUB_ID, revision=revision), tmp_path, kind)
     assert said.startswith(f"{HUB_ID}, split 'test', cannot be loaded (")
 
 
@@ -194,7 +196,7 @@ def test_a_commit_is_recorded_and_needs_no_network() -> None:
     one, other = (provider(HUB_ID, revision=commit) for commit in (COMMIT, COMMIT[::-1]))
     assert one.source_digest() != other.source_digest()
     assert one.source() == {"kind": "huggingface", "dataset": HUB_ID, "revision": COMMIT}
-    with pytest.raises(DataError, match="cannot be loaded"):
+    with pytest.raises(MissingSourceError, match="cannot be loaded"):
         provider(HUB_ID, revision="main").source_digest()
 
 
