@@ -11,7 +11,7 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.files import parse_json, parse_jsonl, read_bytes
 from driftledger.core.limits import load_json
-from driftledger.ledger.changes import Change, changes
+from driftledger.core.changes import Change, changes
 from driftledger.ledger.diff.revision import Snapshot
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents

@@ -18,7 +18,7 @@ from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.registry import PROVIDERS, provider_class
 from driftledger.core.strict import explain
-from driftledger.ledger.changes import changes
+from driftledger.core.changes import changes
 from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
