@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from driftledger.collect.call_key import CallKey
-from driftledger.collect.call_result import Context, Cost, Result
-from driftledger.collect.call_store import CallStore, Finished, Spent
+from driftledger.collect.call_result import Context, Cost, Finished, Result
+from driftledger.collect.call_store import CallStore
 from driftledger.core.errors import StoreError
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Outcome, PromptUsage
@@ -158,7 +158,7 @@ def test_a_store_of_another_version_is_one_sentence(tmp_path: Path) -> None:
         store.put([finished(key())])
     with closing(sqlite3.connect(tmp_path / "calls.db")) as db:
         db.execute("PRAGMA user_version = 7")
-    with pytest.raises(StoreError, match="version 7, and this one reads 2"):
+    with pytest.raises(StoreError, match="version 7, and this one reads 3"):
         CallStore(tmp_path)
 
 
@@ -223,12 +223,7 @@ def test_everything_a_call_said_comes_back(tmp_path: Path) -> None:
         assert store.get([key().digest]) == {key().digest: said}
 
 
-def test_spending_counts_every_attempt_and_failed_calls_too(tmp_path: Path) -> None:
+def test_what_a_call_took_is_kept(tmp_path: Path) -> None:
     with CallStore(tmp_path) as store:
-        assert store.spent("f1") == Spent(0, 0.0)
         store.put([finished(key())._replace(cost=Cost(0.5, 100, 20, 0.25, attempts=3))])
-        failed = finished(key("other"), outcome=Outcome.FAILED)._replace(cost=Cost(0.5, cost=0.5, attempts=8))
-        store.put([failed, finished(key("local"))])
-        assert store.spent("f1") == Spent(11, 0.75)
-        assert store.spent("f2") == Spent(0, 0.0)
         assert store.costs([key().digest]) == {key().digest: Cost(0.5, 100, 20, 0.25)}

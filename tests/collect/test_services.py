@@ -11,7 +11,8 @@ from tenacity import wait_none
 from driftledger.collect import scheduler as run_module
 from driftledger.collect.call_result import Context
 from driftledger.collect.call_store import CallStore
-from driftledger.collect.scheduler import Disk, run_protocols
+from driftledger.collect.disk import Disk
+from driftledger.collect.scheduler import run_protocols
 from driftledger.collect.services import Services
 from driftledger.collect.steps import Ask, Draw, Steps, stored_in, walk
 from driftledger.components.base import Generator, Model

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from driftledger.collect.call_key import CallKey
 from driftledger.core.types import ImageFile, Outcome, PromptUsage
 
 
@@ -54,3 +55,20 @@ class Result:
         """The inverse of :meth:`to_row`, given the image that has the row's hash."""
         reading = PromptUsage(**row["reading"]) if row.get("reading") else None
         return cls(**row | {"outcome": Outcome(row["outcome"]), "image": image, "reading": reading})
+
+
+class Finished(NamedTuple):
+    """One result on its way into the store; ``png`` holds the image's bytes, where there is one."""
+
+    key: CallKey
+    context: Context
+    result: Result
+    png: bytes | None
+    cost: Cost
+
+
+class Spent(NamedTuple):
+    """What all attempts at one version of a component have taken, the failed ones included."""
+
+    attempts: int = 0
+    cost: float = 0.0

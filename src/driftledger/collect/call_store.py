@@ -1,7 +1,8 @@
 """The call store: every finished component call, kept so that none is made or paid for twice.
 
 SQLite (WAL) holds one row per call, a content-addressed folder holds the images; a batch is one transaction. The
-store is disposable: it only saves work. Failures are never kept, so that the next run tries them again.
+store is disposable: it only saves work. Failures are never kept, so that the next run tries them again. Several
+processes may use it at once: each claims a call before it makes it (:mod:`driftledger.collect.claims`).
 """
 
 import json
@@ -9,17 +10,23 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filelock import FileLock
 
-from driftledger.collect.call_key import CallKey
-from driftledger.collect.call_result import Context, Cost, Result
+from driftledger.collect.call_result import Context, Cost, Finished, Result, Spent
+from driftledger.collect.claims import SCHEMA as CLAIMS
+from driftledger.collect.claims import Claims, give_back, spent_on, transaction
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import write_bytes
 from driftledger.core.types import ImageFile, Outcome
+
+if TYPE_CHECKING:
+    from driftledger.components.remote.client import Admission
+    from driftledger.components.remote.limits import Limits
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -37,33 +44,11 @@ CREATE TABLE IF NOT EXISTS calls (
     cost REAL
 );
 CREATE INDEX IF NOT EXISTS calls_by_sample ON calls (sample, role, t);
-CREATE TABLE IF NOT EXISTS spent (
-    component TEXT PRIMARY KEY, -- fingerprint
-    attempts INTEGER NOT NULL,  -- requests to a service, the failed ones included
-    cost REAL NOT NULL
-);
 """
-_VERSION = 2
+_VERSION = 3
 _NEW_IN_2 = ("input_tokens INTEGER", "output_tokens INTEGER", "cost REAL")
 _LOCK_SECONDS = 60
 _MOST_KEYS = 500  # SQLite's limit on variables in one statement is 999 in old builds
-
-
-class Finished(NamedTuple):
-    """One result on its way into the store; ``png`` holds the image's bytes, where there is one."""
-
-    key: CallKey
-    context: Context
-    result: Result
-    png: bytes | None
-    cost: Cost
-
-
-class Spent(NamedTuple):
-    """What all attempts at one version of a component have taken, the failed ones included."""
-
-    attempts: int = 0
-    cost: float = 0.0
 
 
 class StoredCall(NamedTuple):
@@ -110,24 +95,24 @@ class CallStore:
         if version > _VERSION:
             raise sqlite3.DatabaseError(f"it is of version {version}, and this one reads {_VERSION}")
         if version == 1:
-            with self._transaction():
+            with transaction(self._db):
                 [(version,)] = self._db.execute("PRAGMA user_version").fetchall()
                 for column in _NEW_IN_2 if version == 1 else ():  # another process may have been faster
                     self._db.execute(f"ALTER TABLE calls ADD COLUMN {column}")
                 self._db.execute(f"PRAGMA user_version = {_VERSION}")
-        self._db.executescript(f"{_SCHEMA} PRAGMA user_version = {_VERSION};")
+        self._db.executescript(f"{_SCHEMA} {CLAIMS} PRAGMA user_version = {_VERSION};")
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
+    @cached_property
+    def _claims(self) -> Claims:
         try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
+            return Claims(self.folder)
+        except (OSError, sqlite3.Error) as error:
+            raise self._full(error) from None
 
     def close(self) -> None:
+        """Close the store, and give back every claim."""
+        if claims := self.__dict__.pop("_claims", None):
+            claims.close()
         self._db.close()
 
     def __enter__(self) -> "CallStore":
@@ -157,8 +142,54 @@ class CallStore:
 
     def spent(self, component: str) -> Spent:
         """What has been spent on the component with this fingerprint."""
-        row = self._db.execute("SELECT attempts, cost FROM spent WHERE component = ?", (component,)).fetchone()
-        return Spent(*row) if row else Spent()
+        return spent_on(self._db, component)
+
+    def version(self) -> int:
+        """Another number whenever another connection has written."""
+        [(version,)] = self._db.execute("PRAGMA data_version")
+        return int(version)
+
+    def claim(self, digests: Sequence[str]) -> bool:
+        """Let all of these calls be this process's to make, or none of them, where one is being made already.
+
+        The claims of a process that died are taken over. What is claimed may have been stored just before: look again.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        with self._writing():
+            return self._claims.take(digests)
+
+    def release(self, digests: Sequence[str]) -> None:
+        """Give claims back without a result; errors as in :meth:`claim`."""
+        with self._writing():
+            self._claims.give_back(digests)
+
+    def admit(self, component: str, title: str, most: float, limits: "Limits") -> "Admission | None":
+        """Note an attempt at a service that may cost ``most``; None while what is under way may leave room for it.
+
+        Args:
+            component: its fingerprint.
+            title: what sentences call it.
+
+        Raises:
+            BudgetError: it does not fit into the budget, whatever becomes of what is under way.
+            StoreError: the store cannot be written.
+        """
+        with self._writing():
+            return self._claims.admit(component, title, most, limits)
+
+    def settle(self, admission: "Admission", cost: float | None) -> None:
+        """An attempt is over and has cost ``cost``; None: it was not made after all. Errors as in :meth:`claim`."""
+        with self._writing():
+            self._claims.settle(admission, cost)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise self._full(error) from None
 
     def _select(self, columns: str, digests: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(digests), _MOST_KEYS):
@@ -184,7 +215,7 @@ class CallStore:
         return item._replace(png=None, result=replace(item.result, image=ImageFile(path, digest)))
 
     def put(self, finished: Iterable[Finished]) -> list[Result]:
-        """Store a batch in one transaction and return its results with their images as files.
+        """Store a batch in one transaction and return its results with their images as files; claims are given back.
 
         A call that is already there keeps its first result and counts up ``made``. Failures pass through.
 
@@ -192,14 +223,11 @@ class CallStore:
             StoreError: the disk is full or cannot be written; what was stored before stays.
         """
         batch = [self.keep_image(item) for item in finished]
-        try:
-            with self._transaction():
-                for item in batch:
-                    self._count(item)
-                    if item.result.outcome is not Outcome.FAILED:
-                        self._insert(item)
-        except sqlite3.Error as error:
-            raise self._full(error) from None
+        with self._writing(), transaction(self._db):
+            for item in batch:
+                if item.result.outcome is not Outcome.FAILED:
+                    self._insert(item)
+            give_back(self._db, [item.key.digest for item in batch])
         return [item.result for item in batch]
 
     def _full(self, error: Exception) -> StoreError:
@@ -207,14 +235,6 @@ class CallStore:
             f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
             "calls stored so far are not repeated"
         )
-
-    def _count(self, item: Finished) -> None:
-        if item.cost.attempts:
-            self._db.execute(
-                "INSERT INTO spent VALUES (?, ?, ?) ON CONFLICT (component) DO UPDATE "
-                "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
-                (item.key.fingerprint, item.cost.attempts, item.cost.cost or 0.0),
-            )
 
     def _insert(self, item: Finished) -> None:
         self._db.execute(

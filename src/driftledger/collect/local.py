@@ -6,8 +6,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 
-from driftledger.collect.call_result import Cost
-from driftledger.collect.call_store import Finished
+from driftledger.collect.call_result import Cost, Finished
 from driftledger.collect.steps import Ask, Call, Draw, failed, result_of
 from driftledger.components.base import Component, Model
 from driftledger.core.errors import DriftledgerError, OutOfMemoryError

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from driftledger.collect.call_result import Result
-from driftledger.collect.call_store import CallStore, Spent
+from driftledger.collect.call_result import Result, Spent
+from driftledger.collect.call_store import CallStore
 from driftledger.collect.steps import Call, NotStoredError, stored_in, walk
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel

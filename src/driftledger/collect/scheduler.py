@@ -4,71 +4,87 @@ import asyncio
 import sys
 from collections import defaultdict, deque
 from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
+from driftledger.collect.blocks import Block, Blocks
 from driftledger.collect.call_result import Result
-from driftledger.collect.call_store import CallStore, Finished, Spent
-from driftledger.collect.local import LocalCalls
+from driftledger.collect.claims import Store
+from driftledger.collect.disk import Disk
 from driftledger.collect.services import Services, is_remote
 from driftledger.collect.steps import Call, Steps
+from driftledger.collect.workers.base import InThisProcess, Workers
 from driftledger.core.progress import Progress
 
 R = TypeVar("R")
 
+Results = list[Result] | None
+"""Of a task: one per sample; None where another process gave its claim back without a result."""
 
-def run_protocols(protocols: Sequence[Steps[R]], store: CallStore, progress: Progress, most_calls: int) -> list[R]:
+
+def run_protocols(
+    protocols: Sequence[Steps[R]],
+    store: Store,
+    progress: Progress,
+    most_calls: int,
+    *,
+    positions: Sequence[int] | None = None,
+    workers: Workers | None = None,
+) -> list[R]:
     """Run every sample's protocol to its end and return what each returned, in order.
 
-    A call to a service is made as soon as its sample is ready for it. Calls to components on this machine are made in
-    batches of neighbouring samples, fixed by their positions: a resumed run, or one in which some samples have dropped
-    out, puts no call into other company. All batches of one component are made before another's, so that a model and a
-    generator that do not fit into memory together are loaded once per step and not once per sample.
+    A call to a service is made as soon as its sample is ready for it. Calls to other components are made in batches of
+    neighbouring samples, as :mod:`driftledger.collect.blocks` puts them together. Where there is one device, all
+    batches of one component are made before another's, so that a model and a generator that do not fit into memory
+    together are loaded once per step and not once per sample. A call that another process is making is waited for,
+    while what is left is made.
 
     Args:
         protocols: one started-by-us generator per sample.
         most_calls: how many calls one protocol makes at the most, for the progress bar.
+        positions: where each sample stands among all, some of which another machine has; None: these are all.
+        workers: who makes batches; None: this process.
 
     Raises:
         BudgetError, ServiceError: a service cannot go on; calls under way were let finish, and are stored.
         StoreError: a result cannot be stored.
     """
-    return asyncio.run(_Run(protocols, store, progress, most_calls).finish())
+    places = range(len(protocols)) if positions is None else positions
+    by_place = dict(zip(places, protocols, strict=True))
+    return asyncio.run(_Run(by_place, store, progress, most_calls, workers or InThisProcess()).finish())
 
 
 class _Run(Generic[R]):
-    def __init__(self, protocols: Sequence[Steps[R]], store: CallStore, progress: Progress, most_calls: int) -> None:
+    def __init__(
+        self, protocols: dict[int, Steps[R]], store: Store, progress: Progress, most_calls: int, workers: Workers
+    ) -> None:
         self._protocols = protocols
         self._disk = Disk(store)
         self._progress = progress
         self._most_calls = most_calls
-        self._services = Services()
-        self._local = LocalCalls()
-        self._local_thread = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
+        self._services = Services(self._disk)
+        self._workers = workers
         self._due: deque[tuple[int, Call]] = deque()  # to services
-        self._waiting: dict[int, Call] = {}  # for their batch
-        self._under_way: dict[asyncio.Task[list[Result]], list[int]] = {}
-        self._over: asyncio.Queue[asyncio.Task[list[Result]]] = asyncio.Queue()
-        self._asked: dict[str, asyncio.Task[list[Result]]] = {}  # of services, by digest
-        self._batch: asyncio.Task[list[Result]] | None = None
-        self._at_work: str | None = None  # fingerprint of the local component that was used last
+        self._blocks = Blocks(protocols)
+        self._under_way: dict[asyncio.Task[Results], list[int]] = {}
+        self._over: asyncio.Queue[asyncio.Task[Results]] = asyncio.Queue()
+        self._asked: dict[str, asyncio.Task[Results]] = {}  # of services, by digest
+        self._batches: dict[asyncio.Task[Results], Block] = {}
         self._returned: dict[int, R] = {}
         self._made: dict[int, int] = defaultdict(int)
 
     async def finish(self) -> list[R]:
         try:
-            async with self._services:
+            async with self._services, self._workers:
                 await self._advance_all()
         finally:
             self._disk.close()
-            self._local_thread.shutdown()
-        return [self._returned[index] for index in range(len(self._protocols))]
+        return [self._returned[position] for position in self._protocols]
 
     async def _advance_all(self) -> None:
-        for index in range(len(self._protocols)):
-            self._advance(index, None)
+        for position in self._protocols:
+            self._advance(position, None)
         try:
-            while self._due or self._waiting or self._under_way:
+            while self._due or self._blocks or self._under_way:
                 await self._start_what_is_due()
                 self._take(await self._over.get())
                 while not self._over.empty():
@@ -85,136 +101,102 @@ class _Run(Generic[R]):
                 print("letting the calls under way finish; interrupt again to drop them", file=sys.stderr, flush=True)
             await asyncio.gather(*self._under_way, return_exceptions=True)
 
-    def _advance(self, index: int, result: Result | None) -> None:
-        protocol = self._protocols[index]
+    def _advance(self, position: int, result: Result | None) -> None:
+        protocol = self._protocols[position]
         try:
             call = next(protocol) if result is None else protocol.send(result)
-            self._made[index] += 1
-            if is_remote(call):
-                self._due.append((index, call))
-            else:
-                self._waiting[index] = call
         except StopIteration as stop:
-            self._returned[index] = stop.value
-            self._progress.skip(self._most_calls - self._made[index])
+            self._returned[position] = stop.value
+            self._blocks.end(position)
+            self._progress.skip(self._most_calls - self._made[position])
+        else:
+            self._made[position] += 1
+            if is_remote(call):
+                self._due.append((position, call))
+            else:
+                self._blocks.add(position, call)
 
-    def _take(self, task: asyncio.Task[list[Result]]) -> None:
-        indices, results = self._under_way.pop(task), task.result()
-        if task is self._batch:
-            self._batch = None
+    def _take(self, task: asyncio.Task[Results]) -> None:
+        positions, results = self._under_way.pop(task), task.result()
+        if block := self._batches.pop(task, None):
+            if results is None:
+                for position, call in block.calls.items():
+                    self._blocks.add(position, call)
+                return
         else:
             del self._asked[task.get_name()]
-            results = results * len(indices)
-        for index, result in zip(indices, results, strict=True):
-            self._advance(index, result)
-        self._progress.update(len(indices))
+            results = (results or []) * len(positions)
+        for position, result in zip(positions, results, strict=True):
+            self._advance(position, result)
+        self._progress.update(len(positions))
 
     async def _start_what_is_due(self) -> None:
         while self._due:
             await self._start_call(*self._due.popleft())
-        if self._batch is None and (block := self._next_block()):
-            calls = [self._waiting.pop(index) for index in block]
-            self._at_work = calls[0].component.fingerprint
-            self._batch = self._start(self._perform(calls), "batch")
-            self._under_way[self._batch] = block
+        while block := self._blocks.take(self._workers.has_room, partial=not self._under_way):
+            await self._start_batch(block)
 
-    async def _start_call(self, index: int, call: Call) -> None:
+    async def _start_call(self, position: int, call: Call) -> None:
         digest = call.key.digest
         if digest not in self._asked:
-            await self._services.open_for(call, self._disk.spent)
+            await self._services.open_for(call)
             self._asked[digest] = self._start(self._call(call, digest), digest)
-        self._under_way[self._asked[digest]].append(index)
+        self._under_way[self._asked[digest]].append(position)
 
-    def _start(self, work: Coroutine[Any, Any, list[Result]], name: str) -> asyncio.Task[list[Result]]:
+    def _start(self, work: Coroutine[Any, Any, Results], name: str) -> asyncio.Task[Results]:
         task = asyncio.create_task(work, name=name)
         task.add_done_callback(self._over.put_nowait)
         self._under_way[task] = []
         return task
 
     async def _call(self, call: Call, digest: str) -> list[Result]:
-        stored = await self._disk.get([digest])
-        return list(stored.values()) or await self._disk.put([await self._services.make(call)])
+        while True:
+            async with self._services.slot(call):
+                claimed = await self._disk.claim([digest])
+                if claimed.results:
+                    return list(claimed.results.values())
+                if claimed.mine:
+                    return await self._make_call(call, digest)
+            await self._disk.changed()
 
-    async def _perform(self, calls: Sequence[Call]) -> list[Result]:
+    async def _make_call(self, call: Call, digest: str) -> list[Result]:
+        try:
+            return await self._disk.put([await self._services.make(call)])
+        except BaseException:
+            await self._disk.release([digest])
+            raise
+
+    async def _start_batch(self, block: Block) -> None:
+        """Have a batch made, or wait for the process that makes a call of it."""
+        digests = [call.key.digest for call in block.calls.values()]
+        missing = dict(zip(digests, block.calls.values(), strict=True))
+        results, mine = await self._disk.claim(list(missing))
+        for digest in results:
+            del missing[digest]
+        work = self._perform(digests, missing, results) if mine else self._wait_for(digests)
+        task = self._start(work, "batch")
+        self._batches[task], self._under_way[task] = block, list(block.calls)
+        await asyncio.sleep(0)  # the task takes its room
+
+    async def _perform(self, digests: Sequence[str], missing: dict[str, Call], results: dict[str, Result]) -> Results:
         """The results of a batch: stored ones from the store, the others made and stored."""
-        digests = [call.key.digest for call in calls]
-        results = await self._disk.get(digests)
-        missing = {digest: call for digest, call in zip(digests, calls, strict=True) if digest not in results}
         if missing:
-            make = asyncio.get_running_loop().run_in_executor
-            finished = await make(self._local_thread, self._local.make, list(missing.values()))
-            results.update(zip(missing, await self._disk.put(finished), strict=True))
+            try:
+                finished = await self._workers.make(list(missing.values()))
+                results |= zip(missing, await self._disk.put(finished), strict=True)
+            except BaseException:
+                await self._disk.release(list(missing))
+                raise
         return [results[digest] for digest in digests]
 
-    def _next_block(self) -> list[int] | None:
-        """The batch to make next: one whose samples are all there, of the component at work if there is one.
-
-        If samples of every batch are missing and no service can bring them, the first of what is there is taken.
-        """
-        blocks: dict[tuple[str, int], list[int]] = defaultdict(list)
-        for index in sorted(self._waiting):
-            component = self._waiting[index].component
-            blocks[component.fingerprint, index // component.batch_size].append(index)
-        whole = {key: block for key, block in blocks.items() if self._is_whole(block)}
-        chosen = whole or ({} if self._under_way else blocks)
-        return next((block for key, block in chosen.items() if key[0] == self._at_work), None) or next(
-            iter(chosen.values()), None
-        )
-
-    def _is_whole(self, block: list[int]) -> bool:
-        """Whether every sample of the batch's range that is not at its end is in it."""
-        most = self._waiting[block[0]].component.batch_size
-        first = block[0] // most * most
-        members = range(first, min(first + most, len(self._protocols)))
-        return len(block) == sum(index not in self._returned for index in members)
-
-
-class Disk:
-    """The call store beside an event loop: one thread works on its rows, and what arrives together is written together.
-
-    Nothing else uses the store meanwhile.
-    """
-
-    def __init__(self, store: CallStore) -> None:
-        self._store = store
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="call-store")
-        self._due: list[tuple[Finished, asyncio.Future[Result]]] = []
-        self._writer: asyncio.Task[None] | None = None
-
-    async def get(self, digests: Sequence[str]) -> dict[str, Result]:
-        """As :meth:`CallStore.get`."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._store.get, digests)
-
-    async def spent(self, component: str) -> Spent:
-        """As :meth:`CallStore.spent`."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._store.spent, component)
-
-    async def put(self, finished: Sequence[Finished]) -> list[Result]:
-        """As :meth:`CallStore.put`: images side by side, and rows in one transaction with whatever else is due."""
-        loop = asyncio.get_running_loop()
-        kept = await asyncio.gather(*(self._kept(item) for item in finished))
-        futures = [loop.create_future() for _ in kept]
-        self._due += zip(kept, futures, strict=True)
-        if self._writer is None:
-            self._writer = asyncio.create_task(self._write())
-        return list(await asyncio.gather(*futures))
-
-    async def _kept(self, item: Finished) -> Finished:
-        return item if item.png is None else await asyncio.to_thread(self._store.keep_image, item)
-
-    async def _write(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self._due:
-            batch, self._due = self._due, []
-            try:
-                results = await loop.run_in_executor(self._thread, self._store.put, [item for item, _ in batch])
-            except Exception as error:
-                for _, future in batch:
-                    future.set_exception(error)
-            else:
-                for (_, future), result in zip(batch, results, strict=True):
-                    future.set_result(result)
-        self._writer = None
-
-    def close(self) -> None:
-        self._thread.shutdown()
+    async def _wait_for(self, digests: Sequence[str]) -> Results:
+        """What another process stores; None once it is this one's turn to make what is missing."""
+        while True:
+            await self._disk.changed()
+            results, mine = await self._disk.claim(list(dict.fromkeys(digests)))
+            missing = [digest for digest in digests if digest not in results]
+            if not missing:
+                return [results[digest] for digest in digests]
+            if mine:
+                await self._disk.release(missing)
+                return None

@@ -1,13 +1,13 @@
 """Calls to services: one open line per component, and each call as it becomes due."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import Any
 
-from driftledger.collect.call_result import Cost
-from driftledger.collect.call_store import CallStore, Finished, Spent
+from driftledger.collect.call_result import Cost, Finished
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.disk import Disk
 from driftledger.collect.steps import Ask, Call, Draw, failed, result_of
 from driftledger.components.base import Component
 from driftledger.components.remote.client import Answered, ServiceClient
@@ -30,7 +30,8 @@ def say_spent(component: Component, store: CallStore) -> None:
 class Services:
     """The services of one run. An async context: the lines close with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
         self._stack = AsyncExitStack()
         self._open: dict[str, tuple[ServiceClient, Any]] = {}
 
@@ -40,13 +41,17 @@ class Services:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def open_for(self, call: Call, spent: Callable[[str], Awaitable[Spent]]) -> None:
-        """Open a line to a call's component, unless it is open; ``spent`` tells what earlier runs spent on it."""
+    async def open_for(self, call: Call) -> None:
+        """Open a line to a call's component, unless it is open."""
         component = call.component
         if component.fingerprint not in self._open and isinstance(component, RemoteModel | RemoteGenerator):
-            before = await spent(component.fingerprint)
             once = await self._stack.enter_async_context(component.connect())
-            self._open[component.fingerprint] = component.line(before.attempts, before.cost), once
+            self._open[component.fingerprint] = component.line(self._disk.budget_of(component)), once
+
+    def slot(self, call: Call) -> AbstractAsyncContextManager[None]:
+        """One of the calls to a component that may be on their way at once; :meth:`make` is called inside."""
+        line, _ = self._open[call.component.fingerprint]
+        return line.slot()
 
     def refuse(self, reason: BaseException) -> None:
         """Start no further attempt; whoever asks for one gets ``reason``."""
@@ -70,7 +75,7 @@ class Services:
 async def _answer(line: ServiceClient, once: Any, call: Call) -> Answered[Reply] | Answered[Generated]:
     component = call.component
     if isinstance(call, Ask) and isinstance(component, RemoteModel):
-        return await line.call(partial(once, call.conversation), component.expected(call.conversation))
+        return await line.call_in_slot(partial(once, call.conversation), component.expected(call.conversation))
     if isinstance(call, Draw) and isinstance(component, RemoteGenerator):
-        return await line.call(partial(once, call.prompt, call.seed), component.expected(call.prompt))
+        return await line.call_in_slot(partial(once, call.prompt, call.seed), component.expected(call.prompt))
     raise TypeError(f"{component.provider} is not behind a service")

@@ -4,8 +4,9 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
@@ -53,63 +54,101 @@ class Answered(Generic[R]):
     bill: Bill
 
 
-class Meter:
-    """Attempts and costs of one component against its limits; used inside one event loop.
+class Admission(NamedTuple):
+    """An attempt that a budget has room for."""
+
+    most: float
+    """What it may cost."""
+    number: int = 0
+
+
+class Budget(Protocol):
+    """Attempts and costs of one component against its limits.
 
     An attempt is admitted only if the budget holds even at its dearest.
     """
 
-    def __init__(self, limits: Limits, name: str, calls: int = 0, cost: float = 0.0) -> None:
-        """Go on from the ``calls`` and the ``cost`` of earlier runs; ``name`` says in errors whose budget it is."""
-        self.calls = calls
-        self.cost = cost
-        self._limits = limits
-        self._name = name
-        self._reserved = 0.0
-        self._under_way = 0
-        self._settled = asyncio.Condition()
-
-    async def admit(self, most: float) -> None:
+    async def admit(self, most: float) -> Admission:
         """Count an attempt that costs ``most`` at the most; wait while calls under way may turn out cheaper.
 
         Raises:
             BudgetError: it does not fit into the budget.
         """
-        limits = self._limits
+
+    async def settle(self, admission: Admission, cost: float | None) -> None:
+        """An attempt is over and has cost ``cost``; None: it was not made after all."""
+
+
+def check_budget(
+    limits: Limits, title: str, calls: int, cost: float, most: float, under_way: int, reserved: float
+) -> bool:
+    """Whether one more attempt fits into a budget now; False while what is under way may turn out cheaper.
+
+    Args:
+        title: whose budget it is.
+        calls: attempts so far, those under way included.
+        cost: of those that are over.
+        most: what the attempt may cost.
+        reserved: what those under way may cost.
+
+    Raises:
+        BudgetError: it will not fit.
+    """
+    if limits.max_calls is not None and calls >= limits.max_calls:
+        raise BudgetError(
+            f"{title}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: raise it in "
+            "params.yaml and run again"
+        )
+    if limits.max_cost is None or cost + reserved + most <= limits.max_cost:
+        return True
+    if not under_way:
+        raise BudgetError(
+            f"{title}: {cost:.4f} is spent and the next call may cost {most:.4f}: more than limits.max_cost = "
+            f"{limits.max_cost}; finished calls are stored: raise it in params.yaml and run again"
+        )
+    return False
+
+
+class Meter:
+    """The budget of calls that no store keeps; used inside one event loop."""
+
+    def __init__(self, limits: Limits, title: str, calls: int = 0, cost: float = 0.0) -> None:
+        """Go on from the ``calls`` and the ``cost`` of earlier runs; ``title`` says in errors whose budget it is."""
+        self.calls = calls
+        self.cost = cost
+        self._limits = limits
+        self._title = title
+        self._reserved = 0.0
+        self._under_way = 0
+        self._settled = asyncio.Condition()
+
+    async def admit(self, most: float) -> Admission:
         async with self._settled:
-            if limits.max_calls is not None and self.calls >= limits.max_calls:
-                raise BudgetError(
-                    f"{self._name}: limits.max_calls = {limits.max_calls} is used up; finished calls are stored: "
-                    "raise it in params.yaml and run again"
-                )
-            while limits.max_cost is not None and self.cost + self._reserved + most > limits.max_cost:
-                if not self._under_way:
-                    raise BudgetError(
-                        f"{self._name}: {self.cost:.4f} is spent and the next call may cost {most:.4f}: more than "
-                        f"limits.max_cost = {limits.max_cost}; finished calls are stored: raise it in params.yaml and "
-                        "run again"
-                    )
+            while not check_budget(
+                self._limits, self._title, self.calls, self.cost, most, self._under_way, self._reserved
+            ):
                 await self._settled.wait()
             self.calls += 1
             self._reserved += most
             self._under_way += 1
+        return Admission(most)
 
-    async def settle(self, most: float, cost: float) -> None:
-        """An attempt admitted at ``most`` is over and has cost ``cost``."""
+    async def settle(self, admission: Admission, cost: float | None) -> None:
         async with self._settled:
-            self._reserved -= most
+            self._reserved -= admission.most
             self._under_way -= 1
-            self.cost += cost
+            self.calls -= cost is None
+            self.cost += cost or 0.0
             self._settled.notify_all()
 
 
 class ServiceClient:
     """Used inside one event loop."""
 
-    def __init__(self, limits: Limits, prices: Prices | None, meter: Meter) -> None:
+    def __init__(self, limits: Limits, prices: Prices | None, budget: Budget) -> None:
         self._limits = limits
         self._prices = prices or Prices()
-        self._meter = meter
+        self._budget = budget
         self._pace = Pace(limits)
         self._refused: BaseException | None = None
 
@@ -117,8 +156,17 @@ class ServiceClient:
         """Start no further attempt; whoever asks for one gets ``reason``."""
         self._refused = self._refused or reason
 
+    def slot(self) -> AbstractAsyncContextManager[None]:
+        """One of the calls that may be on their way at once, with all its attempts."""
+        return self._pace.slot()
+
     async def call(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
-        """Make one call with as many attempts as it takes and the limits allow.
+        """Make one call in a slot of its own; otherwise as :meth:`call_in_slot`."""
+        async with self.slot():
+            return await self.call_in_slot(attempt, expected)
+
+    async def call_in_slot(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
+        """Make one call, inside a :meth:`slot`, with as many attempts as it takes and the limits allow.
 
         Before a :class:`TransientError` is tried again, it waits as long as the service asks for, else exponentially
         longer with jitter.
@@ -138,11 +186,10 @@ class ServiceClient:
             wait=self._pause,
             reraise=True,
         )
-        async with self._pace.slot():
-            try:
-                return Answered(await retrying(once), None, bill)
-            except TransientError as error:
-                return Answered(None, f"{error} ({bill.attempts} attempts)", bill)
+        try:
+            return Answered(await retrying(once), None, bill)
+        except TransientError as error:
+            return Answered(None, f"{error} ({bill.attempts} attempts)", bill)
 
     def _pause(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
@@ -160,11 +207,12 @@ class ServiceClient:
     async def _attempt(self, attempt: Callable[[], Awaitable[R]], expected: Usage, bill: Bill) -> R:
         most = self._prices.cost(expected)
         self._go_on()
-        await self._meter.admit(most)
-        cost = 0.0
+        admission = await self._budget.admit(most)
+        cost: float | None = None
         try:
             taken = await self._pace.start(_tokens(expected) or 0)
             self._go_on()
+            cost = 0.0
             bill.attempts += 1
             started = time.perf_counter()
             try:
@@ -182,8 +230,8 @@ class ServiceClient:
             self.refuse(error)
             raise
         finally:
-            bill.cost += cost
-            await self._meter.settle(most, cost)
+            bill.cost += cost or 0.0
+            await self._budget.settle(admission, cost)
 
     def _go_on(self) -> None:
         if self._refused is not None:

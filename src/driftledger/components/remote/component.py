@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model, Operational
-from driftledger.components.remote.client import Answered, Meter, ServiceClient
+from driftledger.components.remote.client import Answered, Budget, Meter, ServiceClient
 from driftledger.components.remote.limits import Limits, Prices
 from driftledger.core.types import Conversation, Generated, Outcome, Reply, Usage
 
@@ -38,9 +38,9 @@ class RemoteComponent(Component):
     def unrepeatable(self) -> str:
         return NEVER_TWICE
 
-    def line(self, calls: int = 0, cost: float = 0.0) -> ServiceClient:
-        """A line to the service, going on from the ``calls`` and the ``cost`` of earlier runs."""
-        return ServiceClient(self.limits, self.prices, Meter(self.limits, self.title, calls, cost))
+    def line(self, budget: Budget | None = None) -> ServiceClient:
+        """A line to the service; without a budget that others share, one that begins with this line."""
+        return ServiceClient(self.limits, self.prices, budget or Meter(self.limits, self.title))
 
 
 class RemoteModel(RemoteComponent, Model):

@@ -1,0 +1,1 @@
+"""Where batches of components on this machine, or on others, are made."""
