@@ -2,9 +2,8 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
-from driftledger.core.names import Name
 from driftledger.core.strict import Strict
 
 Amount = Annotated[float, Field(ge=0, le=4096)]
@@ -35,5 +34,7 @@ class WorkerSettings(Strict):
     """Of Ray; None stands for one where the entry's device is CUDA, else for none."""
     num_cpus: Amount = 1.0
     """Of Ray."""
-    resources: dict[Name, Amount] = Field(default_factory=dict)
-    """Of Ray: whatever else nodes are started with."""
+    resources: dict[Annotated[str, StringConstraints(min_length=1, max_length=100)], Amount] = Field(
+        default_factory=dict
+    )
+    """Of Ray: whatever else its nodes are started with."""
