@@ -237,14 +237,18 @@ def collect(
         list[str] | None, typer.Argument(metavar="[BENCHMARK]...", help="Only what these need; else all.")
     ] = None,
     model: Annotated[list[str] | None, typer.Option(help="One of run.models; may be repeated; else all.")] = None,
+    on: Annotated[str | None, typer.Option(metavar="here|ray", help="Instead of collect.on in params.yaml.")] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Of a Ray cluster, auto or ray://…; else a local one.")
+    ] = None,
 ) -> None:
-    """Make every call that the selected runs still need in one process, which loads each checkpoint once.
+    """Make every call that the selected runs still need in one go, which loads each checkpoint once.
 
     What they say, draw and see waits beside the call store: 'dvc repro' then writes its files without loading any.
     """
     from driftledger.commands import collect as collecting
 
-    collecting.collect(context.obj, benchmarks or (), model or ())
+    collecting.collect(context.obj, benchmarks or (), model or (), collecting.place(context.obj, on, address))
 
 
 @app.command(rich_help_panel=EVALUATE)

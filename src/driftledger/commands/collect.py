@@ -5,9 +5,12 @@ files without loading anything. What is asked, and in which company within a bat
 """
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
+
+from pydantic import ValidationError
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark_names, runner
@@ -15,11 +18,16 @@ from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.steps import NotStoredError
-from driftledger.commands.stages import ask
+from driftledger.collect.workers.replicas import Replicas
+from driftledger.collect.workers.settings import CollectSettings
+from driftledger.commands import stages
+from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.progress import Progress
+from driftledger.core.strict import explain
 from driftledger.project.project import Project
 from driftledger.project.rwlock import clear
+from driftledger.project.workers import workers_of
 
 
 @dataclass
@@ -84,7 +92,12 @@ def _count(project: Project, work: Work, plan: Plan) -> None:
                 plan.add(*each)
 
 
-def collect(project: Project, benchmarks: Collection[str] = (), models: Collection[str] = ()) -> None:
+def collect(
+    project: Project,
+    benchmarks: Collection[str] = (),
+    models: Collection[str] = (),
+    where: CollectSettings | None = None,
+) -> None:
     """Ask everything that is not stored yet: of one model after the other, then of the judge and the encoders.
 
     Components are let go of when their part is done, so that no two models are in memory at once.
@@ -93,6 +106,7 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
         benchmarks: by name; none stands for all.
         models: of those that ``run.models`` selects; none stands for all. What several models are asked apart from the
             flow waits for all.
+        where: batches are made; None: as ``collect`` in ``params.yaml`` says.
 
     Raises:
         ConfigError: there is no such benchmark, or the model is not selected.
@@ -103,37 +117,57 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
     for cleared in clear(project.root):
         print(cleared, file=sys.stderr, flush=True)
     work = [each for each in selected_work(project, benchmarks) if not models or each.keys["model"] in models]
-    with project.store() as store:
+    with project.store() as store, workers_of(project.settings, where) as workers:
+        ask = partial(_ask, project, store, workers)
         for name in run.models:
-            _ask_model(project, [each for each in work if each.keys["model"] == name], store)
+            _ask_model(project, [each for each in work if each.keys["model"] == name], ask, workers)
         apart = set[str]()  # which several lines of flow share
         for each in work:
             for stage in each.spec.collects[1:]:
                 place = stage.at(each.keys)
                 if not stage.apart or not (models or place in apart):
-                    _ask(project, each, stage.name, store)
+                    ask(each, stage.name)
                 if stage.apart:
                     apart.add(place)
     _show(project, [shown for each in work for shown in each.shown])
 
 
-def _ask_model(project: Project, work: Sequence[Work], store: CallStore) -> None:
+def place(project: Project, on: str | None, address: str | None) -> CollectSettings:
+    """Where batches are made: as the command line says, and as ``params.yaml`` says where it is silent.
+
+    Raises:
+        ConfigError: there is no such place, or it has no address.
+    """
+    given = project.settings.collect
+    address = address if address is not None or on == "here" else given.address
+    try:
+        return CollectSettings.model_validate({"on": on or given.on, "address": address})
+    except ValidationError as error:
+        raise ConfigError(explain(error, "the command line")) from None
+
+
+def _ask_model(project: Project, work: Sequence[Work], ask: Callable[[Work, str], None], workers: Replicas) -> None:
     """The first stage of each line of flow, generator by generator, then those that draw nothing."""
     generators = dict.fromkeys(each.keys["generator"] for each in work if "generator" in each.keys)
     for generator in (*generators, None):
         for each in work:
             if each.keys.get("generator") == generator:
-                _ask(project, each, each.spec.collects[0].name, store)
+                ask(each, each.spec.collects[0].name)
         if generator is not None:
-            project.generator(generator).release()
+            _let_go(project.generator(generator), workers)
     for name in dict.fromkeys(each.keys["model"] for each in work):
-        project.model(name).release()
+        _let_go(project.model(name), workers)
 
 
-def _ask(project: Project, work: Work, stage: str, store: CallStore) -> None:
+def _let_go(component: Component, workers: Replicas) -> None:
+    component.release()
+    workers.release(component)
+
+
+def _ask(project: Project, store: CallStore, workers: Replicas, work: Work, stage: str) -> None:
     collecting = runner(work.spec.name).collecting(project, stage, work.keys, work.done)
     if collecting.calls:
-        work.done[stage] = ask(collecting, store)
+        work.done[stage] = stages.ask(collecting, store, workers)
         work.shown.append((collecting, work.done[stage]))
 
 

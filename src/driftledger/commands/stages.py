@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned
     from driftledger.benchmarks.scoring import ToScore
     from driftledger.collect.call_store import CallStore
+    from driftledger.collect.workers.base import Workers
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -144,23 +145,28 @@ def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Seq
 
 def _collect(project: Project, spec: Benchmark, stage: Stage, keys: Mapping[str, str]) -> None:
     from driftledger.benchmarks.writing import write_collected
+    from driftledger.project.workers import workers_of
 
     target, min_coverage = project.root / stage.at(keys), project.settings.section(spec.name).min_coverage
     collecting = runner(spec.name).collecting(project, stage.name, keys)
-    with project.only_one(target), project.store() as store:
-        collected = ask(collecting, store)
+    with project.only_one(target), project.store() as store, workers_of(project.settings) as workers:
+        collected = ask(collecting, store, workers)
         refuse_failures(collecting.failures(collected), spec.name, min_coverage)
         write_collected(target, collecting, collected)
 
 
-def ask(collecting: "Collecting[T]", store: "CallStore") -> T:
-    """Ask everything that is not stored yet, show how far it is, and say what it has cost."""
+def ask(collecting: "Collecting[T]", store: "CallStore", workers: "Workers | None" = None) -> T:
+    """Ask everything that is not stored yet, show how far it is, and say what it has cost.
+
+    Args:
+        workers: who makes batches; None: this process.
+    """
     from driftledger.collect.services import say_spent
 
     if not collecting.calls:
         return collecting.run(_none_made)
     with Progress(collecting.title, total=collecting.calls) as progress:
-        collected = collecting.run(partial(_made, store, progress, set()))
+        collected = collecting.run(partial(_made, store, workers, progress, set()))
     for component in collecting.components:
         say_spent(component, store)
     return collected
@@ -170,12 +176,18 @@ def _none_made(planned: "Sequence[Planned[R]]") -> list[R]:
     raise ValueError(f"a stage that only reads asks for {len(planned)} protocols")
 
 
-def _made(store: "CallStore", progress: Progress, told: set[str], planned: "Sequence[Planned[R]]") -> list[R]:
+def _made(
+    store: "CallStore",
+    workers: "Workers | None",
+    progress: Progress,
+    told: set[str],
+    planned: "Sequence[Planned[R]]",
+) -> list[R]:
     from driftledger.collect.scheduler import run_protocols
 
     _tell_unmatched(planned, told)
     most_calls = max((len(each.calls) for each in planned), default=0)
-    return run_protocols([each.steps() for each in planned], store, progress, most_calls)
+    return run_protocols([each.steps() for each in planned], store, progress, most_calls, workers=workers)
 
 
 def _tell_unmatched(planned: "Sequence[Planned[R]]", told: set[str]) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 from driftledger.collect.call_store import CallStore, StoredCall
 from driftledger.core.canonical import canonical_json
+from driftledger.core.changes import changes
 from driftledger.core.errors import StoreError
-from driftledger.ledger.changes import changes
 
 _SHOWN = 160
 

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from driftledger.benchmarks.descriptions import Description
+from driftledger.collect.workers.settings import WorkerSettings
 from driftledger.core.registry import PROVIDERS
 from driftledger.core.yaml_text import load_yaml
 
@@ -22,6 +23,8 @@ class CatalogueEntry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     provider: str
+    workers: WorkerSettings | None = None
+    """By whom its batches are made; no setting of the component."""
 
     def settings(self) -> dict[str, Any]:
         return dict(self.model_extra or {})

@@ -15,7 +15,9 @@ from driftledger.benchmarks.base import DATASET, Benchmark
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.registry import benchmark, benchmark_names, question_rules
 from driftledger.benchmarks.settings import EntryOf, Section
+from driftledger.collect.workers.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.names import Name
@@ -114,6 +116,9 @@ def _keys(value: Any) -> Iterator[str]:
 
 Entries = dict[Name, CatalogueEntry]
 
+WITH_WORKERS = ("models", "generators")
+"""The sections whose entries are asked for calls, which may be made by replicas."""
+
 
 class Settings(Strict):
     """All of ``params.yaml``. A name that none of its sections of entries defines is looked up in the catalogue."""
@@ -122,6 +127,7 @@ class Settings(Strict):
     tracking: Tracking
     store: str | None = Field(default=None, min_length=1)
     """The folder for finished calls, where it is not ``.driftledger``; ``DRIFTLEDGER_STORE`` overrides it."""
+    collect: CollectSettings = CollectSettings()
     correlation: CorrelationSettings | None = None
     descriptions: dict[Name, Description] = Field(default_factory=dict)
     datasets: Entries = Field(default_factory=dict)
@@ -213,6 +219,8 @@ class Settings(Strict):
             for name, entry in own.items():
                 if entry.provider not in providers:
                     raise ValueError(unknown_name(f"{section}.{name}: provider", entry.provider, providers))
+                if entry.workers is not None and section not in WITH_WORKERS:
+                    raise ValueError(f"{section}.{name}: workers are for {', '.join(WITH_WORKERS)} alone; remove it")
             self._check_known(f"run.{section}", section, getattr(self.run, section))
         self._check_known("run.judge", "models", [self.run.judge])
         self._check_known("run.text_encoders", "encoders", self.run.text_encoders)
@@ -284,6 +292,14 @@ class Settings(Strict):
         """The encoder behind a catalogue name; errors as in :meth:`dataset`."""
         return cast(Encoder, self._build("encoders", name))
 
+    def workers(self, component: Component) -> WorkerSettings | None:
+        """What the first entry that stands for this component says about its workers."""
+        section = f"{component.kind}s"
+        for name, entry in self.entries(section).items():
+            if cast(CatalogueEntry, entry).workers and self._build(section, name) == component:
+                return cast(CatalogueEntry, entry).workers
+        return None
+
     def description(self, name: str) -> Description:
         """How a catalogue name asks for a description.
 
@@ -303,6 +319,10 @@ class Settings(Strict):
     def _build(self, section: str, name: str) -> Component | DatasetProvider | QuestionProvider:
         entry = cast(CatalogueEntry, self.entry(section, name))
         cls = provider_class(section, entry.provider)
+        if entry.workers is not None and issubclass(cls, RemoteComponent):
+            raise ConfigError(
+                f"{PARAMS}: {section}.{name}: a service has no workers here; remove them, and set limits.concurrency"
+            )
         try:
             return cast(Component | DatasetProvider | QuestionProvider, cls.model_validate(entry.settings()))
         except ValidationError as error:

@@ -41,9 +41,10 @@ class CheckpointComponent(Component):
     revision: Operational[str | None] = None
     """For the hub only, and needed there: a commit, or a branch or tag, which is resolved to one."""
     dtype: DType = "float32"
-    device: Operational[str] = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")
+    device: Operational[str] = Field(default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+(,\d+)*)?)$")
     """``auto`` takes CUDA, else Apple's MPS, else the CPU. The kind of device is part of the identity: name it where
-    one checkout is used on several machines."""
+    one checkout is used on several machines. Of several, as in ``cuda:0,1``, collecting takes each for a replica, and
+    whatever else uses the component the first."""
     trust_remote_code: bool = False
     """Whether code from the checkpoint's repository may run; the environment must say so too."""
     allow_pickle: bool = False
@@ -57,11 +58,17 @@ class CheckpointComponent(Component):
     def source(self) -> Source:
         return find_source(self.path, self.revision)
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All that the entry names: ``cuda:0`` and ``cuda:1`` for ``cuda:0,1``."""
+        kind, _, numbers = self.device.partition(":")
+        return tuple(f"{kind}:{number}" for number in numbers.split(",")) if numbers else (kind,)
+
     @cached_property
     def torch_device(self) -> str:
         """Where it runs, e.g. ``cuda:1``."""
         if self.device != "auto":
-            return self.device
+            return self.devices[0]
         torch = import_extra("torch")
         if torch.cuda.is_available():
             return "cuda"

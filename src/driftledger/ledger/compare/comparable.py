@@ -14,7 +14,8 @@ from driftledger.benchmarks.base import Benchmark, Input, Rule
 from driftledger.benchmarks.coverage import Difference, difference
 from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
-from driftledger.ledger.changes import Change, component_changes, shown_apart
+from driftledger.core.changes import Change, shown_apart
+from driftledger.ledger.changes import component_changes
 from driftledger.ledger.lineage import Lineage
 
 Weight = Literal["compared", "unfair", "noted"]

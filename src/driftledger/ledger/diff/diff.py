@@ -15,9 +15,10 @@ from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import SCORE
 from driftledger.benchmarks.tables import NOTHING
 from driftledger.components.card import ComponentCard
+from driftledger.core.changes import Change, changes
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.terminal import HEAD, figure, line, lines, table
-from driftledger.ledger.changes import Change, changes, component_changes
+from driftledger.ledger.changes import component_changes
 from driftledger.ledger.code import is_dirty
 from driftledger.ledger.diff.folders import DataChange, Readings, data_changes, readings_between
 from driftledger.ledger.diff.revision import Snapshot, snapshot

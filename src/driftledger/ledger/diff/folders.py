@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.registry import benchmark
+from driftledger.core.changes import Change, changes
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.files import parse_json, parse_jsonl, read_bytes
 from driftledger.core.limits import load_json
-from driftledger.ledger.changes import Change, changes
 from driftledger.ledger.diff.revision import Snapshot
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents

@@ -14,11 +14,11 @@ from driftledger.components.card import ComponentCard
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.components.remote.component import NEVER_TWICE, RemoteComponent
 from driftledger.core.canonical import sha256_of
+from driftledger.core.changes import changes
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.registry import PROVIDERS, provider_class
 from driftledger.core.strict import explain
-from driftledger.ledger.changes import changes
 from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings

@@ -3,7 +3,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.ledger.changes import MOST_SHOWN, changes, shown_apart
+from driftledger.core.changes import MOST_SHOWN, changes, shown_apart
 
 nested = st.recursive(
     st.none() | st.integers() | st.text(max_size=3),

@@ -1,0 +1,40 @@
+"""What ``params.yaml`` says about where calls to local components are made; no part of any fingerprint."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from driftledger.core.strict import Strict
+
+Amount = Annotated[float, Field(ge=0, le=4096)]
+
+Place = Literal["here", "ray"]
+
+
+class CollectSettings(Strict):
+    """The section ``collect``; ``--on`` and ``--address`` of ``driftledger collect`` win over it."""
+
+    on: Place = "here"
+    address: str | None = Field(default=None, min_length=1, max_length=300)
+    """Of a Ray cluster: ``auto`` or ``ray://…``; null starts one on this machine for as long as the run lasts."""
+
+    @model_validator(mode="after")
+    def _address_is_of_a_cluster(self) -> "CollectSettings":
+        if self.address is not None and self.on != "ray":
+            raise ValueError(f"address is {self.address!r} and on is {self.on!r}; set on to 'ray', or address to null")
+        return self
+
+
+class WorkerSettings(Strict):
+    """``workers`` of an entry: how many replicas of the component there are, and what each of them takes."""
+
+    replicas: int | None = Field(default=None, ge=1, le=4096)
+    """None stands for one per device that the entry names."""
+    num_gpus: Amount | None = None
+    """Of Ray; None stands for one where the entry's device is CUDA, else for none."""
+    num_cpus: Amount = 1.0
+    """Of Ray."""
+    resources: dict[Annotated[str, StringConstraints(min_length=1, max_length=100)], Amount] = Field(
+        default_factory=dict
+    )
+    """Of Ray: whatever else its nodes are started with."""
