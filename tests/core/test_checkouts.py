@@ -115,7 +115,9 @@ def test_a_forged_list_of_worktrees_leads_no_further_than_itself(through: str, m
     assert main not in (main_checkout(stranger), *main_checkout(stranger).parents)
 
 
-@pytest.mark.parametrize("pointer", [b"", b"gitdir: ", b"gitdir: /dev/null\n", b"\xff\xfe", b"gitdir: ../\n", b"gitdir: a\0b/c"])
+@pytest.mark.parametrize(
+    "pointer", [b"", b"gitdir: ", b"gitdir: /dev/null\n", b"\xff\xfe", b"gitdir: ../\n", b"gitdir: a\0b/c"]
+)
 def test_what_is_no_pointer_leads_nowhere(pointer: bytes, tmp_path: Path) -> None:
     (tmp_path / ".git").write_bytes(pointer)
     assert main_checkout(tmp_path) == tmp_path
