@@ -22,7 +22,8 @@ def sleeper() -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(
         [sys.executable, "-c", SLEEPING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout and process.stdout.readline() == "here\n"
+        assert process.stdout is not None
+        assert process.stdout.readline() == "here\n"
         yield process
         process.kill()
 
