@@ -5,7 +5,7 @@ evaluated in a folder of its own, again and again; each ``make run`` there is en
 end before its moment. All it has written must then be what an undisturbed run writes, and a new project begins.
 
 What was finished before a kill is not done again, so that moments in the first half of a run's time reach all of it.
-Killed are the whole group of processes, ``dvc`` alone, whose stage goes on without it, or any one of them. Every fifth
+Killed are the whole group of processes, ``dvc`` alone, whose stage goes on without it, or any one below it. Every fifth
 kill is aimed: at the moment in which DVC has emptied its ``.dvc/tmp/rwlock`` and not written it yet.
 """
 
@@ -20,7 +20,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -125,26 +124,24 @@ def _select(params: Path) -> None:
     params.write_text(yaml.safe_dump(chosen, sort_keys=False), encoding="utf-8")
 
 
-def _living(head: "subprocess.Popen[bytes]") -> Iterator[psutil.Process]:
+def _from_dvc_on(head: "subprocess.Popen[bytes]") -> list[psutil.Process]:
+    """The ``dvc`` that runs now, then the processes below it."""
     with suppress(psutil.NoSuchProcess):
-        yield from psutil.Process(head.pid).children(recursive=True)
-
-
-def _is_dvc(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):
-        return any(Path(word).name == "dvc" for word in process.cmdline()[:3])
-    return False
+        for process in psutil.Process(head.pid).children(recursive=True):
+            if any(Path(word).name == "dvc" for word in process.cmdline()[:3]):
+                return [process, *process.children(recursive=True)]
+    return []
 
 
 def _kill(head: "subprocess.Popen[bytes]", victim: Victim, lots: random.Random) -> None:
-    """End the group, the ``dvc`` in it, or any one of it; where there is no such process now, the group."""
-    living = list(_living(head))
-    chosen = [each for each in living if _is_dvc(each)] if victim == "dvc" else living
-    if victim == "all" or not chosen:
+    """End the group, or the ``dvc`` in it, or one below that; where there is no such process now, the group."""
+    dvc, *below = _from_dvc_on(head) or [None]
+    chosen = dvc if victim == "dvc" or not below else lots.choice(below)
+    if victim == "all" or chosen is None:
         os.killpg(head.pid, signal.SIGKILL)
         return
     with suppress(psutil.NoSuchProcess):
-        (chosen[0] if victim == "dvc" else lots.choice(chosen)).kill()
+        chosen.kill()
 
 
 def _wait_for_the_moment(head: "subprocess.Popen[bytes]", seconds: float, rwlock: Path | None) -> bool:
@@ -198,6 +195,8 @@ def kills(
                     continue
                 if head.wait(_PATIENCE) != 0:
                     stuck.append(log.read_text(encoding="utf-8")[-2000:])
+                break
+            if stuck:
                 break
             stored, made = project.calls()
             told["again"] += made - stored

@@ -51,6 +51,12 @@ def test_a_link_out_of_the_checkout_is_not_written_through(stranger: Stranger, t
     assert not list(private.iterdir())
 
 
+def test_a_store_that_params_name_is_no_business_of_readers(stranger: Stranger, tmp_path: Path) -> None:
+    stranger.params(lambda params: params.update(store=str(tmp_path / "private")))
+    stranger.read_by_all(*READERS, ("audit", "--model", "regions_medium"), ("audit", RUN, "--full"))
+    assert not (tmp_path / "private").exists()
+
+
 def test_what_git_has_is_kept_with_the_reader(stranger: Stranger, tmp_path: Path) -> None:
     score = next((stranger.root / "reports" / "scores").rglob("rows.jsonl"))
     shutil.rmtree(stranger.root / ".dvc" / "cache")

@@ -622,6 +622,25 @@ def test_the_environment_overrides_where_mlflow_is(monkeypatch: pytest.MonkeyPat
     assert tracking_uri(tracking) == "sqlite:///mlflow.db"
 
 
+def test_all_checkouts_of_a_repository_show_their_runs_in_one_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    copy = tmp_path / "main" / ".dvc" / "tmp" / "exps" / "tmpcopy"
+    for repository in (tmp_path / "main", copy):
+        (repository / ".git").mkdir(parents=True)
+    monkeypatch.chdir(copy)
+    for address, expected in {
+        "sqlite:///mlflow.db": f"sqlite:///{tmp_path}/main/mlflow.db",
+        "sqlite+pysqlite:///held/mlflow.db?timeout=9": f"sqlite+pysqlite:///{tmp_path}/main/held/mlflow.db?timeout=9",
+        f"sqlite:///{tmp_path}/mlflow.db": f"sqlite:///{tmp_path}/mlflow.db",
+        "sqlite:///:memory:": "sqlite:///:memory:",
+        "http://127.0.0.1:5000": "http://127.0.0.1:5000",
+        "postgresql://one:secret@host/mlflow": "postgresql://one:secret@host/mlflow",
+    }.items():
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+        assert tracking_uri(Tracking(uri="sqlite:///other.db", experiment="e", traces="none")) == expected
+
+
 def test_a_run_has_its_units_on_a_page_of_its_own(tmp_path: Path) -> None:
     """As many of each score as it has traces."""
     write_ledger(tmp_path)
