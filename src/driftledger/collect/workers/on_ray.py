@@ -6,6 +6,7 @@ refused. Ray restarts nothing by itself: who asks a batch again, and how often, 
 """
 
 import os
+import socket
 import sys
 import tempfile
 import threading
@@ -33,16 +34,24 @@ _MOST_REFERENCES = 256 * 2**20
 _MOST_IMAGES = 4096
 """Images that a replica keeps on its disk."""
 
+_CONNECTS = 10.0
+"""Seconds that a cluster has to answer."""
+
 _UNTOLD = 30.0
 """Seconds that a replica waits for room in the cluster before somebody is told."""
 
 
-def import_ray() -> Any:
+def import_ray(*, local: bool = False) -> Any:
     """Ray, which is told to be quiet as it is imported.
+
+    Args:
+        local: whether the clusters that this process starts are for this machine alone.
 
     Raises:
         MissingExtraError: it is not installed.
     """
+    for name, value in (_QUIET | _LOOPBACK if local else _QUIET).items():
+        os.environ.setdefault(name, value)
     try:
         return import_module("ray")
     except ModuleNotFoundError as error:
@@ -99,16 +108,15 @@ class RayActors:
             return self._ray
 
     def _connect(self) -> Any:
-        for name, value in (_QUIET if self._address else _QUIET | _LOOPBACK).items():
-            os.environ.setdefault(name, value)
-        ray = import_ray()
+        ray = import_ray(local=self._address is None)
         local = {} if self._address else {"include_dashboard": False, "object_store_memory": 2**30}
         try:
+            _check_reachable(self._address)
             ray.init(address=self._address or "local", log_to_driver=False, logging_level="ERROR", **local)
-        except (ray.exceptions.RayError, OSError, RuntimeError, ValueError, TimeoutError) as error:
+        except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
             raise WorkersError(
                 f"the Ray cluster at {self._address or 'this machine'} cannot be used ({_said(error)}); start it, or "
-                "mend collect.address"
+                "mend its address"
             ) from None
         ray._private.worker._worker_logs_enabled = False  # a lost actor's last words; who replaces it says so
         return ray
@@ -131,6 +139,17 @@ class RayActors:
             if self._ray is not None:
                 self._ray.shutdown()
                 self._ray = None
+
+
+def _check_reachable(address: str | None) -> None:
+    """Ask for somebody at a host and port, since Ray takes minutes, or the whole process, where there is nobody.
+
+    Raises:
+        OSError: nobody listens there.
+    """
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECTS).close()
 
 
 class _OnRay:

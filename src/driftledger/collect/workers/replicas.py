@@ -30,7 +30,7 @@ MOST_LOSSES = 5
 AHEAD = 2
 """Batches per replica that are accepted: the one at work, and the one that it goes on with while results are stored."""
 
-_PATIENCE = 5.0
+PATIENCE = 5.0
 """Seconds that a component waits for its first replica before idle ones of others make room."""
 
 Wanted = Callable[[Component], WorkerSettings | None]
@@ -178,7 +178,7 @@ class _Crew:
         return self._open < self._waiting_room
 
     def starves(self) -> bool:
-        return bool(self._jobs) and not self.there and time.monotonic() - self._since > _PATIENCE
+        return bool(self._jobs) and not self.there and time.monotonic() - self._since > PATIENCE
 
     def ask(self, work: Work) -> "Future[Made]":
         job = _Job(work)

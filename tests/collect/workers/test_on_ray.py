@@ -1,0 +1,117 @@
+"""Replicas as Ray actors, on a local cluster of two nodes that are killed."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray")
+
+from driftledger.collect.workers.base import InThisProcess
+from driftledger.collect.workers.on_ray import RayActors, import_ray
+from driftledger.collect.workers.replicas import Replicas, WorkersError
+from driftledger.collect.workers.settings import WorkerSettings
+from driftledger.components.base import Component
+from driftledger.core.errors import ConfigError
+from tests.collect.workers.chains import images, replicas, rows, run
+from tests.collect.workers.test_processes import pair
+from tests.support.fakes.sleeping import shifts
+from tests.support.ray_cluster import add_node, end_node, two_nodes
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with two_nodes() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def workers(cluster: Any) -> Iterator[Replicas]:
+    with closing(replicas(RayActors(cluster.address), 4)) as workers:
+        yield workers
+
+
+def test_actors_and_nodes_are_killed_and_nothing_is_lost(cluster: Any, workers: Replicas, tmp_path: Path) -> None:
+    shown, log = images(tmp_path, 12), tmp_path / "log"
+    with killing(log, cluster):
+        there = run(*pair(log, seconds=0.5), shown, tmp_path / "there", workers)
+    here = run(*pair(tmp_path / "alone.log"), shown, tmp_path / "here")
+    assert rows(there) == rows(here)
+    assert files(tmp_path / "there") == files(tmp_path / "here")
+    found = shifts(log)
+    assert any(shift.ended is None for shift in found)
+    assert {shift.asked for shift in found} == {shift.asked for shift in shifts(tmp_path / "alone.log")}
+    assert len({shift.pid for shift in found if shift.ended}) > 4
+
+
+@contextmanager
+def killing(log: Path, cluster: Any) -> Iterator[None]:
+    """Kill an actor at work, and then a node with all of its actors."""
+
+    def kill() -> None:
+        while not (log.exists() and (at_work := [shift for shift in shifts(log) if shift.ended is None])):
+            time.sleep(0.05)
+        os.kill(at_work[0].pid, signal.SIGKILL)
+        time.sleep(1)
+        end_node(cluster)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    yield
+    thread.join()
+    add_node(cluster)
+
+
+def files(store: Path) -> dict[str, bytes]:
+    """Every image of a call store, by its name."""
+    return {path.name: path.read_bytes() for path in store.rglob("*.png")}
+
+
+def test_one_device_is_left_to_the_component_that_others_wait_for(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("driftledger.collect.workers.replicas.PATIENCE", 1.0)
+    log = tmp_path / "log"
+
+    def wanted(_: Component) -> WorkerSettings:
+        return WorkerSettings(resources={"only_one": 1.0})
+
+    node = cluster.add_node(num_cpus=1, resources={"only_one": 1}, object_store_memory=2**27)
+    with closing(Replicas(RayActors(cluster.address), wanted, InThisProcess())) as workers:
+        there = run(*pair(log), images(tmp_path, 4), tmp_path / "there", workers)
+    cluster.remove_node(node)
+    assert all(len(chain) == 4 for chain in there)
+    assert len({shift.pid for shift in shifts(log)}) == 4  # describe, draw, describe, draw
+
+
+def test_a_node_with_another_component_is_refused(workers: Replicas, tmp_path: Path) -> None:
+    model, generator = pair(tmp_path / "log")
+    model.spec["identity"] |= {"code": "of yesterday"}
+    with pytest.raises(ConfigError, match=r"is another component.*identity.code is '\w+', not 'of yesterday'"):
+        run(model, generator, images(tmp_path, 1), tmp_path / "store", workers)
+
+
+def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with (
+        closing(replicas(RayActors("127.0.0.1:9"), 1)) as workers,
+        pytest.raises(WorkersError, match=r"Ray cluster at 127\.0\.0\.1:9 cannot be used"),
+    ):
+        run(*pair(tmp_path / "log"), images(tmp_path, 1), tmp_path / "store", workers)
+
+
+def test_without_an_address_a_cluster_lives_as_long_as_the_workers(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with closing(replicas(RayActors(None), 1)) as workers:
+        there = run(*pair(log), images(tmp_path, 2), tmp_path / "there", workers)
+    assert all(len(chain) == 4 for chain in there)
+    assert not import_ray().is_initialized()
+    while any(Path(f"/proc/{shift.pid}").exists() for shift in shifts(log)):
+        time.sleep(0.05)
