@@ -45,10 +45,11 @@ def note_attempt(project: Project, noted: Mapping[str, Any]) -> None:
 def planned(project: Project, noted: Mapping[str, Any]) -> dict[str, Any]:
     """What is selected, in words and as digests, and one digest of all of it."""
     settings = project.settings
+    code = {part: each for part, each in noted["code"].items() if part not in _VIEWS}
     selection = {
         "run": settings.run.model_dump(mode="json"),
         "settings": {spec.name: settings.section(spec.name).model_dump(mode="json") for spec in settings.benchmarks},
-        "resolved": {**noted, "code": {part: each for part, each in noted["code"].items() if part not in _VIEWS}},
+        "resolved": {name: each for name, each in noted.items() if name != "observations"} | {"code": code},
     }
     headlines = {spec.name: [each.key for each in spec.metrics if each.headline] for spec in settings.benchmarks}
     return selection | {"headlines": headlines, "selection_sha256": sha256_of(selection)}

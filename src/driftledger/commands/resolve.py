@@ -12,6 +12,7 @@ from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
 from driftledger.benchmarks.code import code_behind, code_behind_data
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
+from driftledger.collect.observations import read_observations
 from driftledger.commands.stages import files_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file
@@ -68,6 +69,9 @@ def resolved(project: Project) -> dict[str, Any]:
         for section, some in {**providers, **components, "descriptions": descriptions}.items()
     }
     noted["code"] = _code(settings, noted["settings"])
+    noted["observations"] = {
+        one: seen.model_dump() for one, seen in read_observations(project.paths.observations).items()
+    }
     return noted
 
 
