@@ -241,6 +241,12 @@ def collect(
     address: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Of a Ray cluster, auto or ray://…; else a local one.")
     ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Only the I-th of N parts, counted from 0; with --into.")
+    ] = None,
+    into: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="With --shard: where its calls go, for 'driftledger merge'.")
+    ] = None,
 ) -> None:
     """Make every call that the selected runs still need in one go, which loads each checkpoint once.
 
@@ -248,6 +254,12 @@ def collect(
     """
     from driftledger.commands import collect as collecting
 
+    if shard is not None or into is not None:
+        from driftledger.commands import shards
+
+        part, spool = shards.named_part(shard, into)
+        typer.echo(for_terminal(shards.collect_shard(context.obj, part, spool, benchmarks or (), model or ())))
+        return
     collecting.collect(context.obj, benchmarks or (), model or (), collecting.place(context.obj, on, address))
 
 
@@ -258,6 +270,17 @@ def unlock(context: typer.Context) -> None:
 
     for cleared in clear(context.obj.root):
         typer.echo(cleared)
+
+
+@app.command(rich_help_panel=EVALUATE)
+def merge(
+    context: typer.Context,
+    spools: Annotated[list[Path], typer.Argument(metavar="SPOOL...", help="Spools, or folders that hold some.")],
+) -> None:
+    """Bring what shards made into the call store; a spool may be merged again, and changes nothing then."""
+    from driftledger.commands import shards
+
+    typer.echo(for_terminal(shards.merge(context.obj, spools)))
 
 
 @app.command(rich_help_panel=ASK)

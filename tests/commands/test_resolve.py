@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.collect.observations import Observed, write_observations
 from driftledger.commands.resolve import resolve
 from driftledger.core.errors import ConfigError
 from driftledger.project.project import Project
@@ -66,13 +67,25 @@ def expected(root: Path) -> Iterator[str]:
     yield from top["correlation"]["params"][2]["data/resolved.json"]
 
 
+OBSERVATIONS = "observations"
+"""Which are empty as long as nothing was asked twice."""
+
+
+def test_what_was_seen_of_components_is_noted(
+    tmp_path: Path, resolved: Callable[[Callable[[Params], object]], Params]
+) -> None:
+    assert resolved(lambda params: None)[OBSERVATIONS] == {}
+    write_observations(Project(tmp_path).paths.observations, {"f": Observed(name="seer", asked_again=2, other=1)})
+    assert resolved(lambda params: None)[OBSERVATIONS] == {"f": {"name": "seer", "asked_again": 2, "other": 1}}
+
+
 def test_every_stage_finds_what_it_depends_on(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "params.yaml", tmp_path)
     resolve(Project(tmp_path))
     noted = json.loads((tmp_path / "data" / "resolved.json").read_bytes())
     keys = set(expected(tmp_path))
     assert len(keys) > 50
-    assert [key for key in keys if not dug(noted, key)] == []
+    assert [key for key in keys - {OBSERVATIONS} if not dug(noted, key)] == []
 
 
 def test_what_only_the_catalogue_has_is_there_too(
@@ -83,7 +96,7 @@ def test_what_only_the_catalogue_has_is_there_too(
             del params[section]
 
     noted = resolved(change)
-    assert [key for key in set(expected(tmp_path)) if not dug(noted, key)] == []
+    assert [key for key in set(expected(tmp_path)) - {OBSERVATIONS} if not dug(noted, key)] == []
     assert noted["settings"]["models"]["regions_fine"]["detail"] == "fine"
     assert noted["settings"]["datasets"]["my_images"]["path"] == "my_images"
 

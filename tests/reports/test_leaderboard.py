@@ -13,6 +13,7 @@ from driftledger.benchmarks.base import SideBySide
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import model_table
+from driftledger.collect.observations import Observed
 from driftledger.reports.leaderboard import write_leaderboard
 from tests.benchmarks.genception.test_tables import best_and_worst, gc_only, score
 from tests.support.description_ledgers import fidelity_score, trac_score
@@ -294,3 +295,13 @@ def test_equal_scores_give_equal_bytes(tmp_path: Path) -> None:
     )
     assert first == second
     assert len(first) > 10
+
+
+def test_a_component_that_gave_other_bytes_is_named(tmp_path: Path) -> None:
+    shown = gc_only("a", 0.5, 0.5, 0.5)
+    fingerprint = shown.components["model"].fingerprint
+    seen = {one: Observed(name="seer", asked_again=120, other=3) for one in (fingerprint, "of another")}
+    write_leaderboard(tmp_path / "leaderboard", [shown], (), seen)
+    name = shown.components["model"].name
+    lines = (tmp_path / "leaderboard.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if "made twice" in line] == [f"- {name}: 3 of 120 calls made twice gave other bytes"]

@@ -5,7 +5,7 @@ The first result stays; another one is kept beside it as an observation. Counts 
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -129,14 +129,3 @@ def write_observations(path: Path, seen: Observations) -> None:
 
 def _extent(observed: Observed) -> tuple[int, int]:
     return observed.asked_again, observed.other
-
-
-def told(seen: Observations, components: Mapping[str, tuple[str, str]]) -> Iterator[str]:
-    """A sentence per component of which something was seen.
-
-    Args:
-        components: role → name and fingerprint.
-    """
-    for role, (name, fingerprint) in components.items():
-        if fingerprint in seen:
-            yield f"{role} {name}: {seen[fingerprint]}"

@@ -7,6 +7,7 @@ into the call store; until then shards that start later find in them what need n
 
 import os
 import secrets
+import shutil
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
@@ -107,7 +108,9 @@ class Spool:
             self._file = (self.folder / LINES).open("ab", buffering=0)
             self._end, self._changes = 0, 0
             self._claimed: set[str] = set()
+            self.made = 0
             self._append([SpoolHead(spool=secrets.token_hex(16), shard=shard.number, of=shard.of)])
+            self._empty = self._end
         except OSError as error:
             raise StoreError(
                 f"the spool {into} cannot be written ({error}); mend its rights, or name another"
@@ -139,8 +142,11 @@ class Spool:
         return len(self._index)
 
     def close(self) -> None:
+        """Close the files; a spool in which nothing was put is removed."""
         self._file.close()
         self._elsewhere.close()
+        if self._end == self._empty:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> "Spool":
         return self
@@ -211,6 +217,7 @@ class Spool:
         batch = [self.keep_image(item) for item in finished]
         kept = [item for item in batch if item.result.outcome is not Outcome.FAILED]
         places = self._append([_record(item) for item in kept], synced=True)
+        self.made += len(kept)
         for item, place in zip(kept, places, strict=True):
             self._index.add(bytes.fromhex(item.key.digest), self._number, place)
         self.release([item.key.digest for item in batch])

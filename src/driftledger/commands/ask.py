@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
+from driftledger.collect.observations import read_observations
 from driftledger.core.errors import LedgerError
 from driftledger.core.terminal import lines
 from driftledger.ledger.audit import audit as audits
@@ -76,7 +77,8 @@ def touched(
 def compare(project: Project, a: str, b: str, reach: Reach, *, anyway: bool, as_json: bool) -> RenderableType:
     """Two runs, metric by metric, with paired intervals over what both were measured on."""
     with sources(project, reach) as known:
-        found = comparing.compare(_evidence(known, a), _evidence(known, b), known.contents, anyway=anyway)
+        seen = read_observations(project.paths.observations)
+        found = comparing.compare(_evidence(known, a), _evidence(known, b), known.contents, anyway=anyway, seen=seen)
     return json.dumps(found.model_dump(mode="json"), indent=2) if as_json else comparison_table(found)
 
 

@@ -16,6 +16,9 @@ from driftledger.project.project import Project
 _VIEWS = ("report", "correlation")
 """Code that shows scores, and moves none."""
 
+_BESIDE = (ENTRIES, "code", "observations")
+"""Noted, and no part of a selection as it stands."""
+
 
 def note_attempt(project: Project, noted: Mapping[str, Any]) -> None:
     """Note the selection as an attempt under the open plan, once; nothing where none is open.
@@ -46,11 +49,11 @@ def note_attempt(project: Project, noted: Mapping[str, Any]) -> None:
 def planned(project: Project, noted: Mapping[str, Any]) -> dict[str, Any]:
     """What is selected, in words and as digests, and one digest of all of it."""
     settings = project.settings
+    code = {part: each for part, each in noted["code"].items() if part not in _VIEWS}
     selection = {
         "run": settings.run.model_dump(mode="json"),
         "settings": {spec.name: settings.section(spec.name).model_dump(mode="json") for spec in settings.benchmarks},
-        "resolved": {part: each for part, each in noted.items() if part not in (ENTRIES, "code")}
-        | {"code": {part: each for part, each in noted["code"].items() if part not in _VIEWS}},
+        "resolved": {part: each for part, each in noted.items() if part not in _BESIDE} | {"code": code},
     }
     headlines = {spec.name: [each.key for each in spec.metrics if each.headline] for spec in settings.benchmarks}
     return selection | {"headlines": headlines, "selection_sha256": sha256_of(selection)}

@@ -49,7 +49,7 @@ def selected_work(project: Project, chosen: Collection[str] = ()) -> Iterator[Wo
     Raises:
         ConfigError: there is no such benchmark.
     """
-    _check_known("benchmark", chosen, benchmark_names())
+    check_known("benchmark", chosen, benchmark_names())
     seen = set()
     for spec, keys in project.selected.scores:
         if chosen and spec.name not in chosen:
@@ -113,7 +113,7 @@ def collect(
         StoreError: a dataset or a question set is not built yet, or a component has changed since it was resolved.
     """
     run = project.settings.run
-    _check_known("selected model", models, run.models)
+    check_known("selected model", models, run.models)
     for cleared in clear(project.root):
         print(cleared, file=sys.stderr, flush=True)
     work = [each for each in selected_work(project, benchmarks) if not models or each.keys["model"] in models]
@@ -182,7 +182,11 @@ def _show(project: Project, shown: Sequence[tuple[Collecting[Any], Any]]) -> Non
         encoder.release()
 
 
-def _check_known(what: str, names: Collection[str], known: Collection[str]) -> None:
+def check_known(what: str, names: Collection[str], known: Collection[str]) -> None:
+    """
+    Raises:
+        ConfigError: one of the names is unknown.
+    """
     for name in names:
         if name not in known:
             raise ConfigError(unknown_name(what, name, known))

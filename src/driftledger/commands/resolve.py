@@ -13,6 +13,7 @@ from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
 from driftledger.benchmarks.code import code_behind, code_behind_data
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
+from driftledger.collect.observations import read_observations
 from driftledger.commands.kept import ENTRIES, Kept, Source
 from driftledger.commands.stages import file_beside
 from driftledger.components.base import Component
@@ -88,6 +89,9 @@ def resolved(project: Project) -> dict[str, Any]:
     }
     noted["code"] = _code(settings, noted["settings"])
     noted[ENTRIES] = {key: source.written for key, source in sources.items()}
+    noted["observations"] = {
+        one: seen.model_dump() for one, seen in read_observations(project.paths.observations).items()
+    }
     kept.tell()
     return noted
 

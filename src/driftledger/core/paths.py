@@ -41,6 +41,11 @@ class Paths(NamedTuple):
         return self.root / "data" / "resolved.json"
 
     @property
+    def observations(self) -> Path:
+        """What was seen of components that were asked twice, in Git."""
+        return self.root / "data" / "observations.json"
+
+    @property
     def ledger(self) -> Path:
         """One line per published run, in Git."""
         return self.root / "ledger.jsonl"

@@ -24,12 +24,12 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
     """tqdm over component calls; nothing for no calls. Piped into a file or a log, it prints whole lines and
     few of them."""
 
-    def __init__(self, description: str, total: int) -> None:
+    def __init__(self, description: str, total: int, unit: str = "call") -> None:
         watched = sys.stderr.isatty()
         super().__init__(
             desc=description,
             total=total,
-            unit="call",
+            unit=unit,
             file=sys.stderr if watched else _WholeLines(sys.stderr),
             dynamic_ncols=watched,
             ncols=None if watched else 100,

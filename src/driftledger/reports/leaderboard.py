@@ -9,10 +9,11 @@ from pathlib import Path
 
 from driftledger.benchmarks.base import Benchmark, SideBySide
 from driftledger.benchmarks.score import Score, base_key
+from driftledger.collect.observations import Observations
 from driftledger.core.escaping import for_csv, for_markdown
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.metrics.ranks import DECIMALS
-from driftledger.reports.sections import ReportPart, Told, by_benchmark, marks, overview, sections
+from driftledger.reports.sections import ReportPart, Told, by_benchmark, marks, observed, overview, sections
 from driftledger.reports.tables import csv, latex, markdown
 
 _COLUMNS = (
@@ -25,19 +26,23 @@ OVERALL, STEP = "overall", "step"
 """Kinds of numbers beside those in groups."""
 
 
-def write_leaderboard(target: Path, scores: Sequence[Score], plans: Sequence[str] = ()) -> None:
+def write_leaderboard(
+    target: Path, scores: Sequence[Score], plans: Sequence[str] = (), seen: Observations | None = None
+) -> None:
     """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and the tables that most readers
     want; beside it ``tables.md``, those of details, and ``tables/``, a CSV and a LaTeX file of each.
 
     Args:
         scores: in the order of the selection; of each benchmark the first ones are the overview's.
         plans: sentences on what was registered before it was run.
+        seen: of components that were asked the same twice.
     """
     told = by_benchmark(scores)
     parts = list(sections(told))
     details = [each for each in parts if any(table.detail for table in each.tables)]
     lines = ["# Leaderboard", "", *overview_lines(told)]
     lines += [line for plan in plans for line in (plan, "")]
+    lines += [line for each in observed(told, seen or {}, for_markdown) for line in (f"- {each}", "")]
     if parts:
         lines += ["Details stand in [tables.md](tables.md), and every table as CSV and LaTeX in [tables](tables).", ""]
     lines += [line for section in parts for line in _lines(section, detail=False)]

@@ -11,6 +11,7 @@ from typing import Any
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import SPREAD, Score, base_key
 from driftledger.benchmarks.selection import is_of
+from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.paths import Combination
@@ -33,7 +34,8 @@ def write_report(project: Project) -> None:
     Errors as in :func:`~driftledger.reports.selected.selected_scores`.
     """
     scores = selected_scores(project)
-    write_leaderboard(project.paths.leaderboard, scores, plans_told(project.paths))
+    seen = read_observations(project.paths.observations)
+    write_leaderboard(project.paths.leaderboard, scores, plans_told(project.paths), seen)
     write_combinations(project.paths.metrics, project.combinations, scores)
     write_plots(project.paths.plots, scores)
     write_figures(project.paths.figures, scores)

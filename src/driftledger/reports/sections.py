@@ -12,6 +12,7 @@ from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import Score, marks_of
 from driftledger.benchmarks.tables import best_first, cell, direction, grouped, model_table, ranked, shown_key
+from driftledger.collect.observations import Observations
 from driftledger.reports.tables import with_coverages
 
 Told = Sequence[tuple[Benchmark, Sequence[Score]]]
@@ -178,6 +179,14 @@ def overview(told: Told) -> list[Table]:
     note = f"Higher is better unless a column says otherwise; in brackets a coverage below 1. {of}."
     table = _table("At a glance", [head for head, _ in columns], [each for _, each in columns], "overview")
     return [table._replace(notes=[note, *table.notes])]
+
+
+def observed(told: Told, seen: Observations, inert: Callable[[str], str] = str) -> Iterator[str]:
+    """Of each component behind the scores that was asked the same twice, how often it gave something else."""
+    cards = (card for _, scores in told for score in scores for card in score.components.values())
+    for fingerprint, name in {card.fingerprint: card.name for card in cards}.items():
+        if fingerprint in seen:
+            yield f"{inert(name)}: {seen[fingerprint]}"
 
 
 def marks(told: Told, inert: Callable[[str], str] = str) -> Iterator[str]:

@@ -5,6 +5,7 @@ import pytest
 
 from driftledger.benchmarks.registry import benchmark as spec_of
 from driftledger.benchmarks.registry import benchmarks
+from driftledger.collect.observations import Observed
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.compare.compare import compare
 from driftledger.ledger.compare.told import as_table
@@ -465,6 +466,14 @@ def test_damaged_rows_are_one_sentence(tmp_path):
     damaged: Lineage = a.model_copy(update={"rows_file": a.rows_file.model_copy(update={"md5": md5_of(b"{}\n")})})
     verdict = metrics(compared(tmp_path, damaged, chains(tmp_path, "b", HIGH)))["gc_at_2"].verdict
     assert "is not a Row of schema 2" in verdict
+
+
+def test_a_component_that_gave_other_bytes_is_named(tmp_path):
+    a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
+    fingerprint = a.score.components["model"].fingerprint
+    seen = {fingerprint: Observed(name="seer", asked_again=120, other=3)}
+    found = compared(tmp_path, a, b, seen=seen)
+    assert found.noted == [f"{side}'s model seer: 3 of 120 calls made twice gave other bytes" for side in "AB"]
 
 
 def test_a_component_that_is_marked_is_named_with_its_side(tmp_path):

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from driftledger.benchmarks.base import Benchmark, base_role
 from driftledger.benchmarks.score import Row, Score
+from driftledger.collect.observations import Observations
 from driftledger.components.card import ComponentCard
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.paths import Combination
@@ -68,7 +69,9 @@ class Comparison(_Frozen):
     """Why some metrics may not, each once."""
 
 
-def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False) -> Comparison:
+def compare(
+    a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False, seen: Observations | None = None
+) -> Comparison:
     """Compare two runs, metric by metric, over the units that both have a value for.
 
     Intervals are drawn as A's scores were: as often, as wide and from the same seed.
@@ -76,6 +79,7 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
     Args:
         contents: where the rows of A's and B's own versions are read from.
         anyway: rank also what is not comparable; what argues against it is told all the same.
+        seen: of components that were asked the same twice.
 
     Raises:
         LedgerError: A and B have no dataset or question set of a benchmark in common.
@@ -93,7 +97,7 @@ def compare(a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = Fals
         b=_said(b),
         sides=_sides(a, b),
         about=list(_about(a, b)),
-        noted=list(_noted(a, b)),
+        noted=list(_noted(a, b, seen or {})),
         pairs=compared,
         only_a=only_a,
         only_b=only_b,
@@ -141,14 +145,15 @@ def _sides(a: Evidence, b: Evidence) -> tuple[str, str]:
     return ("A", "B") if a.fingerprint == b.fingerprint else (a.fingerprint[:8], b.fingerprint[:8])
 
 
-def _noted(a: Evidence, b: Evidence) -> Iterator[str]:
+def _noted(a: Evidence, b: Evidence, seen: Observations) -> Iterator[str]:
     one, two = (f"{e.code.commit or 'none'}{' with changes' if e.code.dirty else ''}" for e in (a, b))
     if one != two:
         yield f"code commit: {one} and {two}"
     for side, evidence in (("A", a), ("B", b)):
         for role, card in evidence.components.items():
-            if card.mark is not None:
-                yield f"{side}'s {base_role(role).replace('_', ' ')} {card.name}: {card.mark}"
+            for told in (card.mark, seen.get(card.fingerprint)):
+                if told is not None:
+                    yield f"{side}'s {base_role(role).replace('_', ' ')} {card.name}: {told}"
 
 
 def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:

@@ -7,8 +7,9 @@ from driftledger.benchmarks.base import Benchmark, Origin, SideBySide, Table, se
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import best_first, grouped, shown_key
 from driftledger.charts.palette import Series
+from driftledger.collect.observations import read_observations
 from driftledger.ledger.attest.plans import plans_told
-from driftledger.reports.sections import MetricColumn, at_a_glance, by_benchmark, marks, overview
+from driftledger.reports.sections import MetricColumn, at_a_glance, by_benchmark, marks, observed, overview
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.provenance import href
 from driftledger.reports.site.views import BodyView, HeadView, RowView, TableView, copies_of, row_views
@@ -45,9 +46,11 @@ def pages(site: Site) -> Iterator[Page]:
     """The page itself."""
     told = by_benchmark(site.scores)
     columns = [column for _, column in at_a_glance(told)]
+    paths = site.project.paths
+    seen = observed(told, read_observations(paths.observations))
     context = {
         "table": next((_view(table, columns, series_of(site.scores)) for table in overview(told)), None),
-        "marks": [*marks(told), *plans_told(site.project.paths)],
+        "marks": [*marks(told), *seen, *plans_told(paths)],
         "models": len({score.model for score in site.scores}),
         "scores": len(site.scores),
         "cards": [
