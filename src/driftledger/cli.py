@@ -247,7 +247,7 @@ def collect(
     """
     from driftledger.commands import collect as collecting
 
-    collecting.collect(context.obj, benchmarks or (), model or (), collecting.place(context.obj, on, address))
+    collecting.collect(context.obj, benchmarks or (), model or (), on, address)
 
 
 @app.command(rich_help_panel=ASK)
