@@ -37,7 +37,12 @@ COMMANDS: dict[str, tuple[Any, str, list[str], tuple[Any, ...]]] = {
     "report": (stages, "report", [], ()),
     "correlation": (stages, "correlation", [], ()),
     "track": (stages, "track", ["--repair"], (True,)),
-    "collect": (collecting, "collect", ["mme", "trac", "--model", "seer"], (["mme", "trac"], ["seer"])),
+    "collect": (
+        collecting,
+        "collect",
+        ["mme", "trac", "--model", "seer", "--on", "ray", "--address", "auto"],
+        (["mme", "trac"], ["seer"], "ray", "auto"),
+    ),
 }
 
 

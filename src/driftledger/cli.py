@@ -260,7 +260,7 @@ def collect(
         part, spool = shards.named_part(shard, into)
         typer.echo(for_terminal(shards.collect_shard(context.obj, part, spool, benchmarks or (), model or ())))
         return
-    collecting.collect(context.obj, benchmarks or (), model or (), collecting.place(context.obj, on, address))
+    collecting.collect(context.obj, benchmarks or (), model or (), on, address)
 
 
 @app.command(rich_help_panel=EVALUATE)

@@ -1,5 +1,6 @@
 """Everything that is asked, in one process: the stages that follow ask nothing."""
 
+import multiprocessing
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from driftledger.collect.workers.replicas import WorkersError
 from driftledger.commands import stages
 from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import ConfigError, StoreError
@@ -99,6 +101,35 @@ def test_collected_first_or_not_the_files_are_the_same(project: Project) -> None
     collect(project)
     write_all(Project(project.root), "regions_coarse")
     assert written() == before
+
+
+def test_by_replicas_or_in_this_process_the_files_are_the_same(project: Project) -> None:
+    def written() -> dict[str, bytes]:
+        folder = project.root / "data" / "genception"
+        return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    stages.run_stage(project, "genception", "chain", ["my_images", "blind", "painter"])
+    before = written()
+    shutil.rmtree(project.paths.state)
+    params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
+    params["models"]["blind"] = {"provider": "blind", "workers": {"replicas": 2}}
+    params["generators"]["painter"] |= {"workers": {}}
+    (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    apart = Project(project.root)
+    assert apart.model("blind").fingerprint == project.model("blind").fingerprint
+    collect(apart, benchmarks=["genception"], models=["blind"])
+    assert not multiprocessing.active_children()
+    stages.run_stage(apart, "genception", "chain", ["my_images", "blind", "painter"])
+    assert written() == before
+
+
+def test_the_command_line_says_where(project: Project) -> None:
+    with pytest.raises(ConfigError, match="on: Input should be 'here' or 'ray'"):
+        collect(project, on="slurm")
+    with pytest.raises(ConfigError, match="address is 'auto' and on is 'here'; set on to 'ray'"):
+        collect(project, address="auto")
+    with pytest.raises(WorkersError, match=r"the Ray cluster at 127\.0\.0\.1:9 cannot be used .*; start it"):
+        collect(project, ["trac"], on="ray", address="127.0.0.1:9")
 
 
 def test_what_encoders_see_is_only_looked_at_for_what_was_asked(project: Project) -> None:

@@ -14,6 +14,7 @@ from driftledger.benchmarks import registry
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.registry import benchmark
+from driftledger.collect.workers.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import PROVIDERS
 from driftledger.demo.encoders.layout import LayoutEncoder
@@ -162,6 +163,19 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     ),
     "unread answers that nobody decided on": (drop("mme", "unread"), "mme.unread", "required"),
     "unread answers that are neither": (put("mm_vet.unread", "right"), "mm_vet.unread", "'wrong' or 'left_out'"),
+    "workers of a dataset": (put("datasets.digits.workers", {}), "datasets.digits: workers are for", "remove it"),
+    "workers of a service": (
+        both(
+            put("models.far", {"provider": "openai", "model": "x", "workers": {"replicas": 2}}),
+            put("run.models", ["far"]),
+        ),
+        "models.far: a service has no workers here",
+        "limits.concurrency",
+    ),
+    "no replicas": (put("models.blind.workers", {"replicas": 0}), "models.blind.workers.replicas", "or equal to 1"),
+    "workers that are misspelt": (put("models.blind.workers", {"gpus": 1}), "models.blind.workers", "'num_gpus'"),
+    "unknown place": (put("collect", {"on": "slurm"}), "collect.on", "'here' or 'ray'"),
+    "address of no cluster": (put("collect", {"address": "auto"}), "collect: address is 'auto'", "set on to 'ray'"),
     "unknown judge": (put("run.judge", "rubrik"), "run.judge", "did you mean 'rubric'?"),
     "name that is nearest in the catalogue": (put("run.models", ["gpt4o"]), "run.models", "did you mean 'gpt_4o'?"),
     "a set named like a dataset": (
@@ -384,6 +398,15 @@ def test_an_entry_of_params_wins_over_the_catalogues(load: Callable[[Change], Se
     shipped = load(lambda params: None).dataset("my_images")
     own = load(put("datasets.my_images", {"provider": "image_folder", "path": "elsewhere"})).dataset("my_images")
     assert [one.model_dump()["path"] for one in (shipped, own)] == [Path("my_images"), Path("elsewhere")]
+
+
+def test_workers_are_no_part_of_what_a_component_is(load: Callable[[Change], Settings]) -> None:
+    plain = load(lambda params: None)
+    settings = load(put("models.blind.workers", {"replicas": 3, "resources": {"big": 1}}))
+    assert settings.model("blind").fingerprint == plain.model("blind").fingerprint
+    given = settings.workers(settings.model("blind"))
+    assert given == WorkerSettings(replicas=3, resources={"big": 1})
+    assert settings.workers(settings.model("always_refuse")) is None
 
 
 def test_what_params_does_not_define_may_be_selected(load: Callable[[Change], Settings]) -> None:

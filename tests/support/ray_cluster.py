@@ -1,10 +1,10 @@
 """A Ray cluster on this machine whose nodes can be lost."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from driftledger.collect.workers.on_ray import import_ray
 
@@ -18,7 +18,7 @@ def two_nodes() -> Iterator[Any]:
     import_ray(local=True)
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster()
+    cluster: Any = Cluster()
     cluster.add_node(num_cpus=0, include_dashboard=False, object_store_memory=MEMORY)
     for _ in range(2):
         add_node(cluster)
@@ -38,6 +38,5 @@ def end_node(cluster: Any) -> None:
     raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
     on_it = raylet.children(recursive=True)
     cluster.remove_node(node, allow_graceful=False)
-    for process in on_it:
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
+    for process in psutil.wait_procs(on_it, timeout=3)[1]:  # actors go by themselves, and Ray's own helpers later
+        process.kill()

@@ -96,7 +96,8 @@ def collect(
     project: Project,
     benchmarks: Collection[str] = (),
     models: Collection[str] = (),
-    where: CollectSettings | None = None,
+    on: str | None = None,
+    address: str | None = None,
 ) -> None:
     """Ask everything that is not stored yet: of one model after the other, then of the judge and the encoders.
 
@@ -106,7 +107,7 @@ def collect(
         benchmarks: by name; none stands for all.
         models: of those that ``run.models`` selects; none stands for all. What several models are asked apart from the
             flow waits for all.
-        where: batches are made; None: as ``collect`` in ``params.yaml`` says.
+        on: where batches are made, ``here`` or ``ray``, and at which address; None: as ``params.yaml`` says.
 
     Raises:
         ConfigError: there is no such benchmark, or the model is not selected.
@@ -117,7 +118,7 @@ def collect(
     for cleared in clear(project.root):
         print(cleared, file=sys.stderr, flush=True)
     work = [each for each in selected_work(project, benchmarks) if not models or each.keys["model"] in models]
-    with project.store() as store, workers_of(project.settings, where) as workers:
+    with project.store() as store, workers_of(project.settings, _place(project, on, address)) as workers:
         ask = partial(_ask, project, store, workers)
         for name in run.models:
             _ask_model(project, [each for each in work if each.keys["model"] == name], ask, workers)
@@ -132,12 +133,7 @@ def collect(
     _show(project, [shown for each in work for shown in each.shown])
 
 
-def place(project: Project, on: str | None, address: str | None) -> CollectSettings:
-    """Where batches are made: as the command line says, and as ``params.yaml`` says where it is silent.
-
-    Raises:
-        ConfigError: there is no such place, or it has no address.
-    """
+def _place(project: Project, on: str | None, address: str | None) -> CollectSettings:
     given = project.settings.collect
     address = address if address is not None or on == "here" else given.address
     try:

@@ -17,7 +17,6 @@ from driftledger.benchmarks.registry import benchmark, benchmark_names, question
 from driftledger.benchmarks.settings import EntryOf, Section
 from driftledger.collect.workers.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.names import Name
@@ -319,7 +318,7 @@ class Settings(Strict):
     def _build(self, section: str, name: str) -> Component | DatasetProvider | QuestionProvider:
         entry = cast(CatalogueEntry, self.entry(section, name))
         cls = provider_class(section, entry.provider)
-        if entry.workers is not None and issubclass(cls, RemoteComponent):
+        if entry.workers is not None and "limits" in cls.model_fields:  # of a service
             raise ConfigError(
                 f"{PARAMS}: {section}.{name}: a service has no workers here; remove them, and set limits.concurrency"
             )

@@ -31,6 +31,11 @@ def chain(model: Model, generator: Generator, image: ImageFile, number: int) -> 
     return results
 
 
+def ask_once(model: Model, image: ImageFile, number: int) -> Steps[Result]:
+    """A protocol of one call."""
+    return (yield Ask(model, "describe", Conversation.ask(f"s{number}", image), Context("d", f"s{number}", 1)))
+
+
 def images(folder: Path, count: int) -> list[ImageFile]:
     paths = [draw(folder / "images" / f"{number}.png", number) for number in range(count)]
     return [ImageFile(path, sha256_file(path)) for path in paths]
