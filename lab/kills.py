@@ -5,8 +5,9 @@ evaluated in a folder of its own, again and again; each ``make run`` there is en
 end before its moment. All it has written must then be what an undisturbed run writes, and a new project begins.
 
 What was finished before a kill is not done again, so that moments in the first half of a run's time reach all of it.
-Killed are the whole group of processes, ``dvc`` alone, whose stage goes on without it, or any one below it. Every fifth
-kill is aimed: at the moment in which DVC has emptied its ``.dvc/tmp/rwlock`` and not written it yet.
+Killed are the whole group of processes, ``dvc`` alone, whose stage goes on without it, or any one below it. In every
+fourth run ``dvc`` ends itself so, in a random one of the moments in which it has emptied its ``.dvc/tmp/rwlock`` and
+has not written it yet: by chance, one kill in twenty meets them.
 """
 
 import json
@@ -30,7 +31,8 @@ import yaml
 from PIL import Image
 
 from driftledger.benchmarks.registry import benchmark_names, lock_files
-from driftledger.core.files import write_json
+from driftledger.core.files import write_json, write_text
+from driftledger.project.rwlock import FILES
 from driftledger.project.settings import PARAMS
 from lab.entry import new_app, run
 
@@ -40,9 +42,28 @@ RUN = ("make", "--assume-old=.venv/installed", "run")
 
 Victim = Literal["all", "dvc", "one"]
 VICTIMS: tuple[Victim, ...] = ("all", "dvc", "one")
-_AIMED = 5
-_RWLOCK = Path(".dvc/tmp/rwlock")
+_AIMED = 4
+_WRITES = 8
 _PATIENCE = 600
+
+_AIM = """
+import json, os, signal
+
+left, dump = int(os.environ["KILLED_AT_WRITE"]), json.dump
+
+
+def dump_or_die(value, file, **how):
+    global left
+    if str(getattr(file, "name", "")).endswith("/.dvc/tmp/rwlock"):
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+    dump(value, file, **how)
+
+
+json.dump = dump_or_die
+"""
+"""Python runs it at its start, from ``sitecustomize.py`` in a folder of ``PYTHONPATH``."""
 
 app = new_app(__doc__ or "")
 
@@ -76,11 +97,21 @@ class Project:
             subprocess.run(["git", *author, *command], cwd=self.root, env=self.environment, check=True)
         return self
 
-    def start(self, log: Path) -> "subprocess.Popen[bytes]":
-        """``make run``, as the head of a group of processes."""
+    def start(self, log: Path, at_write: int = 0) -> "subprocess.Popen[bytes]":
+        """``make run``, as the head of a group of processes.
+
+        Args:
+            at_write: which writing of its lock file ends ``dvc``, the first one being 1; 0 lets it live.
+        """
+        environment = self.environment
+        if at_write:
+            aim = self.root.parent / "aim" / "sitecustomize.py"
+            write_text(aim, _AIM)
+            path = os.pathsep.join(filter(None, (str(aim.parent), environment.get("PYTHONPATH"))))
+            environment = environment | {"PYTHONPATH": path, "KILLED_AT_WRITE": str(at_write)}
         with log.open("wb") as told:
             return subprocess.Popen(
-                RUN, cwd=self.root, env=self.environment, stdout=told, stderr=told, start_new_session=True
+                RUN, cwd=self.root, env=environment, stdout=told, stderr=told, start_new_session=True
             )
 
     def outputs(self) -> dict[str, bytes]:
@@ -101,7 +132,7 @@ class Project:
     def rwlock_is_unreadable(self) -> bool:
         """Whether every ``dvc repro`` would now fail."""
         try:
-            json.loads((self.root / _RWLOCK).read_bytes())
+            json.loads((self.root / FILES[0]).read_bytes())
         except FileNotFoundError:
             return False
         except ValueError:
@@ -144,16 +175,11 @@ def _kill(head: "subprocess.Popen[bytes]", victim: Victim, lots: random.Random) 
         chosen.kill()
 
 
-def _wait_for_the_moment(head: "subprocess.Popen[bytes]", seconds: float, rwlock: Path | None) -> bool:
-    """Until the time has come and, with a file, it is empty; False where the run has ended before that."""
+def _ends_within(head: "subprocess.Popen[bytes]", seconds: float) -> bool:
     with suppress(subprocess.TimeoutExpired):
         head.wait(seconds)
-        return False
-    while rwlock is not None and head.poll() is None:
-        with suppress(FileNotFoundError):
-            if rwlock.stat().st_size == 0:
-                return True
-    return head.poll() is None
+        return True
+    return False
 
 
 def _differences(project: Project, expected: dict[str, bytes]) -> list[str]:
@@ -182,21 +208,22 @@ def kills(
             project = Project(Path(folder) / f"{told['projects']}" / "project").make(repository)
             told["projects"] += 1
             while True:
+                victim, moment = lots.choice(VICTIMS), lots.uniform(0, duration / 2)
+                aimed = told["kills"] < count and lots.randrange(_AIMED) == 0
+                head = project.start(log, at_write=lots.randint(1, _WRITES) if aimed else 0)
+                if aimed:
+                    head.wait(_PATIENCE)
+                    killed = project.rwlock_is_unreadable()
+                elif killed := told["kills"] < count and not _ends_within(head, moment):
+                    _kill(head, victim, lots)
+                    head.wait(_PATIENCE)
+                told["kills"] += killed
+                told["aimed" if aimed else victim] += killed
                 told["unreadable"] += project.rwlock_is_unreadable()
-                head = project.start(log)
-                victim = lots.choice(VICTIMS)
-                rwlock = project.root / _RWLOCK if lots.randrange(_AIMED) == 0 else None
-                if told["kills"] < count and _wait_for_the_moment(head, lots.uniform(0, duration / 2), rwlock):
-                    _kill(head, "dvc" if rwlock else victim, lots)
-                    told["kills"] += 1
-                    told["aimed" if rwlock else victim] += 1
-                    with suppress(subprocess.TimeoutExpired):
-                        head.wait(_PATIENCE)
-                    continue
-                if head.wait(_PATIENCE) != 0:
-                    stuck.append(log.read_text(encoding="utf-8")[-2000:])
-                break
-            if stuck:
+                if not killed:
+                    break
+            if head.wait(_PATIENCE) != 0:
+                stuck.append(log.read_text(encoding="utf-8")[-2000:])
                 break
             stored, made = project.calls()
             told["again"] += made - stored

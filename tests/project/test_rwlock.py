@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -79,6 +80,14 @@ def test_who_was_started_later_only_has_the_number(tmp_path: Path, sleeper: "sub
     file = left(tmp_path, held(writes=sleeper.pid, reads=()))
     hour_ago = time.time() - 3600
     os.utime(file, (hour_ago, hour_ago))
+    assert clear(tmp_path)
+    assert json.loads(file.read_text(encoding="utf-8")) == {"write": {}, "read": {}}
+
+
+def test_who_has_ended_unnoticed_does_not_live(tmp_path: Path, sleeper: "subprocess.Popen[str]") -> None:
+    file = left(tmp_path, held(writes=sleeper.pid, reads=()))
+    os.kill(sleeper.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
     assert clear(tmp_path)
     assert json.loads(file.read_text(encoding="utf-8")) == {"write": {}, "read": {}}
 

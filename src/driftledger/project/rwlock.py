@@ -2,7 +2,7 @@
 
 DVC notes in ``.dvc/tmp/rwlock`` which process reads and writes what. It empties the file before it writes it, so that a
 kill between the two leaves nothing, which every later ``dvc repro`` refuses to read (treeverse/dvc#7615). It forgets a
-dead process by its number, and waits for whoever has that number now.
+dead process by its number, and refuses to go on where somebody has that number.
 """
 
 import json
@@ -67,11 +67,15 @@ def _listed(infos: Any) -> list[Any]:
 
 
 def _may_live(pid: int, noted: float) -> bool:
-    """Whether the process that was noted then lives; one that began later only has its number."""
+    """Whether the process that was noted then lives; one that began later only has its number, and so has one that has
+    ended and that nobody has asked about, which DVC takes for living."""
     import psutil  # type: ignore[import-untyped]  # comes with DVC
 
     try:
-        began: float = psutil.Process(pid).create_time()
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        began: float = process.create_time()
     except psutil.NoSuchProcess:
         return False
     except psutil.Error:
