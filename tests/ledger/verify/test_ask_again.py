@@ -10,8 +10,10 @@ from driftledger.components.card import ComponentCard
 from driftledger.components.models.openai_chat import OpenAIChat
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Reply
+from driftledger.ledger.verify import ask_again as module
 from driftledger.ledger.verify.ask_again import Services, _Answers, _small, ask_again, doubt, similarity
 from driftledger.ledger.verify.components import Unavailable
+from driftledger.project.catalogue import CatalogueEntry
 from tests.ledger.verify.conftest import CHAINS, Ledger
 
 WORDS = [f"word{number}" for number in range(200)]
@@ -83,6 +85,26 @@ def test_no_key_goes_to_an_address_that_a_record_names(
     else:
         assert isinstance(found, Unavailable)
         assert why in found.why
+
+
+@pytest.mark.slow
+def test_servers_that_a_name_stands_for_are_those_of_ones_own_entry(
+    kept: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = ["http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"]
+    given = {"model": "vision-1", "api_key_env": None, "base_url": urls}
+    named = ComponentCard.of("seer", OpenAIChat.model_validate(given | {"service_name": "ours"}))
+    listed = ComponentCard.of("seer", OpenAIChat.model_validate(given))
+    entries: dict[str, CatalogueEntry] = {}
+    monkeypatch.setattr(module, "catalogue", lambda _: entries)
+    for card in (named, listed):
+        assert isinstance(Services.of(kept.project).get(card, "model"), Unavailable)
+    entries["plain"] = CatalogueEntry.model_validate({"provider": "openai", **given})
+    entries["ours"] = CatalogueEntry.model_validate({"provider": "openai", "service_name": "ours", **given})
+    for card in (named, listed):
+        found = Services.of(kept.project).get(card, "model")
+        assert isinstance(found, OpenAIChat)
+        assert found.urls == tuple(urls if card is named else urls[:1])
 
 
 @pytest.mark.slow

@@ -1,0 +1,133 @@
+"""As much of vLLM as is used, computing with transformers."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+ENGINES: list["LLM"] = []
+"""All that were made, in order."""
+
+
+@dataclass
+class SamplingParams:
+    temperature: float = 1.0
+    max_tokens: int | None = 16
+
+
+@dataclass
+class CompletionOutput:
+    index: int
+    text: str
+    token_ids: Sequence[int]
+    finish_reason: str | None = None
+    stop_reason: int | str | None = None
+
+
+@dataclass
+class RequestOutput:
+    request_id: str
+    prompt_token_ids: list[int] | None
+    outputs: list[CompletionOutput]
+    finished: bool = True
+
+
+@dataclass
+class LLMEngine:
+    """As in 0.11, what was added before a request that is refused stays until it is computed."""
+
+    llm: "LLM"
+    waiting: list[tuple[str, dict[str, Any], SamplingParams]] = field(default_factory=list)
+
+    def has_unfinished_requests(self) -> bool:
+        return bool(self.waiting)
+
+    def step(self) -> list[RequestOutput]:
+        request_id, prompt, params = self.waiting.pop(0)
+        return [self.llm._compute(request_id, prompt, params)]
+
+
+class LLM:
+    def __init__(
+        self,
+        model: str,
+        *,
+        trust_remote_code: bool = False,
+        tensor_parallel_size: int = 1,
+        dtype: str = "auto",
+        revision: str | None = None,
+        tokenizer_revision: str | None = None,
+        seed: int = 0,
+        gpu_memory_utilization: float = 0.9,
+        enforce_eager: bool = False,
+        mm_processor_kwargs: dict[str, Any] | None = None,
+        code_revision: str | None = None,
+        load_format: str = "auto",
+        max_model_len: int | None = None,
+        max_num_seqs: int | None = None,
+        enable_prefix_caching: bool | None = None,
+        limit_mm_per_prompt: dict[str, int] | None = None,
+    ) -> None:
+        self.arguments = {name: value for name, value in locals().items() if name != "self"}
+        self.environment = {name: os.environ.get(name) for name in ("VLLM_BATCH_INVARIANT", "CUDA_VISIBLE_DEVICES")}
+        from transformers import AutoModelForImageTextToText, AutoProcessor
+
+        self.processor = AutoProcessor.from_pretrained(model, backend="torchvision")
+        self.network = AutoModelForImageTextToText.from_pretrained(model, dtype=dtype)
+        self.ends = self.network.generation_config.eos_token_id
+        self.batches: list[list[dict[str, Any]]] = []
+        self.llm_engine = LLMEngine(self)
+        self.requests = 0
+        ENGINES.append(self)
+
+    def generate(
+        self,
+        prompts: Sequence[dict[str, Any]],
+        sampling_params: Sequence[SamplingParams] | None = None,
+        *,
+        use_tqdm: bool = True,
+    ) -> list[RequestOutput]:
+        assert not use_tqdm
+        self.batches.append(list(prompts))
+        for prompt, params in zip(prompts, sampling_params or (), strict=True):
+            most = self.arguments["max_model_len"]
+            length = len(self._inputs(prompt)["input_ids"][0])
+            if most is not None and length > most:
+                raise ValueError(
+                    f"The decoder prompt (length {length}) is longer than the maximum model length of {most}."
+                )
+            if len(prompt.get("multi_modal_data", {}).get("image", ())) > self._images:
+                raise ValueError(f"At most {self._images} image(s) may be provided in one prompt.")
+            self.llm_engine.waiting.append((str(self.requests), prompt, params))
+            self.requests += 1
+        outputs = []
+        while self.llm_engine.has_unfinished_requests():
+            outputs += self.llm_engine.step()
+        return sorted(outputs, key=lambda output: int(output.request_id))
+
+    @property
+    def _images(self) -> int:
+        return (self.arguments["limit_mm_per_prompt"] or {}).get("image", 999)
+
+    def _inputs(self, prompt: dict[str, Any]) -> Any:
+        """With each image's own tokens in the place of its place-holder."""
+        text = self.processor.tokenizer.decode(prompt["prompt_token_ids"])
+        images = prompt.get("multi_modal_data", {}).get("image")
+        return self.processor(
+            text=[text], images=[images] if images else None, return_tensors="pt", add_special_tokens=False
+        )
+
+    def _compute(self, request_id: str, prompt: dict[str, Any], params: SamplingParams) -> RequestOutput:
+        import torch
+
+        assert params.temperature == 0
+        inputs = self._inputs(prompt)
+        given = inputs["input_ids"].shape[1]
+        with torch.inference_mode():
+            made = self.network.generate(
+                **inputs, max_new_tokens=params.max_tokens, do_sample=False, repetition_penalty=1.0
+            )
+        tokens = made[0, given:].tolist()
+        text = self.processor.tokenizer.decode(tokens, skip_special_tokens=True)
+        reason = "stop" if tokens[-1] == self.ends else "length"
+        return RequestOutput(request_id, inputs["input_ids"][0].tolist(), [CompletionOutput(0, text, tokens, reason)])
