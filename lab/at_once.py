@@ -25,16 +25,22 @@ from pathlib import Path
 from typing import Any
 
 from driftledger.collect.call_store import CallStore
-from driftledger.core.canonical import sha256_bytes
-from lab.sleeper import SLEEPS, make_all
+from driftledger.collect.scheduler import run_protocols
+from driftledger.core.canonical import sha256_bytes, sha256_file
+from driftledger.core.progress import Progress
+from driftledger.core.types import ImageFile
 from perf._report import write
+from tests.collect.workers.chains import ask_once
 from tests.conftest import Checkout, draw, make_checkout
+from tests.support.fakes.sleeping import SleepingModel, shifts
 from tests.support.openai_server import OpenAIServer
 
 SAMPLES = 24
 ITERATIONS = 3
 BUDGET = 40
 BATCHES = 320
+BATCH_SIZE = 4
+SLEEPS = 0.5
 WORKERS = 8
 
 
@@ -113,16 +119,25 @@ def budget() -> dict[str, int]:
     }
 
 
+def _make_all(folder: Path) -> None:
+    model = SleepingModel(log=str(folder / "log"), seconds=SLEEPS, batch_size=BATCH_SIZE)
+    shown = ImageFile(folder / "image.png", sha256_file(folder / "image.png"))
+    with CallStore(folder) as store, Progress("sleep", 0) as progress:
+        run_protocols([ask_once(model, shown, number) for number in range(BATCH_SIZE * BATCHES)], store, progress, 1)
+
+
 def shared() -> dict[str, Any]:
     """Eight processes that sleep for each batch; from the first batch's beginning to the last one's end."""
     spawn = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
-        processes = [spawn.Process(target=make_all, args=(Path(folder), BATCHES)) for _ in range(WORKERS)]
+    with tempfile.TemporaryDirectory(prefix="driftledger-") as name:
+        folder = Path(name)
+        draw(folder / "image.png", 1)
+        processes = [spawn.Process(target=_make_all, args=(folder,)) for _ in range(WORKERS)]
         for process in processes:
             process.start()
         for process in processes:
             process.join()
-        spans = [tuple(map(float, line.split())) for line in (Path(folder) / "log").read_text().splitlines()]
+        spans = [(shift.began, shift.ended or 0.0) for shift in shifts(folder / "log")]
     seconds = max(end for _, end in spans) - min(began for began, _ in spans)
     ideal = BATCHES * SLEEPS / WORKERS
     return {
