@@ -175,16 +175,83 @@ def _kill(head: "subprocess.Popen[bytes]", victim: Victim, lots: random.Random) 
         chosen.kill()
 
 
-def _ends_within(head: "subprocess.Popen[bytes]", seconds: float) -> bool:
-    with suppress(subprocess.TimeoutExpired):
-        head.wait(seconds)
-        return True
-    return False
+class Trial:
+    """One project after the other, each killed until it comes to its end, and compared with an undisturbed one."""
+
+    def __init__(self, repository: Path, folder: Path, count: int, lots: random.Random) -> None:
+        self._repository, self._folder, self._most, self._lots = repository, folder, count, lots
+        self._log = folder / "log"
+        self._told: Counter[str] = Counter()
+        self._stuck: list[str] = []
+        self._different: set[str] = set()
+        began = time.monotonic()
+        self._undisturbed = Project(folder / "undisturbed" / "project").make(repository)
+        assert self._undisturbed.start(self._log).wait(_PATIENCE) == 0, self._log.read_text(encoding="utf-8")
+        self._seconds = time.monotonic() - began
+
+    @property
+    def is_over(self) -> bool:
+        return self._told["kills"] >= self._most or bool(self._stuck)
+
+    def go_through_a_project(self) -> None:
+        """Kill, go on, and compare where it has come to its end."""
+        project = Project(self._folder / f"{self._told['projects']}" / "project").make(self._repository)
+        self._told["projects"] += 1
+        while (ended := self._run(project)) is None:
+            self._told["unreadable"] += project.rwlock_is_unreadable()
+        if ended == 0:
+            self._compare(project)
+        else:
+            self._stuck.append(self._log.read_text(encoding="utf-8")[-2000:])
+        print(f"{self._told['kills']} kills, {self._told['projects']} projects", flush=True)
+        shutil.rmtree(project.root.parent, ignore_errors=True)
+
+    def _run(self, project: Project) -> int | None:
+        """The exit code of ``make run``; None if it was killed."""
+        if self.is_over:
+            return project.start(self._log).wait(_PATIENCE)
+        if self._lots.randrange(_AIMED) == 0:
+            code = project.start(self._log, at_write=self._lots.randint(1, _WRITES)).wait(_PATIENCE)
+            if not project.rwlock_is_unreadable():
+                return code
+            self._count_kill("aimed")
+            return None
+        head, victim = project.start(self._log), self._lots.choice(VICTIMS)
+        with suppress(subprocess.TimeoutExpired):
+            return head.wait(self._lots.uniform(0, self._seconds / 2))
+        _kill(head, victim, self._lots)
+        head.wait(_PATIENCE)
+        self._count_kill(victim)
+        return None
+
+    def _count_kill(self, victim: str) -> None:
+        self._told["kills"] += 1
+        self._told[victim] += 1
+
+    def _compare(self, project: Project) -> None:
+        (stored, made), (expected, _) = project.calls(), self._undisturbed.calls()
+        self._told["again"] += made - stored
+        self._told["lost"] += expected - stored
+        self._told["other_runs"] += project.runs() != self._undisturbed.runs()
+        mine, theirs = project.outputs(), self._undisturbed.outputs()
+        self._different |= {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
+
+    def results(self) -> dict[str, Any]:
+        return {
+            "kills": self._told["kills"],
+            "of": {name: self._told[name] for name in (*VICTIMS, "aimed")},
+            "projects": self._told["projects"],
+            "seconds_undisturbed": round(self._seconds, 1),
+            "rwlock_left_unreadable": self._told["unreadable"],
+            "did_not_go_on": self._stuck,
+            "calls_made_again": self._told["again"],
+            "calls_lost": self._told["lost"],
+            "files_that_differ": sorted(self._different),
+            "projects_with_other_runs_in_mlflow": self._told["other_runs"],
+        }
 
 
-def _differences(project: Project, expected: dict[str, bytes]) -> list[str]:
-    found = project.outputs()
-    return sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+WRONG = ("did_not_go_on", "calls_made_again", "calls_lost", "files_that_differ", "projects_with_other_runs_in_mlflow")
 
 
 @app.command()
@@ -194,59 +261,15 @@ def kills(
     minutes: Annotated[float, typer.Option(help="Begin no project after so many.")] = 240.0,
 ) -> None:
     """Kill, go on, compare; exit code 1 where a run did not go on, differed, or made a call again."""
-    lots, repository, end = random.Random(seed), Path.cwd(), time.monotonic() + 60 * minutes
-    told: Counter[str] = Counter()
-    stuck: list[str] = []
-    different: set[str] = set()
-    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-        log = Path(folder) / "log"
-        undisturbed = Project(Path(folder) / "undisturbed" / "project").make(repository)
-        began = time.monotonic()
-        assert undisturbed.start(log).wait(_PATIENCE) == 0, log.read_text(encoding="utf-8")
-        duration, expected = time.monotonic() - began, undisturbed.outputs()
-        while told["kills"] < count and not stuck and time.monotonic() < end:
-            project = Project(Path(folder) / f"{told['projects']}" / "project").make(repository)
-            told["projects"] += 1
-            while True:
-                victim, moment = lots.choice(VICTIMS), lots.uniform(0, duration / 2)
-                aimed = told["kills"] < count and lots.randrange(_AIMED) == 0
-                head = project.start(log, at_write=lots.randint(1, _WRITES) if aimed else 0)
-                if aimed:
-                    head.wait(_PATIENCE)
-                    killed = project.rwlock_is_unreadable()
-                elif killed := told["kills"] < count and not _ends_within(head, moment):
-                    _kill(head, victim, lots)
-                    head.wait(_PATIENCE)
-                told["kills"] += killed
-                told["aimed" if aimed else victim] += killed
-                told["unreadable"] += project.rwlock_is_unreadable()
-                if not killed:
-                    break
-            if head.wait(_PATIENCE) != 0:
-                stuck.append(log.read_text(encoding="utf-8")[-2000:])
-                break
-            stored, made = project.calls()
-            told["again"] += made - stored
-            told["lost"] += undisturbed.calls()[0] - stored
-            told["other_runs"] += project.runs() != undisturbed.runs()
-            different |= {*_differences(project, expected)}
-            print(f"{told['kills']} kills, {told['projects']} projects: {dict(told)}", flush=True)
-            shutil.rmtree(project.root.parent, ignore_errors=True)
-    results: dict[str, Any] = {
-        "kills": told["kills"],
-        "of": {name: told[name] for name in (*VICTIMS, "aimed")},
-        "projects": told["projects"],
-        "seconds_undisturbed": round(duration, 1),
-        "rwlock_left_unreadable": told["unreadable"],
-        "did_not_go_on": len(stuck),
-        "calls_made_again": told["again"],
-        "calls_lost": told["lost"],
-        "files_that_differ": sorted(different),
-        "projects_with_other_runs_in_mlflow": told["other_runs"],
-    }
+    repository, end = Path.cwd(), time.monotonic() + 60 * minutes
+    with tempfile.TemporaryDirectory(prefix="kills-", ignore_cleanup_errors=True) as folder:
+        trial = Trial(repository, Path(folder), count, random.Random(seed))
+        while not trial.is_over and time.monotonic() < end:
+            trial.go_through_a_project()
+    results = trial.results()
     write_json(repository / RESULTS, results)
-    print(json.dumps(results, indent=2), *stuck, sep="\n")
-    raise typer.Exit(1 if stuck or different or told["again"] or told["lost"] or told["other_runs"] else 0)
+    print(json.dumps(results, indent=2))
+    raise typer.Exit(1 if any(results[name] for name in WRONG) else 0)
 
 
 if __name__ == "__main__":

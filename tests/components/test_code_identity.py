@@ -27,7 +27,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.demo.generators.painter import Painter
 print(json.dumps(ComponentCard.of("painter", Painter()).to_dict()))
 """
-ADAPTERS = {"human", "predictions", "openai", "transformers", "diffusers", "openai_images"}
+ADAPTERS = {"human", "predictions", "openai", "transformers", "vllm", "diffusers", "openai_images"}
 ADAPTERS |= {"vit", "dinov2", "clip", "open_clip", "sentence", "inception"}
 
 

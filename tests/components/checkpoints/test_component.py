@@ -15,6 +15,7 @@ from tests.conftest import REPOSITORY
 
 NEEDS = {
     ("models", "transformers"): ("transformers", "torch"),
+    ("models", "vllm"): ("vllm", "vllm"),
     ("generators", "diffusers"): ("diffusers", "diffusers"),
     ("encoders", "vit"): ("transformers", "torch"),
     ("encoders", "dinov2"): ("transformers", "torch"),

@@ -128,6 +128,21 @@ def test_the_bytes_are_those_that_diffusers_would_give(loaded):
     assert (drawn(loaded["sd"]) == np.asarray(own)).all()
 
 
+def test_it_draws_in_inference_mode_with_fused_attention(loaded, monkeypatch):
+    one = loaded["sd"]
+    pipeline, modes = one.loaded.pipeline, []
+    step = pipeline.scheduler.step
+
+    def stepped(*arguments: Any, **named: Any) -> Any:
+        modes.append(torch.is_inference_mode_enabled())
+        return step(*arguments, **named)
+
+    monkeypatch.setattr(pipeline.scheduler, "step", stepped)
+    drawn(one)
+    assert set(modes) == {True}
+    assert {type(each).__name__ for each in pipeline.unet.attn_processors.values()} == {"AttnProcessor2_0"}
+
+
 def test_a_scheduler_whose_noise_no_seed_reaches_is_refused(folders, tmp_path):
     folder = shutil.copytree(folders["flux"], tmp_path / "flux")
     edit(folder / INDEX, scheduler=["diffusers", "FlowMatchLCMScheduler"])

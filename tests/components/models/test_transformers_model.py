@@ -1,5 +1,6 @@
 """What vision-language checkpoints answer: the text that the library's own path gives, in any company."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from driftledger.components.models.transformers_chat import Chat
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from tests.components.models.conftest import change_json, change_weights, failure, model, says, texts
@@ -169,3 +171,65 @@ def test_what_fits_the_context_hangs_on_the_conversations_limit(llava: Path, ima
     whole, short = one.respond([long, limited(long, 2)])
     assert "up to 4000 to answer (max_new_tokens)" in failure(whole)
     assert short.outcome is Outcome.TRUNCATED
+
+
+# prepared ahead
+
+
+def test_what_was_prepared_is_used_and_changes_nothing(
+    checkpoint: Path, asked: list[Conversation], monkeypatch: pytest.MonkeyPatch
+):
+    one = model(checkpoint)
+    one.prepare(asked[:2])  # before it is loaded: nothing
+    assert "loaded" not in vars(one)
+    expected = one.respond(asked[:2]), one.respond(asked[2:])
+    threads: list[str] = []
+    encode = Chat.encode
+
+    def encoded(*arguments: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return encode(*arguments)
+
+    monkeypatch.setattr(Chat, "encode", encoded)
+    one.prepare(asked[:2])
+    one.prepare(asked[2:])
+    assert (one.respond(asked[:2]), one.respond(asked[2:])) == expected
+    assert len(threads) == 2
+    assert threading.current_thread().name not in threads
+
+
+def test_it_is_prepared_while_the_device_computes(llava: Path, asked: list[Conversation]):
+    one = model(llava)
+    expected = one.respond(asked[:2]), one.respond(asked[2:])
+    generate: Callable[..., Any] = one.loaded.model.generate
+    begun: list[bool] = []
+
+    def computing(**inputs: Any) -> Any:
+        if not begun:
+            one.prepare(asked[2:])
+            [future] = one._ahead._begun.values()
+            begun.append(bool(future.result(60)))
+        return generate(**inputs)
+
+    one.loaded.model.generate = computing
+    assert (one.respond(asked[:2]), one.respond(asked[2:])) == expected
+    assert begun == [True]
+
+
+def test_what_cannot_be_prepared_is_said_when_it_is_asked(llava: Path, asked: list[Conversation], tmp_path: Path):
+    one = model(llava)
+    one.respond(asked)
+    gone = Conversation.ask("Describe it.", ImageFile(tmp_path / "gone.png", "0" * 64))
+    one.prepare([gone])
+    with pytest.raises(FileNotFoundError):
+        one.respond([gone])
+    assert one.respond(asked[:1])
+
+
+def test_what_was_prepared_goes_with_the_weights(llava: Path, asked: list[Conversation]):
+    one = model(llava)
+    before = one.respond(asked)
+    one.prepare(asked)
+    one.release()
+    assert not {"loaded", "_ahead"} & set(vars(one))
+    assert one.respond(asked) == before

@@ -96,7 +96,8 @@ class Diffusers(CheckpointComponent, Generator):
         generators = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
         before = _global_noise(self.torch_device)
         try:
-            drawn = ready.pipeline(prompt=texts, generator=generators, output_type="np", **arguments)
+            with torch.inference_mode(self.offload == "none"):  # weights that move meanwhile would stay in that mode
+                drawn = ready.pipeline(prompt=texts, generator=generators, output_type="np", **arguments)
         except ValueError as error:  # how pipelines refuse sizes and schedulers
             raise ConfigError(f"{self.path!r:.200} cannot draw: {' '.join(str(error).split()):.400}") from error
         if _global_noise(self.torch_device) != before:

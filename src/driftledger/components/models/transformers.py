@@ -181,9 +181,9 @@ class Transformers(CheckpointComponent, Model):
         return [whole(each, replies[index]) for index, each in enumerate(conversations)]
 
     def release(self) -> None:
+        super().release()
         if ahead := self.__dict__.pop("_ahead", None):
             ahead.close()
-        super().release()
 
     @cached_property
     def _ahead(self) -> Ahead[_Prepared]:
