@@ -2,6 +2,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -192,3 +193,22 @@ def test_a_shard_puts_no_call_into_other_company(images: list[ImageFile], tmp_pa
         ["24x30", "25x30"],
         ["26x30"],
     ]
+
+
+class Preparing(EchoModel):
+    prepared: ClassVar[list[tuple[int, list[str]]]] = []
+
+    def prepare(self, conversations: Sequence[Conversation]) -> None:
+        self.prepared.append((len(SEEN), [str(each.last_image.sha256) for each in conversations if each.last_image]))
+
+
+def test_a_model_prepares_the_next_batch_while_one_is_made(images: list[ImageFile], tmp_path: Path) -> None:
+    calls = [ask(Preparing(batch_size=3), image) for image in images]
+    perform_in(tmp_path / "store", calls)
+    assert [shown for _, shown in Preparing.prepared] == [
+        [image.sha256 for image in images[3:6]],
+        [image.sha256 for image in images[6:]],
+    ]
+    Preparing.prepared.clear()
+    perform_in(tmp_path / "store", calls)
+    assert not Preparing.prepared  # what is stored is not decoded

@@ -79,6 +79,11 @@ class Blocks:
         first = min(begun, key=lambda each: min(map(min, each.blocks.values())), default=None)
         return self._start(first, min(first.blocks)) if first else None
 
+    def next_of(self, component: Component) -> Block | None:
+        """The batch of a component that is whole and comes next, which stays."""
+        waiting = self._waiting[component.fingerprint]
+        return Block(dict(sorted(waiting.blocks[waiting.whole[0]].items()))) if waiting.whole else None
+
     def _turn(self, waiting: _Waiting) -> tuple[bool, int]:
         return waiting.component.fingerprint != self._at_work, min(waiting.blocks[waiting.whole[0]])
 

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from driftledger.collect.call_result import Finished
 from driftledger.collect.local import LocalCalls
-from driftledger.collect.steps import Call
+from driftledger.collect.steps import Ask, Call
 from driftledger.components.base import Component
+from driftledger.core.types import Conversation
 
 
 class Workers(Protocol):
@@ -25,11 +26,22 @@ class Workers(Protocol):
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
 
+    def expect(self, calls: Sequence[Call]) -> None:
+        """Know that this batch will probably be made next, beside the one that is being made."""
+
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A model that can get a batch ready beside the one that it computes, e.g. decode and resize its images."""
+
+    def prepare(self, conversations: Sequence[Conversation]) -> None:
+        """Begin, and return at once."""
 
 
 class InThisProcess:
@@ -48,6 +60,10 @@ class InThisProcess:
             return await asyncio.get_running_loop().run_in_executor(self._thread, self._local.make, calls)
         finally:
             self._busy = False
+
+    def expect(self, calls: Sequence[Call]) -> None:
+        if isinstance(calls[0].component, Prepares):
+            calls[0].component.prepare([call.conversation for call in calls if isinstance(call, Ask)])
 
     async def __aenter__(self) -> Self:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="local-calls")

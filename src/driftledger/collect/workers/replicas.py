@@ -106,6 +106,10 @@ class Replicas:
         made = await asyncio.wrap_future(crew.ask(packed(calls)))
         return made.finished(calls)
 
+    def expect(self, calls: Sequence[Call]) -> None:
+        if self._crew(calls[0].component) is None:
+            self._rest.expect(calls)
+
     def replicas(self, component: Component) -> int | None:
         """How many replicas of a component are there now; None where none is wanted."""
         crew = self._crew(component)
