@@ -4,7 +4,7 @@ Run as ``python -m lab.kills --count 100`` in the top folder; it writes ``report
 evaluated in a folder of its own, again and again; each ``make run`` there is ended by SIGKILL, until one comes to its
 end before its moment. All it has written must then be what an undisturbed run writes, and a new project begins.
 
-What was finished before a kill is not done again, so that moments in the first half of a run's time reach all of it.
+What was finished before a kill is not done again, so that a run's first moments reach, kill by kill, all of it.
 Killed are the whole group of processes, ``dvc`` alone, whose stage goes on without it, or any one below it. In every
 fourth run ``dvc`` ends itself so, in a random one of the moments in which it has emptied its ``.dvc/tmp/rwlock`` and
 has not written it yet: by chance, one kill in twenty meets them.
@@ -178,16 +178,14 @@ def _kill(head: "subprocess.Popen[bytes]", victim: Victim, lots: random.Random) 
 class Trial:
     """One project after the other, each killed until it comes to its end, and compared with an undisturbed one."""
 
-    def __init__(self, repository: Path, folder: Path, count: int, lots: random.Random) -> None:
+    def __init__(self, repository: Path, folder: Path, count: int, seconds: float, lots: random.Random) -> None:
         self._repository, self._folder, self._most, self._lots = repository, folder, count, lots
-        self._log = folder / "log"
+        self._log, self._seconds = folder / "log", seconds
         self._told: Counter[str] = Counter()
         self._stuck: list[str] = []
         self._different: set[str] = set()
-        began = time.monotonic()
         self._undisturbed = Project(folder / "undisturbed" / "project").make(repository)
         assert self._undisturbed.start(self._log).wait(_PATIENCE) == 0, self._log.read_text(encoding="utf-8")
-        self._seconds = time.monotonic() - began
 
     @property
     def is_over(self) -> bool:
@@ -218,7 +216,7 @@ class Trial:
             return None
         head, victim = project.start(self._log), self._lots.choice(VICTIMS)
         with suppress(subprocess.TimeoutExpired):
-            return head.wait(self._lots.uniform(0, self._seconds / 2))
+            return head.wait(self._lots.uniform(0, self._seconds))
         _kill(head, victim, self._lots)
         head.wait(_PATIENCE)
         self._count_kill(victim)
@@ -241,7 +239,7 @@ class Trial:
             "kills": self._told["kills"],
             "of": {name: self._told[name] for name in (*VICTIMS, "aimed")},
             "projects": self._told["projects"],
-            "seconds_undisturbed": round(self._seconds, 1),
+            "within_seconds": self._seconds,
             "rwlock_left_unreadable": self._told["unreadable"],
             "did_not_go_on": self._stuck,
             "calls_made_again": self._told["again"],
@@ -258,12 +256,13 @@ WRONG = ("did_not_go_on", "calls_made_again", "calls_lost", "files_that_differ",
 def kills(
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the moments and the victims.")] = 18,
+    seconds: Annotated[float, typer.Option(help="The latest moment of a kill.")] = 15.0,
     minutes: Annotated[float, typer.Option(help="Begin no project after so many.")] = 240.0,
 ) -> None:
     """Kill, go on, compare; exit code 1 where a run did not go on, differed, or made a call again."""
     repository, end = Path.cwd(), time.monotonic() + 60 * minutes
     with tempfile.TemporaryDirectory(prefix="kills-", ignore_cleanup_errors=True) as folder:
-        trial = Trial(repository, Path(folder), count, random.Random(seed))
+        trial = Trial(repository, Path(folder), count, seconds, random.Random(seed))
         while not trial.is_over and time.monotonic() < end:
             trial.go_through_a_project()
     results = trial.results()
