@@ -64,6 +64,14 @@ class Child:
         self._process.start()
         end.close()
 
+    def signal(self, number: int) -> None:
+        os.kill(self._process.pid or 0, number)
+
+    def kill(self) -> None:
+        """As ``kill -9``, at whatever it is doing."""
+        self._process.kill()
+        self._process.join()
+
     def result(self) -> Any:
         """What the function returned, or ``KILLED`` where it ended its own process."""
         try:

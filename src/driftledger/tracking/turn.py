@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 LEASE = 60.0
 """Seconds without a renewal after which a writer counts as killed: longer than a busy server keeps one waiting."""
 
-_RENEWED_EVERY = LEASE / 12
+_STOPS_AFTER = 45.0
+"""Seconds without a renewal after which a writer writes nothing more, before others count it as killed."""
+
+_RENEWED_EVERY = 5.0
 _LOOKED_EVERY = 0.5
 
 PREFIX = "driftledger.writer."
@@ -84,7 +87,7 @@ class Turn:
             LedgerError: it was, and took so long to renew its tag that others may count it as killed.
         """
         if self._mine:
-            if _now() - self._renewed_at > LEASE / 3:
+            if _now() - self._renewed_at > 2 * _RENEWED_EVERY:
                 self._renew()
             self._refuse_lost()
             return
@@ -177,7 +180,7 @@ class Turn:
                     self._write_tag()
                 else:
                     self._lost = True
-            self._lost |= _now() - last > LEASE
+            self._lost |= _now() - last > _STOPS_AFTER
 
     def _go_on_renewing(self) -> None:
         while not self._over.wait(_RENEWED_EVERY) and not self._lost:
@@ -186,8 +189,8 @@ class Turn:
     def _refuse_lost(self) -> None:
         if self._lost:
             raise LedgerError(
-                f"this process did not answer for {LEASE:.0f} s while it wrote to the MLflow experiment "
-                f"{for_line(self._name)!r}, so that another may be writing now; run 'driftledger track' again"
+                f"this process did not answer for a while when it wrote to MLflow's experiment {for_line(self._name)!r}, "
+                "so that another may be writing now; run 'driftledger track' again"
             )
 
 
