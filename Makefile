@@ -79,6 +79,7 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/
 	python perf/remote.py
 	python perf/batches.py
 	python perf/audit.py
+	python perf/scale.py
 	python perf/site.py
 	python perf/check.py regions_fine/painter/layout
 

@@ -44,7 +44,6 @@ def run_round(project: Project, of: int, into: Path, **chosen: Any) -> list[str]
 
 def test_shards_make_what_one_process_makes(project: Project, tmp_path: Path) -> None:
     collect(project)
-    write_all(Project(project.root), "blind")
     write_all(Project(project.root), "regions_coarse")
     reference = records(project)
     with project.store() as store:
@@ -61,7 +60,6 @@ def test_shards_make_what_one_process_makes(project: Project, tmp_path: Path) ->
     with project.store() as store:
         assert stored(store) == calls
         assert store.observations() == {}
-    write_all(Project(project.root), "blind")
     write_all(Project(project.root), "regions_coarse")
     assert records(project) == reference
 
@@ -71,13 +69,11 @@ def test_what_is_stored_or_spooled_is_not_made_again(
 ) -> None:
     into = tmp_path / "spool"
     collect(project, benchmarks=["trac"])
-    run_round(project, 2, into)
-    run_round(project, 2, into)
+    run_round(project, 1, into)
     monkeypatch.setattr(Blind, "respond", asks_nobody)
     monkeypatch.setattr(Rubric, "respond", asks_nobody)
     before = spools_in(into)
-    for said in run_round(project, 5, into):
-        assert "there was nothing to make; all is there" in said
+    assert "there was nothing to make; all is there" in collect_shard(Project(project.root), Shard(1, 5), into)
     assert spools_in(into) == before
 
 

@@ -20,8 +20,8 @@ from driftledger.collect.call_result import Context, Cost, Finished, Result, Spe
 from driftledger.collect.claims import SCHEMA as CLAIMS
 from driftledger.collect.claims import Claims, add_spent, give_back, spent_on, transaction
 from driftledger.collect.network import refuse_network
+from driftledger.collect.observations import LONGEST_NAME, Observed, Repeat, compare_again, count_observations
 from driftledger.collect.observations import SCHEMA as OBSERVATIONS
-from driftledger.collect.observations import Observed, Repeat, compare_again, count_observations
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import write_bytes
@@ -292,7 +292,7 @@ class CallStore:
             "UPDATE calls SET made = made + 1, result = ? WHERE key = ?",
             (canonical_json(row) if is_lost else text, digest),
         )
-        named = item.key.fingerprint, str(component.get("provider", ""))
+        named = item.key.fingerprint, str(component.get("provider", ""))[:LONGEST_NAME]
         kept, other = (row, stored) if is_lost else (stored, row)
         return compare_again(self._db, digest, named, kept, other, source)
 

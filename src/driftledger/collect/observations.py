@@ -33,6 +33,8 @@ CREATE TABLE IF NOT EXISTS observations (
 CREATE INDEX IF NOT EXISTS observations_by_key ON observations (key);
 """
 
+LONGEST_NAME = 300
+
 _ANSWER = ("outcome", "text", "image")
 """What a call gave, without what a service says about itself."""
 
@@ -42,7 +44,7 @@ Repeat = Literal["same", "other"]
 class Observed(Strict):
     """What was seen of one version of a component."""
 
-    name: str = Field(max_length=300)
+    name: str = Field(max_length=LONGEST_NAME)
     """Its provider."""
     asked_again: int = Field(ge=1)
     """Calls that were made at least twice."""
