@@ -1,3 +1,4 @@
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -124,3 +125,21 @@ def test_progress_in_a_pipe_prints_few_whole_lines(capsys: pytest.CaptureFixture
     assert 1 <= len(lines) <= 3
     assert "1000/1000" in lines[-1]
     assert "\r" not in "".join(lines)
+
+
+def test_progress_says_what_each_component_is_at(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("chain", total=10) as progress:
+        share = progress.share("echo")
+        share.expected, share.done, share.made, share.batches, share.replicas = 10, 6, 4, 2, 3
+        progress.update(6)
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "6/10" in said
+    assert re.search(r"echo: 6/10 in 2 batches, [\d.]+ calls/s on 3 replicas, \d+:\d\d left", said)
+
+
+def test_each_component_has_its_share_of_the_calls(images: list[ImageFile], tmp_path: Path) -> None:
+    with CallStore(tmp_path / "store") as store, Progress("test", total=4) as progress:
+        for _ in range(2):
+            run_protocols([asked_twice(EchoModel(batch_size=3), images[0])], store, progress, most_calls=2)
+        share = progress.share("echo")
+    assert (share.done, share.made, share.batches, share.replicas) == (4, 2, 2, None)

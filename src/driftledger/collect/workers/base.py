@@ -25,6 +25,9 @@ class Workers(Protocol):
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
 
+    def replicas(self, component: Component) -> int | None:
+        """How many replicas of it there are now; None where it has none."""
+
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(
@@ -48,6 +51,9 @@ class InThisProcess:
             return await asyncio.get_running_loop().run_in_executor(self._thread, self._local.make, calls)
         finally:
             self._busy = False
+
+    def replicas(self, component: Component) -> int | None:
+        return None
 
     async def __aenter__(self) -> Self:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
