@@ -1,3 +1,4 @@
+import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -196,19 +197,34 @@ def test_a_shard_puts_no_call_into_other_company(images: list[ImageFile], tmp_pa
 
 
 class Preparing(EchoModel):
-    prepared: ClassVar[list[tuple[int, list[str]]]] = []
+    prepared: ClassVar[list[list[str]]] = []
 
     def prepare(self, conversations: Sequence[Conversation]) -> None:
-        self.prepared.append((len(SEEN), [str(each.last_image.sha256) for each in conversations if each.last_image]))
+        self.prepared.append([each.last_image.sha256 for each in conversations if each.last_image])
 
 
 def test_a_model_prepares_the_next_batch_while_one_is_made(images: list[ImageFile], tmp_path: Path) -> None:
     calls = [ask(Preparing(batch_size=3), image) for image in images]
     perform_in(tmp_path / "store", calls)
-    assert [shown for _, shown in Preparing.prepared] == [
-        [image.sha256 for image in images[3:6]],
-        [image.sha256 for image in images[6:]],
-    ]
+    assert Preparing.prepared == [[image.sha256 for image in some] for some in (images[3:6], images[6:])]
     Preparing.prepared.clear()
     perform_in(tmp_path / "store", calls)
     assert not Preparing.prepared  # what is stored is not decoded
+
+
+def test_progress_says_what_each_component_is_at(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("chain", total=10) as progress:
+        share = progress.share("echo")
+        share.expected, share.done, share.made, share.batches, share.replicas = 10, 6, 4, 2, 3
+        progress.update(6)
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "6/10" in said
+    assert re.search(r"echo: 6/10 in 2 batches, [\d.]+ calls/s on 3 replicas, \d+:\d\d left", said)
+
+
+def test_each_component_has_its_share_of_the_calls(images: list[ImageFile], tmp_path: Path) -> None:
+    with CallStore(tmp_path / "store") as store, Progress("test", total=4) as progress:
+        for _ in range(2):
+            run_protocols([asked_twice(EchoModel(batch_size=3), images[0])], store, progress, most_calls=2)
+        share = progress.share("echo")
+    assert (share.done, share.made, share.batches, share.replicas) == (4, 2, 2, None)

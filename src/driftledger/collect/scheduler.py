@@ -7,12 +7,14 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
 from driftledger.collect.blocks import Block, Blocks
-from driftledger.collect.call_result import Result
+from driftledger.collect.call_result import Finished, Result
 from driftledger.collect.claims import Store
 from driftledger.collect.disk import Disk
-from driftledger.collect.services import Services, is_remote
+from driftledger.collect.services import Services, called, is_remote
 from driftledger.collect.steps import Call, Steps
 from driftledger.collect.workers.base import InThisProcess, Workers
+from driftledger.components.base import Component
+from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.progress import Progress
 
 R = TypeVar("R")
@@ -154,6 +156,7 @@ class _Run(Generic[R]):
             async with self._services.slot(call):
                 claimed = await self._disk.claim([digest])
                 if claimed.results:
+                    self._progress.share(called(call.component)).done += 1
                     return list(claimed.results.values())
                 if claimed.mine:
                     return await self._make_call(call, digest)
@@ -161,7 +164,9 @@ class _Run(Generic[R]):
 
     async def _make_call(self, call: Call, digest: str) -> list[Result]:
         try:
-            return await self._disk.put([await self._services.make(call)])
+            finished = [await self._services.make(call)]
+            self._note(call.component, finished)
+            return await self._disk.put(finished)
         except BaseException:
             await self._disk.release([digest])
             raise
@@ -173,6 +178,7 @@ class _Run(Generic[R]):
         results, mine = await self._disk.claim(list(missing))
         for digest in results:
             del missing[digest]
+        self._progress.share(called(block.component)).done += len(digests) - len(missing)
         work = self._perform(digests, missing, results) if mine else self._wait_for(digests)
         task = self._start(work, "batch")
         self._batches[task], self._under_way[task] = block, list(block.calls)
@@ -185,11 +191,22 @@ class _Run(Generic[R]):
         if missing:
             try:
                 finished = await self._workers.make(list(missing.values()))
+                self._note(next(iter(missing.values())).component, finished)
                 results |= zip(missing, await self._disk.put(finished), strict=True)
             except BaseException:
                 await self._disk.release(list(missing))
                 raise
         return [results[digest] for digest in digests]
+
+    def _note(self, component: Component, finished: Sequence[Finished]) -> None:
+        share = self._progress.share(called(component))
+        share.done += len(finished)
+        share.made += len(finished)
+        costs = [item.cost.cost for item in finished if item.cost.cost is not None]
+        share.cost = (share.cost or 0.0) + sum(costs) if costs else share.cost
+        if not isinstance(component, RemoteComponent):
+            share.batches += 1
+            share.replicas = self._workers.replicas(component)
 
     async def _wait_for(self, digests: Sequence[str]) -> Results:
         """What another process stores; None once it is this one's turn to make what is missing."""

@@ -19,6 +19,11 @@ def is_remote(call: Call) -> bool:
     return isinstance(call.component, RemoteComponent)
 
 
+def called(component: Component) -> str:
+    """What a line about its calls says for a component."""
+    return component.title if isinstance(component, RemoteComponent) else component.provider
+
+
 def say_spent(component: Component, store: CallStore) -> None:
     """What a service has cost so far, for whoever watches a stage."""
     if isinstance(component, RemoteComponent):

@@ -184,8 +184,11 @@ def _made(
     planned: "Sequence[Planned[R]]",
 ) -> list[R]:
     from driftledger.collect.scheduler import run_protocols
+    from driftledger.collect.services import called
 
     _tell_unmatched(planned, told)
+    for component, _ in (call for each in planned for call in each.calls):
+        progress.share(called(component)).expected += 1
     most_calls = max((len(each.calls) for each in planned), default=0)
     return run_protocols([each.steps() for each in planned], store, progress, most_calls, workers=workers)
 

@@ -49,7 +49,7 @@ def test_actors_and_nodes_are_killed_and_nothing_is_lost(cluster: Any, workers: 
     found = shifts(log)
     assert any(shift.ended is None for shift in found)
     assert {shift.asked for shift in found} == {shift.asked for shift in shifts(tmp_path / "alone.log")}
-    assert len({shift.pid for shift in found if shift.ended}) > 4
+    assert len({shift.pid for shift in found}) > 4
 
 
 @contextmanager

@@ -29,6 +29,9 @@ class Workers(Protocol):
     def expect(self, calls: Sequence[Call]) -> None:
         """Know that this batch will probably be made next, beside the one that is being made."""
 
+    def replicas(self, component: Component) -> int | None:
+        """How many replicas of it there are now; None where it has none."""
+
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(
@@ -64,6 +67,9 @@ class InThisProcess:
     def expect(self, calls: Sequence[Call]) -> None:
         if isinstance(calls[0].component, Prepares):
             calls[0].component.prepare([call.conversation for call in calls if isinstance(call, Ask)])
+
+    def replicas(self, component: Component) -> int | None:
+        return None
 
     async def __aenter__(self) -> Self:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
