@@ -47,7 +47,7 @@ def _clear(root: Path, name: str) -> str | None:
 
 
 def _guarded(file: Path) -> AbstractContextManager[object]:
-    """DVC's guard, as DVC takes it; with ``core.hardlink_lock`` one that is there says that it is taken."""
+    """DVC's guard, as DVC takes it; not made here, since with ``core.hardlink_lock`` one that is there is held."""
     guard = file.with_name(f"{file.name}.lock")
     return FileLock(guard, timeout=_PATIENCE) if guard.exists() else nullcontext()
 
