@@ -42,6 +42,8 @@ RUN = ("make", "--assume-old=.venv/installed", "run")
 
 Victim = Literal["all", "dvc", "one"]
 VICTIMS: tuple[Victim, ...] = ("all", "dvc", "one")
+SEED = 18
+"""Of the moments and the victims."""
 _AIMED = 4
 _WRITES = 8
 _PATIENCE = 600
@@ -178,9 +180,11 @@ def _kill(head: "subprocess.Popen[bytes]", victim: Victim, lots: random.Random) 
 class Trial:
     """One project after the other, each killed until it comes to its end, and compared with an undisturbed one."""
 
-    def __init__(self, repository: Path, folder: Path, count: int, seconds: float, lots: random.Random) -> None:
-        self._repository, self._folder, self._most, self._lots = repository, folder, count, lots
-        self._log, self._seconds = folder / "log", seconds
+    def __init__(self, repository: Path, folder: Path, count: int, seconds: float, minutes: float) -> None:
+        self._repository, self._folder, self._most = repository, folder, count
+        self._seconds, self._end = seconds, time.monotonic() + 60 * minutes
+        self._lots = random.Random(SEED)
+        self._log = folder / "log"
         self._told: Counter[str] = Counter()
         self._stuck: list[str] = []
         self._different: set[str] = set()
@@ -189,7 +193,7 @@ class Trial:
 
     @property
     def is_over(self) -> bool:
-        return self._told["kills"] >= self._most or bool(self._stuck)
+        return self._told["kills"] >= self._most or bool(self._stuck) or time.monotonic() > self._end
 
     def go_through_a_project(self) -> None:
         """Kill, go on, and compare where it has come to its end."""
@@ -201,7 +205,6 @@ class Trial:
             self._compare(project)
         else:
             self._stuck.append(self._log.read_text(encoding="utf-8")[-2000:])
-        print(f"{self._told['kills']} kills, {self._told['projects']} projects", flush=True)
         shutil.rmtree(project.root.parent, ignore_errors=True)
 
     def _run(self, project: Project) -> int | None:
@@ -225,6 +228,7 @@ class Trial:
     def _count_kill(self, victim: str) -> None:
         self._told["kills"] += 1
         self._told[victim] += 1
+        print(f"{self._told['kills']} of {self._most} kills, {self._told['projects']} projects", flush=True)
 
     def _compare(self, project: Project) -> None:
         (stored, made), (expected, _) = project.calls(), self._undisturbed.calls()
@@ -255,15 +259,14 @@ WRONG = ("did_not_go_on", "calls_made_again", "calls_lost", "files_that_differ",
 @app.command()
 def kills(
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of the moments and the victims.")] = 18,
     seconds: Annotated[float, typer.Option(help="The latest moment of a kill.")] = 15.0,
-    minutes: Annotated[float, typer.Option(help="Begin no project after so many.")] = 240.0,
+    minutes: Annotated[float, typer.Option(help="None after so many.")] = 240.0,
 ) -> None:
     """Kill, go on, compare; exit code 1 where a run did not go on, differed, or made a call again."""
-    repository, end = Path.cwd(), time.monotonic() + 60 * minutes
+    repository = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="kills-", ignore_cleanup_errors=True) as folder:
-        trial = Trial(repository, Path(folder), count, seconds, random.Random(seed))
-        while not trial.is_over and time.monotonic() < end:
+        trial = Trial(repository, Path(folder), count, seconds, minutes)
+        while not trial.is_over:
             trial.go_through_a_project()
     results = trial.results()
     write_json(repository / RESULTS, results)

@@ -8,6 +8,7 @@ dead process by its number, and refuses to go on where somebody has that number.
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def _clear(root: Path, name: str) -> str | None:
     if not file.is_file() or _mended(file) is None:
         return None
     try:
-        with FileLock(f"{file}.lock", timeout=_PATIENCE):  # as DVC takes it
+        with _guarded(file):
             mend = _mended(file) if file.is_file() else None
             if mend is not None:
                 mend()
@@ -43,6 +44,12 @@ def _clear(root: Path, name: str) -> str | None:
     except (Timeout, OSError):
         pass
     return None
+
+
+def _guarded(file: Path) -> AbstractContextManager[object]:
+    """DVC's guard, as DVC takes it; not made here, since with ``core.hardlink_lock`` one that is there is held."""
+    guard = file.with_name(f"{file.name}.lock")
+    return FileLock(guard, timeout=_PATIENCE) if guard.exists() else nullcontext()
 
 
 def _mended(file: Path) -> Callable[[], None] | None:
