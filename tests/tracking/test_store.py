@@ -189,7 +189,10 @@ def test_a_run_that_a_user_deleted_comes_back(mlflow_store: Store) -> None:
     assert [shown for shown in mlflow_store.dump()["runs"] if shown["lifecycle"] == "active"] == before
     client.restore_run(deleted.info.run_id)
     assert mlflow_store.push(two_runs()) == Pushed(created=0, resumed=0, unchanged=2, merged=1)
-    assert [shown for shown in mlflow_store.dump()["runs"] if shown["lifecycle"] == "active"] == before
+    active = [shown for shown in mlflow_store.dump()["runs"] if shown["lifecycle"] == "active"]
+    for shown in (*before, *active):
+        shown.pop("traces")  # MLflow deletes their scores with the run and does not restore them
+    assert active == before
 
 
 def test_a_run_cut_short_is_resumed(mlflow_store: Store) -> None:
@@ -307,13 +310,15 @@ def test_a_deleted_store_is_rebuilt(new_store: Callable[[str], Store], in_child:
     assert in_child(store.dump) == before
 
 
-def test_two_processes_at_once_on_no_store_at_all(
+def test_processes_of_two_clones_at_once_on_no_store_at_all(
     tmp_path: Any, in_child: Callable[..., Any], mlflow_store: Store
 ) -> None:
     in_child(mlflow_store.push, two_runs())
     store = Store(tmp_path / "fresh")
     store.folder.mkdir()
-    children = [Child(store.push, two_runs()) for _ in range(2)]
-    assert sorted(child.result() for child in children) == [Pushed(0, 0, 2), Pushed(2, 0, 0)]
+    other = Store(store.folder)  # another clone, with a lock file of its own
+    other.lock = tmp_path / "other" / "track.lock"
+    children = [Child(each.push, two_runs()) for each in (store, store, other)]
+    assert sorted(child.result() for child in children) == [Pushed(0, 0, 2), Pushed(0, 0, 2), Pushed(2, 0, 0)]
     assert in_child(store.dump) == in_child(mlflow_store.dump)
     assert EXPERIMENT in [held.name for held in store.client().search_experiments()]

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from filelock import FileLock
+
 from driftledger.core.errors import LedgerError
 from driftledger.tracking import database
 from driftledger.tracking.addresses import cannot_be_used, credentials_in, without_credentials
@@ -154,13 +156,17 @@ def _create_sqlite(tracking_uri: str, file: Path) -> None:
     from sqlalchemy.engine import make_url
 
     partial = file.with_name(file.name + ".partial")
-    for stale in (partial, partial.with_name(partial.name + "-journal")):
-        stale.unlink(missing_ok=True)
-    address = make_url(tracking_uri).set(database=str(partial))
-    migrate: Any = SqlAlchemyStore  # untyped
-    store = migrate(address.render_as_string(hide_password=False), artifact_folder(file).as_uri())
-    store.engine.dispose()
-    partial.replace(file)
+    lock = partial.with_name(partial.name + ".lock")
+    with FileLock(lock):
+        if not (file.exists() and file.stat().st_size):  # else another clone has made it meanwhile
+            for stale in (partial, partial.with_name(partial.name + "-journal")):
+                stale.unlink(missing_ok=True)
+            address = make_url(tracking_uri).set(database=str(partial))
+            migrate: Any = SqlAlchemyStore  # untyped
+            store = migrate(address.render_as_string(hide_password=False), artifact_folder(file).as_uri())
+            store.engine.dispose()
+            partial.replace(file)
+        lock.unlink(missing_ok=True)  # whoever holds it or a new one finds the file
 
 
 def artifact_folder(file: Path) -> Path:

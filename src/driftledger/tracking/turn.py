@@ -189,8 +189,8 @@ class Turn:
     def _refuse_lost(self) -> None:
         if self._lost:
             raise LedgerError(
-                f"this process did not answer for a while when it wrote to MLflow's experiment {for_line(self._name)!r}, "
-                "so that another may be writing now; run 'driftledger track' again"
+                f"this process did not answer for a while when it wrote to MLflow ({for_line(self._name)!r}), so "
+                "that another may be writing now; run 'driftledger track' again"
             )
 
 
