@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base import Benchmark, Stage
 from driftledger.benchmarks.registry import benchmark_names, runner
 from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.steps import NotStoredError
+from driftledger.commands.current import Current
 from driftledger.commands.stages import ask
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.progress import Progress
@@ -27,6 +28,7 @@ class Work:
     spec: Benchmark
     keys: Mapping[str, str]
     """Of its first collect stage, and of every later one."""
+    current: Current
     done: dict[str, Any] = field(default_factory=dict)
     """Stage → what came of it."""
     shown: list[tuple[Collecting[Any], Any]] = field(default_factory=list)
@@ -40,14 +42,14 @@ def selected_work(project: Project, chosen: Collection[str] = ()) -> Iterator[Wo
         ConfigError: there is no such benchmark.
     """
     _check_known("benchmark", chosen, benchmark_names())
-    seen = set()
+    seen, current = set(), Current(project)
     for spec, keys in project.selected.scores:
         if chosen and spec.name not in chosen:
             continue
         own = {key: keys[key] for stage in spec.collects for key in stage.keys}
         if (spec.name, *own.items()) not in seen:
             seen.add((spec.name, *own.items()))
-            yield Work(spec, own)
+            yield Work(spec, own, current)
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:
@@ -71,7 +73,10 @@ def _count(project: Project, work: Work, plan: Plan) -> None:
     """Count a line of flow; what comes after calls that are still to be made is counted at most."""
     complete = True
     for stage in work.spec.collects:
-        collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, work.done if complete else {})
+        if _is_recorded(project, work, stage, plan.store):
+            continue
+        earlier = work.done or None if complete else {}
+        collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, earlier)
         try:
             if not (complete or stage.apart):
                 raise NotStoredError(collecting.uncounted())
@@ -107,7 +112,7 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
             for stage in each.spec.collects[1:]:
                 place = stage.at(each.keys)
                 if not stage.apart or not (models or place in apart):
-                    _ask(project, each, stage.name, store)
+                    _ask(project, each, stage, store)
                 if stage.apart:
                     apart.add(place)
     _show(project, [shown for each in work for shown in each.shown])
@@ -119,18 +124,32 @@ def _ask_model(project: Project, work: Sequence[Work], store: CallStore) -> None
     for generator in (*generators, None):
         for each in work:
             if each.keys.get("generator") == generator:
-                _ask(project, each, each.spec.collects[0].name, store)
+                _ask(project, each, each.spec.collects[0], store)
         if generator is not None:
             project.generator(generator).release()
     for name in dict.fromkeys(each.keys["model"] for each in work):
         project.model(name).release()
 
 
-def _ask(project: Project, work: Work, stage: str, store: CallStore) -> None:
-    collecting = runner(work.spec.name).collecting(project, stage, work.keys, work.done)
+def _ask(project: Project, work: Work, stage: Stage, store: CallStore) -> None:
+    if _is_recorded(project, work, stage, store):
+        return
+    collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, work.done or None)
     if collecting.calls:
-        work.done[stage] = ask(collecting, store)
-        work.shown.append((collecting, work.done[stage]))
+        work.done[stage.name] = ask(collecting, store)
+        work.shown.append((collecting, work.done[stage.name]))
+
+
+def _is_recorded(project: Project, work: Work, stage: Stage, store: CallStore) -> bool:
+    """Whether the records of a stage are here, and its calls are not: somebody else has made them."""
+    if not work.current.has(stage, work.keys):
+        return False
+    collecting = runner(work.spec.name).collecting(project, stage.name, work.keys)
+    try:
+        collecting.run(Plan(store).run)
+    except NotStoredError:
+        return True
+    return False
 
 
 def _show(project: Project, shown: Sequence[tuple[Collecting[Any], Any]]) -> None:
