@@ -16,9 +16,9 @@ export MLFLOW_DISABLE_TELEMETRY := true
 .PHONY: run run-neural $(EVALUATE) collect-images collect-questions train-trio test test-core install-all browser postgres pictures check lint ui perf requirements clean
 .DELETE_ON_ERROR:
 
-run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow
+run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow; what others have pushed is pulled
 	@driftledger unlock
-	dvc repro
+	dvc repro $$(dvc config core.remote > /dev/null 2>&1 && echo --pull)
 
 run-neural: export OMP_NUM_THREADS := 1
 run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch; params.yaml then selects them

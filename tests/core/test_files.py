@@ -115,7 +115,7 @@ def test_numbers_that_are_not_finite_do_not_turn_into_null(tmp_path: Path, numbe
 
 def test_a_missing_file_says_how_to_get_it(tmp_path: Path) -> None:
     for read in (read_json, read_jsonl):
-        with pytest.raises(StoreError, match="is missing; run 'dvc repro', or 'dvc pull'") as error:
+        with pytest.raises(StoreError, match="is missing; run 'dvc pull' to fetch it, or 'dvc repro'") as error:
             read(tmp_path / "records.jsonl", ChainRecord)
         assert "records.jsonl" in sentence(error)
 

@@ -1,14 +1,6 @@
 """A push to a real MLflow server shows what a push to a file shows."""
 
-import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,30 +12,11 @@ import pytest
 from driftledger.tracking.connection import connect
 from driftledger.tracking.content import RunContent
 from driftledger.tracking.store import Pushed, push
+from tests.support.mlflow_server import mlflow_server
 
 from .contents import EXPERIMENT, earlier_runs, two_runs
 from .dump import dump
 from .stores import Store, descriptions
-
-START_SECONDS = 600
-
-
-def _free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
-
-
-def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    while time.monotonic() < deadline and server.poll() is None:
-        try:
-            with opener.open(f"{address}/health", timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    pytest.fail(f"the server did not start: {log.read_text()}")
 
 
 @pytest.fixture
@@ -51,22 +24,8 @@ def server(tmp_path: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch) -> I
     for variable in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(variable, "127.0.0.1")
     shutil.copy(migrated / "mlflow.db", tmp_path / "server.db")
-    address = f"http://127.0.0.1:{(port := _free_port())}"
-    command = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "1"]
-    command += ["--backend-store-uri", f"sqlite:///{tmp_path}/server.db"]
-    command += ["--artifacts-destination", str(tmp_path / "server-artifacts")]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
-    log = tmp_path / "server.log"
-    with log.open("wb") as output:
-        started = subprocess.Popen(
-            command, cwd=tmp_path, env=environment, stdout=output, stderr=output, start_new_session=True
-        )
-    try:
-        _wait_for(address, started, log)
+    with mlflow_server(tmp_path, f"sqlite:///{tmp_path}/server.db", str(tmp_path / "server-artifacts"), {}) as address:
         yield address
-    finally:
-        os.killpg(started.pid, signal.SIGKILL)  # the server's workers too; they are in a session of their own
-        started.wait()
 
 
 @contextmanager

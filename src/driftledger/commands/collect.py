@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base import Benchmark, Stage
 from driftledger.benchmarks.registry import benchmark_names, runner
 from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.call_store import CallStore
@@ -21,6 +21,7 @@ from driftledger.collect.steps import NotStoredError
 from driftledger.collect.workers.replicas import Replicas
 from driftledger.collect.workers.settings import CollectSettings
 from driftledger.commands import stages
+from driftledger.commands.current import Current
 from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.progress import Progress
@@ -37,6 +38,7 @@ class Work:
     spec: Benchmark
     keys: Mapping[str, str]
     """Of its first collect stage, and of every later one."""
+    current: Current
     done: dict[str, Any] = field(default_factory=dict)
     """Stage → what came of it."""
     shown: list[tuple[Collecting[Any], Any]] = field(default_factory=list)
@@ -50,14 +52,14 @@ def selected_work(project: Project, chosen: Collection[str] = ()) -> Iterator[Wo
         ConfigError: there is no such benchmark.
     """
     check_known("benchmark", chosen, benchmark_names())
-    seen = set()
+    seen, current = set(), Current(project)
     for spec, keys in project.selected.scores:
         if chosen and spec.name not in chosen:
             continue
         own = {key: keys[key] for stage in spec.collects for key in stage.keys}
         if (spec.name, *own.items()) not in seen:
             seen.add((spec.name, *own.items()))
-            yield Work(spec, own)
+            yield Work(spec, own, current)
 
 
 def plan(project: Project) -> dict[str, PlannedCalls]:
@@ -81,7 +83,10 @@ def _count(project: Project, work: Work, plan: Plan) -> None:
     """Count a line of flow; what comes after calls that are still to be made is counted at most."""
     complete = True
     for stage in work.spec.collects:
-        collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, work.done if complete else {})
+        if _is_recorded(project, work, stage, plan.store):
+            continue
+        earlier = work.done or None if complete else {}
+        collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, earlier)
         try:
             if not (complete or stage.apart):
                 raise NotStoredError(collecting.uncounted())
@@ -127,7 +132,7 @@ def collect(
             for stage in each.spec.collects[1:]:
                 place = stage.at(each.keys)
                 if not stage.apart or not (models or place in apart):
-                    ask(each, stage.name)
+                    ask(each, stage)
                 if stage.apart:
                     apart.add(place)
     _show(project, [shown for each in work for shown in each.shown])
@@ -142,13 +147,13 @@ def _place(project: Project, on: str | None, address: str | None) -> CollectSett
         raise ConfigError(explain(error, "the command line")) from None
 
 
-def _ask_model(project: Project, work: Sequence[Work], ask: Callable[[Work, str], None], workers: Replicas) -> None:
+def _ask_model(project: Project, work: Sequence[Work], ask: Callable[[Work, Stage], None], workers: Replicas) -> None:
     """The first stage of each line of flow, generator by generator, then those that draw nothing."""
     generators = dict.fromkeys(each.keys["generator"] for each in work if "generator" in each.keys)
     for generator in (*generators, None):
         for each in work:
             if each.keys.get("generator") == generator:
-                ask(each, each.spec.collects[0].name)
+                ask(each, each.spec.collects[0])
         if generator is not None:
             _let_go(project.generator(generator), workers)
     for name in dict.fromkeys(each.keys["model"] for each in work):
@@ -160,11 +165,25 @@ def _let_go(component: Component, workers: Replicas) -> None:
     workers.release(component)
 
 
-def _ask(project: Project, store: CallStore, workers: Replicas, work: Work, stage: str) -> None:
-    collecting = runner(work.spec.name).collecting(project, stage, work.keys, work.done)
+def _ask(project: Project, store: CallStore, workers: Replicas, work: Work, stage: Stage) -> None:
+    if _is_recorded(project, work, stage, store):
+        return
+    collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, work.done or None)
     if collecting.calls:
-        work.done[stage] = stages.ask(collecting, store, workers)
-        work.shown.append((collecting, work.done[stage]))
+        work.done[stage.name] = stages.ask(collecting, store, workers)
+        work.shown.append((collecting, work.done[stage.name]))
+
+
+def _is_recorded(project: Project, work: Work, stage: Stage, store: CallStore) -> bool:
+    """Whether the records of a stage are here, and its calls are not: somebody else has made them."""
+    if not work.current.has(stage, work.keys):
+        return False
+    collecting = runner(work.spec.name).collecting(project, stage.name, work.keys)
+    try:
+        collecting.run(Plan(store).run)
+    except NotStoredError:
+        return True
+    return False
 
 
 def _show(project: Project, shown: Sequence[tuple[Collecting[Any], Any]]) -> None:

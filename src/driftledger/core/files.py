@@ -104,7 +104,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         facts = path.stat()
     except FileNotFoundError:
-        raise StoreError(f"{path} is missing; run 'dvc repro', or 'dvc pull' to fetch it") from None
+        raise StoreError(f"{path} is missing; run 'dvc pull' to fetch it, or 'dvc repro' to make it") from None
     if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST_FILE:
         raise StoreError(
             f"{path} is no file, or has more than {LARGEST_FILE >> 20} MiB; run 'dvc repro' to make it anew"

@@ -151,7 +151,7 @@ def test_records_that_are_not_here_leave_their_pages_out(unit_site: Callable[...
 
 
 def test_an_image_that_is_missing_is_named(unit_site: Callable[..., Path]) -> None:
-    with pytest.raises(StoreError, match=r"disc/\d\.png is missing; run 'dvc repro', or 'dvc pull' to fetch it"):
+    with pytest.raises(StoreError, match=r"disc/\d\.png is missing; run 'dvc pull' to fetch it, or 'dvc repro'"):
         unit_site(without="data/chains/shapes/seer/brush/images")
 
 

@@ -55,7 +55,7 @@ class QuestionRunner(Runner):
         if not folder.is_dir():
             raise StoreError(
                 f"question set {keys[DATA]} is not built yet; run 'dvc repro {self.spec.data.named(keys)}', which asks "
-                "no model"
+                "no model, or 'dvc pull'"
             )
         card, questions = read_json(folder / QUESTION_SET_CARD, QuestionSetCard), read_questions(folder)
         if stage == ANSWER:
