@@ -62,7 +62,7 @@ class _Replica:
             if began > self.failed_at:
                 self.failures, self.rests_until = 0, 0.0
         except AnsweredError as error:
-            self.rest(error.retry_after or min(_REST, _SHORT_REST * 2**self.failures))
+            self.rest(error.retry_after or min(_REST, _SHORT_REST * 2 ** min(self.failures, 9)))
             raise
         except TransientError as error:
             self.rest(error.retry_after or _REST)
