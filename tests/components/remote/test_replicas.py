@@ -20,7 +20,7 @@ from driftledger.core.errors import BudgetError, ServiceError
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply
 from tests.conftest import draw
 from tests.support.canned_server import Canned
-from tests.support.openai_server import Faults, OpenAIServer, asking
+from tests.support.openai_server import Faults, Incoming, OpenAIServer, asking
 from tests.support.openai_server.asking import KEY
 
 pytest.importorskip("openai")
@@ -122,6 +122,40 @@ def test_who_asks_to_wait_is_left_alone_and_the_others_go_on(image: ImageFile) -
         assert [reply.outcome for reply in replies] == [Outcome.OK] * 8
         assert free.answered == 8
     assert time.monotonic() - start < 60
+
+
+def test_where_all_ask_to_wait_it_waits_for_the_first(image: ImageFile) -> None:
+    one, two = (OpenAIServer(faults=Faults(script=["429"], retry_after=0.4)) for _ in range(2))
+    with one, two:
+        [reply] = model(one.base_url, two.base_url, limits={"attempts": 3}).respond(asked(image, 1))
+        assert reply.outcome is Outcome.OK
+        first, second = (request.at for request in one.requests if request.method == "POST")
+        assert second - first >= 0.4
+        assert [request.method for request in two.requests].count("POST") == 1
+
+
+def test_one_call_that_no_server_can_answer_leaves_none_of_them_out_for_long(
+    image: ImageFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, "_SHORT_REST", 0.01)
+
+    def crashes(request: Incoming) -> str | None:
+        return "500" if request.method == "POST" and "Question 0" in str(request.body) else None
+
+    servers = [OpenAIServer(faults=Faults(choose=crashes), latency=0.02) for _ in range(2)]
+    with servers[0], servers[1]:
+        urls = (server.base_url for server in servers)
+        replies = model(*urls, limits={"attempts": 4, "concurrency": 4}).respond(asked(image, 24))
+        assert [reply.outcome for reply in replies] == [Outcome.FAILED] + [Outcome.OK] * 23
+        assert min(answered(servers)) >= 4
+
+
+def test_a_server_that_breaks_every_call_at_once_does_not_draw_them_all(image: ImageFile) -> None:
+    broken = OpenAIServer(faults=Faults(choose=lambda asked: "500" if asked.method == "POST" else None))
+    with broken, OpenAIServer(latency=0.05) as works:
+        replies = model(broken.base_url, works.base_url, limits={"attempts": 4}).respond(asked(image, 24))
+        assert [reply.outcome for reply in replies] == [Outcome.OK] * 24
+        assert broken.faults["500"] <= 8  # those under way when the first came back, and one more
 
 
 def test_where_all_are_dead_a_call_fails_as_with_one(image: ImageFile, nobody: str) -> None:

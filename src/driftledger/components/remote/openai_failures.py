@@ -21,6 +21,8 @@ _MASKED_KEY = re.compile(r"[\w-]*\*{2,}[\w*-]*")
 """What services show of a wrong key: its first and last characters."""
 
 _PASSING = {408, 409, 425, 429}
+_NO_ROOM = {429, 502, 503, 504, 524}
+"""Whatever the call."""
 _AFTER_THE_WORK = {502, 504, 524}
 """A gateway has lost the answer; the service behind it may have made it, and bill it."""
 _THIS_INPUT = {400, 413, 415, 422}
@@ -47,6 +49,10 @@ class Rejected(Exception):  # noqa: N818 - an answer, if an unwelcome one
 
 class UnreachedError(TransientError):
     """No server has seen the request, so that another one may be given it at once."""
+
+
+class AnsweredError(TransientError):
+    """The server is there, and has made nothing of this call."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,8 @@ class OpenAIFailures:
         if codes & _EVERY_CALL or _is_a_setting(codes, detail) or _GEMINI_KEY in text:
             return self._for_every_call(status, said)
         if status in _PASSING or status >= 500:
-            return TransientError(said, retry_after(error.response.headers), billed=status in _AFTER_THE_WORK)
+            kind = TransientError if status in _NO_ROOM else AnsweredError
+            return kind(said, retry_after(error.response.headers), billed=status in _AFTER_THE_WORK)
         if status in _THIS_INPUT:
             return Rejected(Outcome.FAILED, said, Usage(0, 0))
         return self._for_every_call(status, said)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from driftledger.components.remote.client import TransientError
-from driftledger.components.remote.openai_failures import OpenAIFailures, UnreachedError
+from driftledger.components.remote.openai_failures import AnsweredError, OpenAIFailures, UnreachedError
 from driftledger.core.errors import ServiceError
 
 A = TypeVar("A", bound=BaseModel)
@@ -114,4 +114,4 @@ class Service:
 
     def useless(self, text: str) -> TransientError:
         """The service has done something, but nothing to go on with; ``text`` may quote it."""
-        return TransientError(self.failures.say(text), billed=True)
+        return AnsweredError(self.failures.say(text), billed=True)

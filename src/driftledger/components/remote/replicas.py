@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftledger.components.remote.client import TransientError
-from driftledger.components.remote.openai_failures import OpenAIFailures, UnreachedError
+from driftledger.components.remote.openai_failures import AnsweredError, OpenAIFailures, UnreachedError
 from driftledger.components.remote.openai_service import A, Service
 from driftledger.core.errors import ServiceError
 from driftledger.core.escaping import for_line
 
 _REST = 30.0
-"""Seconds for which a server that failed is left out; then a single call tries it."""
+"""Seconds for which a server that is lost or overloaded is left out; then a single call tries it."""
+_SHORT_REST = 1.0
+"""After one call that went wrong in it, which may be the call's fault; twice as long with each more in a row."""
 
 
 @dataclass(eq=False)
@@ -25,30 +27,43 @@ class _Replica:
     service: Service
     begun: int = 0
     under_way: int = 0
-    failed: bool = False
-    """Since its last answer."""
+    failures: int = 0
+    """In a row; the first answer to a call that began after the last of them ends it."""
+    failed_at: float = 0.0
     rests_until: float = 0.0
     checked: bool = False
 
     @property
     def rank(self) -> tuple[float, int, int]:
         """Whoever does not rest comes first, then whoever rests shortest; among equals, whoever has fewest calls."""
-        rests = self.rests_until if self.rests_until > time.monotonic() else 0.0
-        if self.failed and self.under_way:  # one call is on its way to find out
-            rests = max(rests, time.monotonic())
+        rests = self.rests
+        if self.failures and self.under_way:  # one call is on its way to find out
+            rests = max(rests, _REST)
         return rests, self.under_way, self.begun
 
+    @property
+    def rests(self) -> float:
+        """Seconds for which it is to be left alone."""
+        return max(0.0, self.rests_until - time.monotonic())
+
     def rest(self, seconds: float) -> None:
-        self.failed, self.rests_until = True, time.monotonic() + seconds
+        self.failures += 1
+        self.failed_at = time.monotonic()
+        self.rests_until = self.failed_at + seconds
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """One call; how it ends says how the server is."""
+        began = time.monotonic()
         self.begun += 1
         self.under_way += 1
         try:
             yield
-            self.failed = False
+            if began > self.failed_at:
+                self.failures, self.rests_until = 0, 0.0
+        except AnsweredError as error:
+            self.rest(error.retry_after or min(_REST, _SHORT_REST * 2 ** min(self.failures, 9)))
+            raise
         except TransientError as error:
             self.rest(error.retry_after or _REST)
             raise
@@ -93,8 +108,8 @@ class Replicas(Service):
                 if not untried:
                     raise
             except TransientError as error:
-                if len(self._replicas) > 1:
-                    error.retry_after = None  # the others need not wait
+                if error.retry_after is not None:  # as long as there is nobody else
+                    error.retry_after = min(each.rests for each in self._replicas) or None
                 raise
 
     async def fetch(self, url: str, most: int) -> bytes:
