@@ -12,6 +12,7 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark_names, runner
 from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.call_store import CallStore
+from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.steps import NotStoredError
 from driftledger.commands.stages import ask
@@ -107,6 +108,9 @@ def collect(project: Project, benchmarks: Collection[str] = (), models: Collecti
                     _ask(project, each, stage.name, store)
                 if stage.apart:
                     apart.add(place)
+        seen = store.observations()
+        if any(each.other for each in seen.values()):
+            write_observations(project.paths.observations, seen)
     _show(project, [shown for each in work for shown in each.shown])
 
 
