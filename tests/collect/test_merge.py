@@ -200,18 +200,18 @@ def test_killed_at_any_moment_nothing_is_lost_or_counted_twice(tmp_path: Path) -
     made = [finished(key(str(number))) for number in range(300)]
     folders = [spooled(tmp_path / "spool", *made[:200]), spooled(tmp_path / "spool", *made[100:], drawn(key("x")))]
     kills = 0
-    for pause in (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, None):
-        merging = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(tmp_path / "store"), *map(str, folders)], stdout=subprocess.PIPE
-        )
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "store"), *map(str, folders)]
+    for pause in (0.0, 0.02, 0.04, 0.08, 0.16):
+        merging = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert merging.stdout is not None
         merging.stdout.readline()
-        if pause is not None:
-            time.sleep(pause)
-            merging.kill()
+        time.sleep(pause)
+        merging.kill()
         kills += merging.wait() == -signal.SIGKILL
         merging.stdout.close()
     assert kills > 0
+    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]  # at once, and neither is killed
+    assert [merging.wait() for merging in both] == [0, 0]
     with CallStore(tmp_path / "store") as killed, CallStore(tmp_path / "reference") as reference:
         for folder in spools_in(tmp_path / "spool"):
             merge_spool(reference, folder)

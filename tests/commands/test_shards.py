@@ -98,6 +98,9 @@ def test_a_call_that_gives_other_bytes_is_an_observation(
     before = project.paths.observations.read_bytes()
     merge(project, [tmp_path / "one", tmp_path / "two"])
     assert project.paths.observations.read_bytes() == before
+    project.paths.observations.unlink()
+    collect(Project(project.root), benchmarks=["trac"], models=["blind"])
+    assert project.paths.observations.read_bytes() == before
     shutil.rmtree(project.paths.state)
     merge(project, [tmp_path / "one"])
     assert read_observations(project.paths.observations) == seen  # the store is disposable, what was seen stays

@@ -9,14 +9,15 @@ import os
 import secrets
 import shutil
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from driftledger.collect.call_result import Finished, Result, Spent
 from driftledger.collect.shards import Shard
+from driftledger.collect.shares import Shares
+from driftledger.collect.spool_index import Index
 from driftledger.collect.spool_lines import (
     LINES,
     SpooledAttempts,
@@ -32,7 +33,7 @@ from driftledger.collect.spool_lines import (
 )
 from driftledger.collect.stored_elsewhere import StoredElsewhere
 from driftledger.core.canonical import sha256_bytes, sha256_file
-from driftledger.core.errors import BudgetError, StoreError
+from driftledger.core.errors import StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import write_bytes
 from driftledger.core.types import ImageFile, Outcome
@@ -40,38 +41,6 @@ from driftledger.core.types import ImageFile, Outcome
 if TYPE_CHECKING:
     from driftledger.components.remote.client import Admission
     from driftledger.components.remote.limits import Limits
-
-_OFFSET_BITS = 48
-
-
-class _Place(NamedTuple):
-    folder: Path
-    offset: int
-
-
-class Index:
-    """Where each finished call stands in some spools: by key, as one number each, so that a million take 200 MB."""
-
-    def __init__(self) -> None:
-        self._folders: list[Path] = []
-        self._places: dict[bytes, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def add_folder(self, folder: Path) -> int:
-        """Its number, for :meth:`add`."""
-        self._folders.append(folder)
-        return len(self._folders) - 1
-
-    def add(self, key: bytes, number: int, offset: int) -> None:
-        self._places[key] = number << _OFFSET_BITS | offset
-
-    def find(self, digest: str) -> _Place | None:
-        place = self._places.get(bytes.fromhex(digest))
-        if place is None:
-            return None
-        return _Place(self._folders[place >> _OFFSET_BITS], place & (1 << _OFFSET_BITS) - 1)
 
 
 def spools_in(folder: Path) -> list[Path]:
@@ -96,10 +65,10 @@ class Spool:
         """
         self._shard = shard
         self._index = Index()
-        self._spent = _Spending(shard)
+        self._shares = Shares(shard)
         self._elsewhere = StoredElsewhere(repository, _say)
         for component, spent in self._elsewhere.spent().items():
-            self._spent.of_others(component, spent)
+            self._shares.of_others(component, spent)
         merged = self._elsewhere.merged()
         try:
             for folder in spools_in(into):
@@ -132,7 +101,7 @@ class Spool:
                     elif start:
                         record = parse_line(line, f"{folder / LINES}, byte {start}")
                         if isinstance(record, SpooledAttempts):
-                            self._spent.add(record, own, is_merged=end <= merged.get(head.spool, 0))
+                            self._shares.add(record, own, is_merged=end <= merged.get(head.spool, 0))
                     start = end
         except (StoreError, OSError) as error:
             _say(f"{for_line(str(error))}; the shard does not look into it")
@@ -249,7 +218,7 @@ class Spool:
 
     def spent(self, component: str) -> Spent:
         """What is known to be spent on the component with this fingerprint, by anybody."""
-        return self._spent.so_far(component)
+        return self._shares.so_far(component)
 
     def admit(self, component: str, title: str, most: float, limits: "Limits") -> "Admission | None":
         """As :meth:`Store.admit`; the budget is this shard's share of what is left of the component's.
@@ -260,98 +229,19 @@ class Spool:
         """
         from driftledger.components.remote.client import Admission
 
-        if not self._spent.has_room(component, title, most, limits):
+        if not self._shares.has_room(component, title, most, limits):
             return None
-        number = self._spent.begin(component, most)
+        number = self._shares.begin(component, most)
         self._append([SpooledAttempts(attempts=1, component=component, cost=most)])
         return Admission(most, number)
 
     def settle(self, admission: "Admission", cost: float | None) -> None:
         """As :meth:`Store.settle`."""
-        component = self._spent.end(admission.number, cost)
+        component = self._shares.end(admission.number, cost)
         change = (cost or 0.0) - admission.most
         if cost is None or change:
             self._append([SpooledAttempts(attempts=-1 if cost is None else 0, component=component, cost=change)])
         self._changes += 1
-
-
-class _Spending:
-    """Who spent what on each component, and the share of what is left that is this shard's.
-
-    What the shards of one run spend counts against their own shares alone, also where it is merged already: the shares
-    stay the same however often a shard is started again, and together they never exceed the whole.
-    """
-
-    def __init__(self, shard: Shard) -> None:
-        self._shard = shard
-        self._others: dict[str, Spent] = defaultdict(Spent)
-        self._siblings: dict[str, Spent] = defaultdict(Spent)
-        self._own: dict[str, Spent] = defaultdict(Spent)
-        self._under_way: dict[int, tuple[str, float]] = {}
-        self._begun = 0
-
-    def of_others(self, component: str, spent: Spent) -> None:
-        """What the call store knows of."""
-        self._others[component] = _sum(self._others[component], spent)
-
-    def add(self, record: SpooledAttempts, shard: Shard, *, is_merged: bool) -> None:
-        """What a line of an earlier spool tells of; of one that is merged the call store told already."""
-        spent = Spent(record.attempts, record.cost)
-        if shard.of == self._shard.of:
-            whose = self._own if shard == self._shard else self._siblings
-            whose[record.component] = _sum(whose[record.component], spent)
-            if is_merged:
-                self.of_others(record.component, Spent(-spent.attempts, -spent.cost))
-        elif not is_merged:
-            self.of_others(record.component, spent)
-
-    def so_far(self, component: str) -> Spent:
-        return _sum(_sum(self._others[component], self._siblings[component]), self._own[component])
-
-    def has_room(self, component: str, title: str, most: float, limits: "Limits") -> bool:
-        from driftledger.components.remote.client import check_budget
-
-        own, reserved = self._own[component], self._reserved(component)
-        spent = own.cost - sum(reserved)
-        try:
-            return check_budget(
-                self._share(component, limits), title, own.attempts, spent, most, len(reserved), sum(reserved)
-            )
-        except BudgetError:
-            raise BudgetError(
-                f"{title}: shard {self._shard} has used up its share of the budget in limits ({own.attempts} attempts, "
-                f"cost {spent:.4f}); finished calls are kept: raise the budget in params.yaml and run again"
-            ) from None
-
-    def _share(self, component: str, limits: "Limits") -> "Limits":
-        others = self._others[component]
-        calls, cost = limits.max_calls, limits.max_cost
-        shares = {
-            "max_calls": None if calls is None else self._shard.share(max(calls - others.attempts, 0)),
-            "max_cost": None if cost is None else max(cost - others.cost, 0.0) / self._shard.of,
-        }
-        return limits.model_copy(update=shares)
-
-    def _reserved(self, component: str) -> list[float]:
-        return [most for each, most in self._under_way.values() if each == component]
-
-    def begin(self, component: str, most: float) -> int:
-        """Count an attempt at its dearest; its number is for :meth:`end`."""
-        self._begun += 1
-        self._under_way[self._begun] = component, most
-        self._own[component] = _sum(self._own[component], Spent(1, most))
-        return self._begun
-
-    def end(self, number: int, cost: float | None) -> str:
-        """Count what an attempt has cost, and return whose it was."""
-        component, most = self._under_way.pop(number)
-        less = Spent(-1 if cost is None else 0, (cost or 0.0) - most)
-        self._own[component] = _sum(self._own[component], less)
-        return component
-
-
-def _sum(a: Spent, b: Spent) -> Spent:
-    return Spent(a.attempts + b.attempts, a.cost + b.cost)
 
 
 def _record(item: Finished) -> SpooledCall:

@@ -16,6 +16,7 @@ from driftledger.benchmarks.base import Benchmark, Stage
 from driftledger.benchmarks.registry import benchmark_names, runner
 from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.call_store import CallStore
+from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.steps import NotStoredError
 from driftledger.collect.workers.replicas import Replicas
@@ -135,6 +136,9 @@ def collect(
                     ask(each, stage)
                 if stage.apart:
                     apart.add(place)
+        seen = store.observations()
+        if any(each.other for each in seen.values()):
+            write_observations(project.paths.observations, seen)
     _show(project, [shown for each in work for shown in each.shown])
 
 
