@@ -1,8 +1,8 @@
 """Replicas in processes and as Ray actors: how busy are they, and what do kills of replicas, nodes and drivers cost?
 
 Run as ``python -m lab.workers [--kills N] [--on processes] [--on ray]`` in the top folder. It writes
-``reports/perf/workers.json``, where what was measured of the other launcher stays. The component sleeps and keeps a log of its own; Ray's cluster is one on this machine, of
-two nodes of one CPU each.
+``reports/perf/workers.json``, where what was measured of the other launcher stays. The component sleeps and keeps a log
+of its own; Ray's cluster is one on this machine, of two nodes of one CPU each.
 
 - ``busy``: eight replicas; how much of the time from when all are at work until no batch is left is slept through.
 - ``kills``: chains of a model and a generator, four replicas each. Replicas, drivers and, of Ray, nodes are killed at
