@@ -1,8 +1,8 @@
 """Replicas in processes and as Ray actors: how busy are they, and what do kills of replicas, nodes and drivers cost?
 
 Run as ``python -m lab.workers [--kills N] [--on processes] [--on ray]`` in the top folder. It writes
-``reports/perf/workers.json``. The component sleeps and keeps a log of its own; Ray's cluster is one on this machine, of
-two nodes of one CPU each.
+``reports/perf/workers.json``, where what was measured of the other launcher stays. The component sleeps and keeps a log
+of its own; Ray's cluster is one on this machine, of two nodes of one CPU each.
 
 - ``busy``: eight replicas; how much of the time from when all are at work until no batch is left is slept through.
 - ``kills``: chains of a model and a generator, four replicas each. Replicas, drivers and, of Ray, nodes are killed at
@@ -22,7 +22,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from driftledger.collect.call_result import Finished, Result
 from driftledger.collect.call_store import CallStore
@@ -36,12 +36,13 @@ from tests.collect.workers.chains import ask_once, chain, images, replicas
 from tests.support.fakes.sleeping import Shift, SleepingGenerator, SleepingModel, shifts
 from tests.support.ray_cluster import add_node, end_node, two_nodes
 
+REPORT = Path("reports/perf/workers.json")
 WORKERS = 8
 BATCHES = 160
 SAMPLES = 96
 BATCH_SIZE = 4
 SLEEPS = {"busy": 1.0, "kills": 0.4}
-PAUSE = (0.5, 2.5)
+PAUSE = (0.4, 1.6)
 """Seconds between two kills: at least, and at most."""
 
 
@@ -56,7 +57,8 @@ def main() -> None:
         folder, address = arguments.drive
         drive(Path(folder), address)
         return
-    results = {}
+    before = json.loads(REPORT.read_bytes())["results"] if REPORT.exists() else {}
+    results: dict[str, Any] = before
     for launcher in arguments.on or ("processes", "ray"):
         with two_nodes() if launcher == "ray" else nullcontext() as cluster:
             address = cluster.address if cluster else "processes"
@@ -97,13 +99,6 @@ def _busy(found: Sequence[Shift]) -> dict[str, Any]:
     begins, ends = max(by_worker.values()), found[-1].began
     slept = sum(max(0.0, min(ends, shift.ended or ends) - max(begins, shift.began)) for shift in found)
     return {"seconds": round(ends - begins, 1), "ratio_to_ideal": round(slept / len(by_worker) / (ends - begins), 3)}
-
-
-class Stored(NamedTuple):
-    """A call whose result was stored, as the component calls it."""
-
-    asked: str
-    when: float
 
 
 class NotingStore(CallStore):
@@ -150,7 +145,9 @@ def _start(folder: Path, address: str) -> "subprocess.Popen[bytes]":
 def kills(address: str, cluster: Any, count: int, dice: random.Random) -> dict[str, Any]:
     """Runs one after the other, until so many kills have hit."""
     total: dict[str, int] = dict.fromkeys(("replicas", "drivers", "nodes"), 0)
-    found: dict[str, int] = dict.fromkeys(("runs", "other_bytes", "calls", "lost", "begun_again_after_stored"), 0)
+    found: dict[str, int] = dict.fromkeys(
+        ("runs", "other_bytes", "calls", "lost", "stored_twice", "begun_again_after_stored"), 0
+    )
     again = 0
     with tempfile.TemporaryDirectory(prefix="driftledger-") as name:
         alone = Path(name) / "alone"
@@ -164,17 +161,24 @@ def kills(address: str, cluster: Any, count: int, dice: random.Random) -> dict[s
             found["runs"] += 1
             found["other_bytes"] += _bytes_of(folder) != _bytes_of(alone)
             began = [(asked, shift.began) for shift in shifts(folder / "log") for asked in shift.asked]
-            calls = {asked for shift in shifts(alone / "log") for asked in shift.asked}
-            stored = _stored(folder)
+            calls, made, noted = _stored(alone), _stored(folder), _noted(folder)
             found["calls"] += len(calls)
-            found["lost"] += len(calls - stored.keys())
-            found["begun_again_after_stored"] += sum(stored.get(asked, when) < when for asked, when in began)
+            found["lost"] += len(calls.keys() - made.keys())
+            found["stored_twice"] += sum(times > 1 for times in made.values())
+            found["begun_again_after_stored"] += sum(noted.get(asked, when) < when for asked, when in began)
             again += len(began) - len(calls)
             print(f"{found} {total}", flush=True)
     return {"kills": total, **found, "begun_again_since_killed": again}
 
 
-def _stored(folder: Path) -> dict[str, float]:
+def _stored(folder: Path) -> dict[str, int]:
+    """How often each call was stored, by its digest."""
+    with CallStore(folder / "store") as store:
+        return {row.digest: row.made for row in store.rows()}
+
+
+def _noted(folder: Path) -> dict[str, float]:
+    """When each call was stored, as far as the driver lived to note it."""
     lines = (line.split("\t") for line in (folder / "store" / "stored.log").read_text().splitlines())
     return {asked: float(when) for asked, when in lines}
 
@@ -197,7 +201,7 @@ def _run(folder: Path, address: str, cluster: Any, total: dict[str, int], count:
         at_work = _at_work(folder)
         if not at_work or sum(total.values()) >= count:
             continue
-        match dice.choices(("replicas", "drivers", "nodes"), (8, 2, 1 if cluster else 0))[0]:
+        match dice.choices(("replicas", "drivers", "nodes"), (10, 1, 1 if cluster else 0))[0]:
             case "replicas":
                 with suppress(ProcessLookupError):
                     os.kill(dice.choice(at_work), signal.SIGKILL)

@@ -13,11 +13,8 @@ import pytest
 
 pytest.importorskip("ray")
 
-from driftledger.collect.workers.base import InThisProcess
 from driftledger.collect.workers.on_ray import RayActors, import_ray
 from driftledger.collect.workers.replicas import Replicas, WorkersError
-from driftledger.collect.workers.settings import WorkerSettings
-from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError
 from tests.collect.workers.chains import images, replicas, rows, run
 from tests.collect.workers.test_processes import pair
@@ -75,23 +72,6 @@ def files(store: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in store.rglob("*.png")}
 
 
-def test_one_device_is_left_to_the_component_that_others_wait_for(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("driftledger.collect.workers.replicas.PATIENCE", 1.0)
-    log = tmp_path / "log"
-
-    def wanted(_: Component) -> WorkerSettings:
-        return WorkerSettings(resources={"only_one": 1.0})
-
-    node = cluster.add_node(num_cpus=1, resources={"only_one": 1}, object_store_memory=2**27)
-    with closing(Replicas(RayActors(cluster.address), wanted, InThisProcess())) as workers:
-        there = run(*pair(log), images(tmp_path, 4), tmp_path / "there", workers)
-    cluster.remove_node(node)
-    assert all(len(chain) == 4 for chain in there)
-    assert len({shift.pid for shift in shifts(log)}) == 4  # describe, draw, describe, draw
-
-
 def test_a_node_with_another_component_is_refused(workers: Replicas, tmp_path: Path) -> None:
     model, generator = pair(tmp_path / "log")
     model.spec["identity"] |= {"code": "of yesterday"}
@@ -107,11 +87,15 @@ def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         run(*pair(tmp_path / "log"), images(tmp_path, 1), tmp_path / "store", workers)
 
 
-def test_without_an_address_a_cluster_lives_as_long_as_the_workers(tmp_path: Path) -> None:
+def test_without_an_address_a_cluster_lives_as_long_as_the_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # of replicas
     log = tmp_path / "log"
     with closing(replicas(RayActors(None), 1)) as workers:
         there = run(*pair(log), images(tmp_path, 2), tmp_path / "there", workers)
     assert all(len(chain) == 4 for chain in there)
     assert not import_ray().is_initialized()
+    assert not list(tmp_path.glob("driftledger-replica-*"))
     while any(Path(f"/proc/{shift.pid}").exists() for shift in shifts(log)):
         time.sleep(0.05)

@@ -6,6 +6,8 @@ refused. Ray restarts nothing by itself: who asks a batch again, and how often, 
 """
 
 import os
+import secrets
+import shutil
 import socket
 import sys
 import tempfile
@@ -13,9 +15,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from driftledger.collect.workers.replicas import Replica, ReplicaLostError, WorkersError
 from driftledger.collect.workers.settings import WorkerSettings
@@ -34,8 +39,14 @@ _MOST_REFERENCES = 256 * 2**20
 _MOST_IMAGES = 4096
 """Images that a replica keeps on its disk."""
 
+_PREFIX = "driftledger-replica-"
+"""Of the folders that hold them."""
+
 _CONNECTS = 10.0
 """Seconds that a cluster has to answer."""
+
+_GOODBYE = 5.0
+"""Seconds that an idle replica is given to end by itself."""
 
 _UNTOLD = 30.0
 """Seconds that a replica waits for room in the cluster before somebody is told."""
@@ -157,19 +168,26 @@ class _OnRay:
         self._ray = ray
         self._actor = actor
         self._put = put
+        self._busy = False
 
     def make(self, work: Work) -> Made:
+        self._busy = True
         try:
             references = {digest: self._put(image) for digest, image in images_of(work).items()}
             made: Made = self._ray.get(self._actor.make.remote(work, references))
         except self._ray.exceptions.RayError as error:
             self.stop()  # one that cannot be reached may be at it still
             raise ReplicaLostError(_said(error)) from error
+        self._busy = False
         return made
 
     def stop(self) -> None:
-        if self._ray.is_initialized():
-            self._ray.kill(self._actor)
+        if not self._ray.is_initialized():
+            return
+        if not self._busy:
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.get(self._actor.leave.remote(), timeout=_GOODBYE)
+        self._ray.kill(self._actor)
 
 
 class _Actor:
@@ -182,6 +200,10 @@ class _Actor:
     def ready(self) -> None:
         """Answers once there is room for the actor."""
 
+    def leave(self) -> None:
+        """Leave nothing behind."""
+        self._images.close()
+
     def make(self, work: Work, references: Mapping[str, Any]) -> Made:
         images = self._images.of(references)
         return self._bench.make(with_images(work, lambda image: images[image.sha256]))
@@ -191,15 +213,24 @@ class _Images:
     """Images that have come over the object store, each as a file."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="driftledger-")
+        _sweep()
+        self._folder = Path(tempfile.gettempdir(), f"{_PREFIX}{secrets.token_hex(8)}")
+        self._lock = FileLock(self._folder.with_suffix(".lock"))
+        self._lock.acquire()
+        self._folder.mkdir(mode=0o700)
         self._files: OrderedDict[str, ImageFile] = OrderedDict()
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder)
+        Path(self._lock.lock_file).unlink()
+        self._lock.release()
 
     def of(self, references: Mapping[str, Any]) -> dict[str, ImageFile]:
         """The files of a batch; bytes are fetched for those that are not here yet."""
         missing = [digest for digest in references if digest not in self._files]
         fetched = import_ray().get([references[digest] for digest in missing])
         for digest, data in zip(missing, fetched, strict=True):
-            path = Path(self._folder.name, f"{digest}.png")
+            path = self._folder / f"{digest}.png"
             path.write_bytes(data)
             self._files[digest] = ImageFile(path, digest)
         for digest in references:
@@ -208,6 +239,14 @@ class _Images:
         while len(self._files) > max(_MOST_IMAGES, len(references)):
             self._files.popitem(last=False)[1].path.unlink()
         return found
+
+
+def _sweep() -> None:
+    """Remove what replicas that were killed have left on this machine: the kernel frees their locks."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/"):
+        with suppress(Timeout, OSError), FileLock(folder.with_suffix(".lock"), timeout=0) as lock:
+            shutil.rmtree(folder)
+            Path(lock.lock_file).unlink()
 
 
 def _said(error: BaseException) -> str:
