@@ -238,7 +238,8 @@ def collect(
     model: Annotated[list[str] | None, typer.Option(help="One of run.models; may be repeated; else all.")] = None,
     on: Annotated[str | None, typer.Option(metavar="here|ray", help="Instead of collect.on in params.yaml.")] = None,
     address: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Of a Ray cluster, auto or ray://…; else a local one.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Of a Ray cluster: auto or HOST:PORT; else one here."),
     ] = None,
 ) -> None:
     """Make every call that the selected runs still need in one go, which loads each checkpoint once.
