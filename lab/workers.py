@@ -1,8 +1,8 @@
 """Replicas in processes and as Ray actors: how busy are they, and what do kills of replicas, nodes and drivers cost?
 
 Run as ``python -m lab.workers [--kills N] [--on processes] [--on ray]`` in the top folder. It writes
-``reports/perf/workers.json``, where what was measured of the other launcher stays. The component sleeps and keeps a log
-of its own; Ray's cluster is one on this machine, of two nodes of one CPU each.
+``reports/perf/workers.json``, where what is not measured anew stays. The component sleeps and keeps a log of its own;
+Ray's cluster is one on this machine, of two nodes of one CPU each.
 
 - ``busy``: eight replicas; how much of the time from when all are at work until no batch is left is slept through.
 - ``kills``: chains of a model and a generator, four replicas each. Replicas, drivers and, of Ray, nodes are killed at
@@ -57,15 +57,14 @@ def main() -> None:
         folder, address = arguments.drive
         drive(Path(folder), address)
         return
-    before = json.loads(REPORT.read_bytes())["results"] if REPORT.exists() else {}
-    results: dict[str, Any] = before
+    results: dict[str, Any] = json.loads(REPORT.read_bytes())["results"] if REPORT.exists() else {}
     for launcher in arguments.on or ("processes", "ray"):
         with two_nodes() if launcher == "ray" else nullcontext() as cluster:
             address = cluster.address if cluster else "processes"
-            results[launcher] = {
-                "busy": busy(address),
-                "kills": kills(address, cluster, arguments.kills, random.Random(arguments.seed)),
-            }
+            measured = {"busy": busy(address)}
+            if arguments.kills:
+                measured["kills"] = kills(address, cluster, arguments.kills, random.Random(arguments.seed))
+            results[launcher] = results.get(launcher, {}) | measured
         print(json.dumps(results[launcher], indent=2), flush=True)
     write("workers", results, ("ray",))
 

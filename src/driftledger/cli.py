@@ -239,7 +239,8 @@ def collect(
     model: Annotated[list[str] | None, typer.Option(help="One of run.models; may be repeated; else all.")] = None,
     on: Annotated[str | None, typer.Option(metavar="here|ray", help="Instead of collect.on in params.yaml.")] = None,
     address: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Of a Ray cluster, auto or ray://…; else a local one.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Of a Ray cluster: auto or HOST:PORT; else one here."),
     ] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Only the I-th of N parts, counted from 0; with --into.")

@@ -90,7 +90,8 @@ def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 def test_without_an_address_a_cluster_lives_as_long_as_the_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # of replicas
+    monkeypatch.setenv("RAY_TMPDIR", "/tmp")  # paths of sockets must be short
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     log = tmp_path / "log"
     with closing(replicas(RayActors(None), 1)) as workers:
         there = run(*pair(log), images(tmp_path, 2), tmp_path / "there", workers)

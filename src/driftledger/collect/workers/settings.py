@@ -16,7 +16,7 @@ class CollectSettings(Strict):
 
     on: Place = "here"
     address: str | None = Field(default=None, min_length=1, max_length=300)
-    """Of a Ray cluster: ``auto`` or ``ray://…``; null starts one on this machine for as long as the run lasts."""
+    """Of a Ray cluster: ``auto``, ``HOST:PORT`` or ``ray://…``; null starts one on this machine for the run."""
 
     @model_validator(mode="after")
     def _address_is_of_a_cluster(self) -> "CollectSettings":
