@@ -72,6 +72,9 @@ class Store(Protocol):
     def version(self) -> int:
         """Another number whenever another process has stored something or given claims back."""
 
+    def spent(self, component: str) -> Spent:
+        """What has been spent on the component with this fingerprint."""
+
     def admit(self, component: str, title: str, most: float, limits: "Limits") -> "Admission | None":
         """Note an attempt at a service that may cost ``most``; None while what is under way may leave room for it."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from driftledger.collect.call_result import Result, Spent
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.claims import Store
 from driftledger.collect.steps import Call, NotStoredError, stored_in, walk
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
@@ -63,7 +63,7 @@ class PlannedCalls:
 class Plan:
     """The calls of several protocols; one that two of them need is counted once."""
 
-    store: CallStore
+    store: Store
     calls: dict[str, PlannedCalls] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 

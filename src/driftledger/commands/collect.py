@@ -16,6 +16,7 @@ from driftledger.benchmarks.base import Benchmark, Stage
 from driftledger.benchmarks.registry import benchmark_names, runner
 from driftledger.benchmarks.runner import Collecting
 from driftledger.collect.call_store import CallStore
+from driftledger.collect.claims import Store
 from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.steps import NotStoredError
@@ -84,7 +85,7 @@ def _count(project: Project, work: Work, plan: Plan) -> None:
     """Count a line of flow; what comes after calls that are still to be made is counted at most."""
     complete = True
     for stage in work.spec.collects:
-        if _is_recorded(project, work, stage, plan.store):
+        if is_recorded(project, work, stage, plan.store):
             continue
         earlier = work.done or None if complete else {}
         collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, earlier)
@@ -170,7 +171,7 @@ def _let_go(component: Component, workers: Replicas) -> None:
 
 
 def _ask(project: Project, store: CallStore, workers: Replicas, work: Work, stage: Stage) -> None:
-    if _is_recorded(project, work, stage, store):
+    if is_recorded(project, work, stage, store):
         return
     collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, work.done or None)
     if collecting.calls:
@@ -178,7 +179,7 @@ def _ask(project: Project, store: CallStore, workers: Replicas, work: Work, stag
         work.shown.append((collecting, work.done[stage.name]))
 
 
-def _is_recorded(project: Project, work: Work, stage: Stage, store: CallStore) -> bool:
+def is_recorded(project: Project, work: Work, stage: Stage, store: Store) -> bool:
     """Whether the records of a stage are here, and its calls are not: somebody else has made them."""
     if not work.current.has(stage, work.keys):
         return False

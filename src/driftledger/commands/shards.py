@@ -16,11 +16,13 @@ from driftledger.collect.scheduler import run_protocols
 from driftledger.collect.shards import Part, Shard, block_of
 from driftledger.collect.spool import Spool, spools_in
 from driftledger.collect.steps import NotStoredError
-from driftledger.commands.collect import Work, check_known, selected_work
+from driftledger.collect.workers.base import Workers
+from driftledger.commands.collect import Work, check_known, is_recorded, selected_work
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.progress import Progress
 from driftledger.project.project import Project
+from driftledger.project.workers import workers_of
 
 R = TypeVar("R")
 
@@ -55,8 +57,8 @@ def collect_shard(
     check_known("selected model", models, project.settings.run.models)
     work = [each for each in selected_work(project, benchmarks) if not models or each.keys["model"] in models]
     block = block_of(component for each in work for component in _components(project, each))
-    with Spool(into, shard, project.paths.state) as spool:
-        asking = _Asking(project, spool, shard, block)
+    with Spool(into, shard, project.state) as spool, workers_of(project.settings) as workers:
+        asking = _Asking(project, spool, shard, block, workers)
         asking.first_stages(work)
         asking.later_stages(work, apart=not models)
         return _what_next(spool, shard, into, is_complete=not asking.waiting)
@@ -75,6 +77,7 @@ class _Asking:
     spool: Spool
     shard: Shard
     block: int
+    workers: Workers
     waiting: set[str] = field(default_factory=set)
     """Places of the stages that need what other shards make."""
 
@@ -111,7 +114,9 @@ class _Asking:
         try:
             if waits:
                 raise NotStoredError
-            collecting = runner(work.spec.name).collecting(self.project, stage.name, work.keys, work.done)
+            if is_recorded(self.project, work, stage, self.spool):
+                return
+            collecting = runner(work.spec.name).collecting(self.project, stage.name, work.keys, work.done or None)
             if collecting.calls:
                 work.done[stage.name] = self._part_of(collecting)
         except NotStoredError:
@@ -119,15 +124,19 @@ class _Asking:
 
     def _part_of(self, collecting: Collecting[R]) -> R:
         with Progress(f"{collecting.title} · {self.shard}", total=collecting.calls) as progress:
-            return collecting.run(Part(self.shard, self.block, self.spool, partial(_made, self.spool, progress)))
+            return collecting.run(
+                Part(self.shard, self.block, self.spool, partial(_made, self.spool, self.workers, progress))
+            )
 
 
-def _made(spool: Spool, progress: Progress, planned: Sequence[Planned[R]], positions: Sequence[int]) -> list[R]:
+def _made(
+    spool: Spool, workers: Workers, progress: Progress, planned: Sequence[Planned[R]], positions: Sequence[int]
+) -> list[R]:
     own = set(positions)
     progress.skip(sum(len(each.calls) for position, each in enumerate(planned) if position not in own))
     most_calls = max((len(each.calls) for each in planned), default=0)
     steps = [planned[position].steps() for position in positions]
-    return run_protocols(steps, spool, progress, most_calls, positions=positions) if steps else []
+    return run_protocols(steps, spool, progress, most_calls, positions=positions, workers=workers) if steps else []
 
 
 def _what_next(spool: Spool, shard: Shard, into: Path, *, is_complete: bool) -> str:
