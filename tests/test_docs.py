@@ -60,7 +60,7 @@ def copied(block: str) -> Settings:
     if "datasets" in changes.get("run", {}):
         params["run"] |= {spec.name: [] for spec in benchmarks() if spec.data is DATASET}
     for section, values in changes.items():
-        params[section] |= values
+        params[section] = params.get(section, {}) | values
     return parse_settings(params, "params.yaml")
 
 
