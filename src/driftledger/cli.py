@@ -237,7 +237,7 @@ def collect(
         list[str] | None, typer.Argument(metavar="[BENCHMARK]...", help="Only what these need; else all.")
     ] = None,
     model: Annotated[list[str] | None, typer.Option(help="One of run.models; may be repeated; else all.")] = None,
-    on: Annotated[str | None, typer.Option(metavar="here|ray", help="Instead of collect.on in params.yaml.")] = None,
+    on: Annotated[str | None, typer.Option(metavar="here|ray", help="Instead of collect.where in params.yaml.")] = None,
     address: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Of a Ray cluster: auto or HOST:PORT; else one here."),

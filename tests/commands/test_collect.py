@@ -124,9 +124,9 @@ def test_by_replicas_or_in_this_process_the_files_are_the_same(project: Project)
 
 
 def test_the_command_line_says_where(project: Project) -> None:
-    with pytest.raises(ConfigError, match="on: Input should be 'here' or 'ray'"):
+    with pytest.raises(ConfigError, match="where: Input should be 'here' or 'ray'"):
         collect(project, on="slurm")
-    with pytest.raises(ConfigError, match="address is 'auto' and on is 'here'; set on to 'ray'"):
+    with pytest.raises(ConfigError, match="address is 'auto', which is of a Ray cluster; set where to 'ray'"):
         collect(project, address="auto")
     with pytest.raises(WorkersError, match=r"the Ray cluster at 127\.0\.0\.1:9 cannot be used .*; start it"):
         collect(project, ["trac"], on="ray", address="127.0.0.1:9")

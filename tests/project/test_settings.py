@@ -174,8 +174,8 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     ),
     "no replicas": (put("models.blind.workers", {"replicas": 0}), "models.blind.workers.replicas", "or equal to 1"),
     "workers that are misspelt": (put("models.blind.workers", {"gpus": 1}), "models.blind.workers", "'num_gpus'"),
-    "unknown place": (put("collect", {"on": "slurm"}), "collect.on", "'here' or 'ray'"),
-    "address of no cluster": (put("collect", {"address": "auto"}), "collect: address is 'auto'", "set on to 'ray'"),
+    "unknown place": (put("collect", {"where": "slurm"}), "collect.where", "'here' or 'ray'"),
+    "address of no cluster": (put("collect", {"address": "auto"}), "collect: address is 'auto'", "set where to 'ray'"),
     "unknown judge": (put("run.judge", "rubrik"), "run.judge", "did you mean 'rubric'?"),
     "name that is nearest in the catalogue": (put("run.models", ["gpt4o"]), "run.models", "did you mean 'gpt_4o'?"),
     "a set named like a dataset": (

@@ -147,7 +147,7 @@ def _place(project: Project, on: str | None, address: str | None) -> CollectSett
     given = project.settings.collect
     address = address if address is not None or on == "here" else given.address
     try:
-        return CollectSettings.model_validate({"on": on or given.on, "address": address})
+        return CollectSettings.model_validate({"where": on or given.where, "address": address})
     except ValidationError as error:
         raise ConfigError(explain(error, "the command line")) from None
 

@@ -45,16 +45,23 @@ class Share:
         'openai gpt: 10/30, 2.0 calls/s, 0:10 left, cost 0.50 and about 1.00 to come'
         """
         of_all = f"/{self.expected}" if self.expected else ""
-        words = [f"{self.name}: {self.done}{of_all}" + (f" in {self.batches} batches" if self.batches else "")]
+        words = [
+            f"{self.name}: {self.done}{of_all}"
+            + (f" in {_many(self.batches, 'batch', 'batches')}" if self.batches else "")
+        ]
         left = max(0, self.expected - self.done)
         if self.made and seconds > 0:
-            where = f" on {self.replicas} replicas" if self.replicas is not None else ""
+            where = f" on {_many(self.replicas, 'replica', 'replicas')}" if self.replicas is not None else ""
             words.append(f"{self.made / seconds:.1f} calls/s{where}")
             words += [f"{_clock(left * seconds / self.made)} left"] if left else []
             if self.cost is not None:
                 to_come = f" and about {left * self.cost / self.made:.2f} to come" if left else ""
                 words.append(f"cost {self.cost:.2f}{to_come}")
         return ", ".join(words)
+
+
+def _many(count: int, one: str, more: str) -> str:
+    return f"{count} {one if count == 1 else more}"
 
 
 def _clock(seconds: float) -> str:

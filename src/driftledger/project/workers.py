@@ -20,9 +20,9 @@ def workers_of(settings: Settings, collect: CollectSettings | None = None) -> It
     Args:
         collect: instead of the section of that name.
     """
-    where = collect or settings.collect
-    everything = where.on == "ray"
-    launcher = RayActors(where.address) if everything else Processes()
+    chosen = collect or settings.collect
+    everything = chosen.where == "ray"
+    launcher = RayActors(chosen.address) if everything else Processes()
 
     def wanted(component: Component) -> WorkerSettings | None:
         if _looks_up(component):

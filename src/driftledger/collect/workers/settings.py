@@ -14,14 +14,17 @@ Place = Literal["here", "ray"]
 class CollectSettings(Strict):
     """The section ``collect``; ``--on`` and ``--address`` of ``driftledger collect`` win over it."""
 
-    on: Place = "here"
+    where: Place = "here"
+    """YAML reads the word of ``--on`` as a truth value."""
     address: str | None = Field(default=None, min_length=1, max_length=300)
     """Of a Ray cluster: ``auto``, ``HOST:PORT`` or ``ray://…``; null starts one on this machine for the run."""
 
     @model_validator(mode="after")
     def _address_is_of_a_cluster(self) -> "CollectSettings":
-        if self.address is not None and self.on != "ray":
-            raise ValueError(f"address is {self.address!r} and on is {self.on!r}; set on to 'ray', or address to null")
+        if self.address is not None and self.where != "ray":
+            raise ValueError(
+                f"address is {self.address!r}, which is of a Ray cluster; set where to 'ray', or address to null"
+            )
         return self
 
 
