@@ -82,6 +82,7 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/
 	python perf/scale.py
 	python perf/site.py
 	python perf/check.py regions_fine/painter/layout
+	python perf/shared_mlflow.py
 
 requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
