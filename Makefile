@@ -18,7 +18,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow; what others have pushed is pulled
 	@driftledger unlock
-	dvc repro $$(dvc config core.remote > /dev/null 2>&1 && echo --pull)
+	dvc repro $$(dvc config core.remote 2> /dev/null | sed 's/.*/--pull/')
 
 run-neural: export OMP_NUM_THREADS := 1
 run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch; params.yaml then selects them

@@ -100,7 +100,7 @@ def test_all_that_is_not_here_is_kept_and_said_in_a_sentence(clone: Clone, capsy
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert all(f"{key} ({place!r})" in said for key, place in SOURCES.items())
-    assert "'dvc pull' it, or put it there" in said
+    assert "'dvc pull' them, or put them there" in said
 
 
 @pytest.mark.parametrize("place", [*SOURCES.values(), "seen"])
@@ -187,8 +187,8 @@ def test_a_library_that_is_not_installed(
     monkeypatch.setattr(Transformers, "libraries", ("torch-of-another-machine",))
     assert clone.resolved() == noted
     said = capsys.readouterr().err
-    assert said.startswith("driftledger: the library 'torch-of-another-machine' is not installed; run: pip install")
-    assert "for models.llava" in said
+    sentence = "models.llava: the library 'torch-of-another-machine' is not installed; run: pip install"
+    assert said.startswith(f"driftledger: {sentence}")
     with pytest.raises(MissingExtraError, match=r"models\.llava is needed: the library"):
         clone.project.model("llava")
 

@@ -68,8 +68,11 @@ class Kept:
     def told(self) -> list[str]:
         """A sentence on what is not here, one on each library that is not, and one on what was locked otherwise."""
         places = [f"{key} ({place!r:.200})" for key, place in self._places.items()]
-        told = [f"not here: {', '.join(places)}; {_KEPT}: 'dvc pull' it, or put it there"] if places else []
-        told += [f"{why}, for {', '.join(keys)}; {_KEPT}" for why, keys in self._libraries.items()]
+        told = []
+        if places:
+            it = "it" if len(places) == 1 else "them"
+            told = [f"not here: {', '.join(places)}; {_kept(it)}: 'dvc pull' {it}, or put {it} there"]
+        told += [f"{', '.join(keys)}: {why}; until then {_kept('it')}" for why, keys in self._libraries.items()]
         if other := self._locked_otherwise():
             told.append(f"the locks are of another {', '.join(other)} than data/resolved.json; its stages fail here")
         return told
@@ -83,15 +86,17 @@ class Kept:
         return entries.get(key) if isinstance(entries, Mapping) else None
 
     def _locked_otherwise(self) -> list[str]:
-        """What is kept and is not what stages ran with."""
+        """What is kept and is not what any stage ran with."""
         if not self.missing:
             return []
         entries = parse_locks(locks_here(self.project.root)).entries.values()
         locked = [entry.params.get(RESOLVED, {}) for entry in entries]
-        return [key for key, kept in self.missing.items() if any(some.get(key, kept) != kept for some in locked)]
+        values = {key: [some[key] for some in locked if key in some] for key in self.missing}
+        return [key for key, kept in self.missing.items() if values[key] and kept not in values[key]]
 
 
-_KEPT = "what data/resolved.json has of it is kept, and only a stage that needs it fails"
+def _kept(it: str) -> str:
+    return f"what data/resolved.json has of {it} is kept, and only a stage that needs {it} fails"
 
 
 def _text(noted: Any, key: str) -> str | None:
