@@ -37,7 +37,7 @@ from tests.tracking.dump import dump  # noqa: E402
 
 CLONES = 8
 RUNS = 20
-KILLS = 16
+KILLS = 8
 EXPERIMENT = "shared"
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -61,7 +61,7 @@ def clone(uri: str, folder: str, experiment: str = EXPERIMENT) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("backends", nargs="*", default=["sqlite", "postgres"])
-    parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--kills", type=int, nargs="+", default=[0, KILLS], help="in one measurement each")
     arguments = parser.parse_args()
     os.environ |= connection.ENVIRONMENT | {"NO_PROXY": "127.0.0.1"}
     results: dict[str, Any] = {"clones": CLONES, "runs": RUNS, "lease_seconds": turn.LEASE}
@@ -71,10 +71,9 @@ def main() -> None:
             alone = opened.enter_context(server(backend, folder / "alone"))
             clone(alone, str(folder / "one"))
             expected = shown(alone)
-            results[backend] = {
-                name: measured(backend, folder / name, kills, expected)
-                for name, kills in (("undisturbed", 0), ("killed", arguments.kills))
-            }
+            results[backend] = [
+                measured(backend, folder / f"{kills} kills", kills, expected) for kills in arguments.kills
+            ]
     write("shared_mlflow", results, libraries=("mlflow", "sqlalchemy", "psycopg"))
 
 
@@ -85,26 +84,45 @@ def measured(backend: str, folder: Path, kills: int, expected: dict[str, Any]) -
         seconds = time.perf_counter() - started
         clone(uri, str(folder / "clone0"))
         counted = {**counts(uri), "is_what_one_clone_shows": shown(uri) == expected}
-    told = {"seconds": round(seconds, 1), "kills": kills, "exit_codes": dict(sorted(codes.items())), **counted}
+    told = {"seconds": round(seconds, 1), "ended": dict(sorted(codes.items())), **counted}
     print(f"{backend}, {kills} kills: {told}", flush=True)
     return told
 
 
 def together(uri: str, folder: Path, kills: int) -> "Counter[str]":
-    """All clones at once; so many of them are killed at moments drawn by chance, and begin anew."""
+    """All clones at once; once the first run is written, so many are killed at moments drawn by chance, every other
+    time the one that is writing, and begin anew."""
     random, codes = Random(18), Counter[str]()
     processes = {f"clone{number}": started(uri, folder / f"clone{number}") for number in range(CLONES)}
     while processes:
-        time.sleep(random.uniform(0.5, 3))
+        time.sleep(random.uniform(0.5, 2))
         for name in [name for name, each in processes.items() if not each.is_alive()]:
             codes[str(processes.pop(name).exitcode)] += 1
-        if kills and (alive := [name for name, each in processes.items() if each.is_alive()]):
-            chosen = random.choice(alive)
+        alive = [name for name, each in processes.items() if each.is_alive()]
+        if codes["killed"] < kills and alive and some_run_is_finished(uri):
+            writers = [name for name in alive if name == writer(uri, folder)]
+            chosen = random.choice((writers if codes["killed"] % 2 else None) or alive)
+            codes["killed"] += 1
+            codes["killed while writing"] += chosen in (writers or [writer(uri, folder)])
             processes[chosen].kill()
             processes[chosen].join()
-            kills -= 1
             processes[chosen] = started(uri, folder / chosen)
     return codes
+
+
+def some_run_is_finished(uri: str) -> bool:
+    client = connection.connect(uri, create=False)
+    held = client.get_experiment_by_name(EXPERIMENT)
+    return bool(held and client.search_runs([held.experiment_id], "attributes.status = 'FINISHED'", max_results=1))
+
+
+def writer(uri: str, folder: Path) -> str | None:
+    """The clone whose turn it is, by the tags and by the notes that clones keep of their own."""
+    held = connection.connect(uri, create=False).get_experiment_by_name(EXPERIMENT)
+    tags = [(turn._number(value), key) for key, value in held.tags.items() if key.startswith(turn.PREFIX)]
+    first = min(((number, key) for number, key in tags if number), default=(0, ""))[1]
+    notes = {note.read_text(): note.parent.name for note in folder.glob("clone*/*.writer")}
+    return notes.get(first)
 
 
 def started(uri: str, folder: Path) -> Any:
