@@ -206,5 +206,5 @@ def test_where_the_sources_lie_is_written_nowhere(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_on_disk_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"questions\.jsonl is missing; run 'dvc repro'"):
+    with pytest.raises(StoreError, match=r"questions\.jsonl is missing; run 'dvc pull'"):
         read_questions(tmp_path)
