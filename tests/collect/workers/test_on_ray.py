@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 pytest.importorskip("ray")
@@ -95,7 +96,10 @@ def test_without_an_address_a_cluster_lives_as_long_as_the_workers(
     log = tmp_path / "log"
     with closing(replicas(RayActors(None), 1)) as workers:
         there = run(*pair(log), images(tmp_path, 2), tmp_path / "there", workers)
+        helpers = [child for child in psutil.Process().children(recursive=True) if "ray::" in " ".join(child.cmdline())]
+        assert helpers
     assert all(len(chain) == 4 for chain in there)
+    assert not psutil.wait_procs(helpers, timeout=30)[1]
     assert not import_ray().is_initialized()
     assert not list(tmp_path.glob("driftledger-replica-*"))
     while any(Path(f"/proc/{shift.pid}").exists() for shift in shifts(log)):
