@@ -9,12 +9,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 pytest.importorskip("ray")
 
 from driftledger.collect.workers.on_ray import RayActors, import_ray
 from driftledger.collect.workers.replicas import Replicas, WorkersError
+from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError
 from tests.collect.workers.chains import images, replicas, rows, run
 from tests.collect.workers.test_processes import pair
@@ -87,6 +89,12 @@ def test_a_cluster_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         run(*pair(tmp_path / "log"), images(tmp_path, 1), tmp_path / "store", workers)
 
 
+def run_one(log: Path, folder: Path, workers: Replicas) -> Component:
+    model, generator = pair(log)
+    run(model, generator, images(folder, 1), folder / "first", workers)
+    return model
+
+
 def test_without_an_address_a_cluster_lives_as_long_as_the_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,8 +102,12 @@ def test_without_an_address_a_cluster_lives_as_long_as_the_workers(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     log = tmp_path / "log"
     with closing(replicas(RayActors(None), 1)) as workers:
+        workers.release(run_one(log, tmp_path, workers))  # the cluster outlives the first replica
         there = run(*pair(log), images(tmp_path, 2), tmp_path / "there", workers)
+        helpers = [child for child in psutil.Process().children(recursive=True) if "ray::" in " ".join(child.cmdline())]
+        assert helpers
     assert all(len(chain) == 4 for chain in there)
+    assert not psutil.wait_procs(helpers, timeout=30)[1]
     assert not import_ray().is_initialized()
     assert not list(tmp_path.glob("driftledger-replica-*"))
     while any(Path(f"/proc/{shift.pid}").exists() for shift in shifts(log)):

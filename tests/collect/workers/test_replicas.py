@@ -34,6 +34,9 @@ class Threads:
         self.room = threading.Semaphore(most)
         self._trouble = trouble
 
+    def open(self) -> None:
+        """There is nothing to get ready."""
+
     def start(self, recipe: Recipe, settings: WorkerSettings, given_up: Callable[[], bool]) -> Replica | None:
         self.started.append(recipe)
         if self._trouble:

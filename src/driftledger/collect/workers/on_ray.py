@@ -20,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import psutil  # type: ignore[import-untyped]  # of DVC's
 from filelock import FileLock, Timeout
 
 from driftledger.collect.workers.replicas import Replica, ReplicaLostError, WorkersError
@@ -82,7 +83,7 @@ class RayActors:
         self._putting = threading.Lock()
 
     def start(self, recipe: Recipe, settings: WorkerSettings, given_up: Callable[[], bool]) -> Replica | None:
-        ray = self._connected()
+        ray = self._ray
         needs_gpu = recipe.spec["identity"].get("device") == "cuda"
         gpus = float(needs_gpu) if settings.num_gpus is None else settings.num_gpus
         amounts = {"num_gpus": gpus, "num_cpus": settings.num_cpus}
@@ -112,11 +113,10 @@ class RayActors:
         ray.kill(actor)
         return False
 
-    def _connected(self) -> Any:
+    def open(self) -> None:
         with self._connecting:
             if self._ray is None:
                 self._ray = self._connect()
-            return self._ray
 
     def _connect(self) -> Any:
         ray = import_ray(local=self._address is None)
@@ -148,8 +148,20 @@ class RayActors:
         with self._connecting, self._putting:
             self._images.clear()
             if self._ray is not None:
+                helpers = [] if self._address else _helpers(self._ray)
                 self._ray.shutdown()
                 self._ray = None
+                for process in helpers:
+                    with suppress(psutil.NoSuchProcess):
+                        process.kill()
+
+
+def _helpers(ray: Any) -> list[psutil.Process]:
+    """What the node on this machine has started, which Ray leaves running for a minute after the node has ended."""
+    started = ray._private.worker._global_node.all_processes.get("raylet", ())
+    with suppress(psutil.NoSuchProcess):
+        return [below for each in started for below in psutil.Process(each.process.pid).children(recursive=True)]
+    return []
 
 
 def _check_reachable(address: str | None) -> None:

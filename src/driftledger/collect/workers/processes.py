@@ -19,6 +19,9 @@ _GOODBYE = 10.0
 class Processes:
     """Launches a process per replica; images stay where they are, since all share this machine's disk."""
 
+    def open(self) -> None:
+        """There is nothing to get ready."""
+
     def start(self, recipe: Recipe, settings: WorkerSettings, given_up: Callable[[], bool]) -> Replica | None:
         return _Process(recipe)
 

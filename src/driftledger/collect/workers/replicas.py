@@ -62,6 +62,14 @@ class Replica(Protocol):
 class Launcher(Protocol):
     """Starts replicas."""
 
+    def open(self) -> None:
+        """Get ready, before the first start; called in a thread that outlives all replicas: the kernel ends Ray's
+        processes with the thread that started them.
+
+        Raises:
+            DriftledgerError: no replica can be had.
+        """
+
     def start(self, recipe: Recipe, settings: WorkerSettings, given_up: Callable[[], bool]) -> Replica | None:
         """Start a replica, and wait until there is room for it; None once ``given_up`` says so.
 
@@ -142,6 +150,7 @@ class Replicas:
             settings = self._wanted(component)
             if settings is None:
                 return None
+            self._launcher.open()
             self._crews[fingerprint] = _Crew(component, settings, self._launcher, self._change, self._others_starve)
         return self._crews[fingerprint]
 
