@@ -34,7 +34,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def workers(cluster: Any) -> Iterator[Replicas]:
-    with closing(replicas(RayActors(cluster.address), 4)) as workers:
+    with closing(replicas(RayActors(cluster.address), 2)) as workers:
         yield workers
 
 
@@ -46,9 +46,10 @@ def test_actors_and_nodes_are_killed_and_nothing_is_lost(cluster: Any, workers: 
     assert rows(there) == rows(here)
     assert files(tmp_path / "there") == files(tmp_path / "here")
     found = shifts(log)
-    assert any(shift.ended is None for shift in found)
+    killed = {shift.pid for shift in found if shift.ended is None}
+    assert killed
+    assert {shift.pid for shift in found if shift.ended} - killed
     assert {shift.asked for shift in found} == {shift.asked for shift in shifts(tmp_path / "alone.log")}
-    assert len({shift.pid for shift in found}) > 4
 
 
 @contextmanager
