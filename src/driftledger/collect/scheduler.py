@@ -73,6 +73,7 @@ class _Run(Generic[R]):
         self._batches: dict[asyncio.Task[Results], Block] = {}
         self._returned: dict[int, R] = {}
         self._made: dict[int, int] = defaultdict(int)
+        self._has_told = False
 
     async def finish(self) -> list[R]:
         try:
@@ -160,7 +161,7 @@ class _Run(Generic[R]):
                     return list(claimed.results.values())
                 if claimed.mine:
                     return await self._make_call(call, digest)
-            await self._disk.changed()
+            await self._changed()
 
     async def _make_call(self, call: Call, digest: str) -> list[Result]:
         try:
@@ -208,10 +209,18 @@ class _Run(Generic[R]):
             share.batches += 1
             share.replicas = self._workers.replicas(component)
 
+    async def _changed(self) -> None:
+        if not self._has_told:
+            self._has_told = True
+            print(
+                "some of these calls are being made already; their results are waited for", file=sys.stderr, flush=True
+            )
+        await self._disk.changed()
+
     async def _wait_for(self, digests: Sequence[str]) -> Results:
         """What another process stores; None once it is this one's turn to make what is missing."""
         while True:
-            await self._disk.changed()
+            await self._changed()
             results, mine = await self._disk.claim(list(dict.fromkeys(digests)))
             missing = [digest for digest in digests if digest not in results]
             if not missing:

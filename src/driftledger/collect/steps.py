@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from collections.abc import Generator as PythonGenerator
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_result import Context, Result
-from driftledger.collect.claims import Store
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Conversation, Generated, Outcome, Reply
@@ -84,7 +83,14 @@ def walk(protocol: Steps[R], answer: Callable[[Call], Result | None]) -> Walked[
     return Walked(known, call, None)
 
 
-def stored_in(store: Store) -> Callable[[Call], Result | None]:
+class Stored(Protocol):
+    """As much of a store as a protocol is walked by: how calls are claimed and kept is no part of a stage's code."""
+
+    def get(self, digests: Sequence[str]) -> dict[str, Result]:
+        """The stored results among ``digests``."""
+
+
+def stored_in(store: Stored) -> Callable[[Call], Result | None]:
     """The results that ``store`` holds."""
 
     def answer(call: Call) -> Result | None:
