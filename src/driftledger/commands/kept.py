@@ -22,7 +22,7 @@ ENTRIES = "entries"
 """Under which ``data/resolved.json`` has how each entry was written; no stage depends on it."""
 
 
-class Source(NamedTuple):
+class NamedSource(NamedTuple):
     """Something that a setting names."""
 
     written: str
@@ -32,7 +32,7 @@ class Source(NamedTuple):
 
 
 @dataclass
-class Kept:
+class KeptAsNoted:
     """What was noted before, of which what is not here is kept."""
 
     project: Project
@@ -43,10 +43,10 @@ class Kept:
     _libraries: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
-    def of(cls, project: Project) -> "Kept":
+    def of(cls, project: Project) -> "KeptAsNoted":
         return cls(project, project.noted())
 
-    def unless_here(self, key: str, source: Source) -> str:
+    def unless_here(self, key: str, source: NamedSource) -> str:
         """What a source is now; where it is not here, what was noted under its key of ``data/resolved.json``.
 
         Raises:

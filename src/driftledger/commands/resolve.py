@@ -14,7 +14,7 @@ from driftledger.benchmarks.code import code_behind, code_behind_data
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
 from driftledger.collect.observations import read_observations
-from driftledger.commands.kept import ENTRIES, Kept, Source
+from driftledger.commands.kept import ENTRIES, KeptAsNoted, NamedSource
 from driftledger.commands.stages import file_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
@@ -46,7 +46,7 @@ def resolve(project: Project) -> None:
 def resolved(project: Project) -> dict[str, Any]:
     """What every selected name stands for now: a source's digest, a component's fingerprint, its settings.
 
-    Of what is not on this machine it is what was noted before, and stderr is told so; see :class:`.kept.Kept`.
+    Of what is not on this machine it is what was noted before, and stderr is told so; see :class:`.kept.KeptAsNoted`.
     """
     settings, run = project.settings, project.settings.run
     providers: dict[str, dict[str, Any]] = {
@@ -60,7 +60,7 @@ def resolved(project: Project) -> dict[str, Any]:
     }
     descriptions = {name: settings.description(name) for name in settings.named("descriptions")}
     sources = {
-        f"{section}.{name}": Source(_as_written(one), partial(_digest, one))
+        f"{section}.{name}": NamedSource(_as_written(one), partial(_digest, one))
         for section, some in {**providers, **components}.items()
         for name, one in some.items()
     }
@@ -70,7 +70,7 @@ def resolved(project: Project) -> dict[str, Any]:
         for spec in settings.benchmarks
         for setting in spec.beside
     }
-    kept = Kept.of(project)
+    kept = KeptAsNoted.of(project)
     found = {key: kept.unless_here(key, source) for key, source in sources.items()}
     noted: dict[str, Any] = {
         section: {name: found[f"{section}.{name}"] for name in some}
@@ -131,20 +131,20 @@ def _code(settings: Settings, entries: Mapping[str, Mapping[str, Any]]) -> dict[
     return found | {name: code_digest(module, *specifications) for name, module in views.items()}
 
 
-def _examples(settings: Settings, description: str) -> Source:
+def _examples(settings: Settings, description: str) -> NamedSource:
     shown = settings.description(description).demonstrations
     encoder = settings.encoder(shown.encoder) if shown and shown.encoder else None
     by = settings.model(shown.by) if shown and shown.by else None
     written = sha256_of([None if each is None else _as_written(each) for each in (encoder, by)])
-    return Source(written, partial(settings.examples_fingerprint, description))
+    return NamedSource(written, partial(settings.examples_fingerprint, description))
 
 
-def _beside(project: Project, spec: Benchmark, setting: str) -> Source:
+def _beside(project: Project, spec: Benchmark, setting: str) -> NamedSource:
     def digest() -> str:
         file = file_beside(project, spec, setting)
         return NOTHING if file is None else sha256_file(file)
 
-    return Source(sha256_of(str(getattr(project.settings.section(spec.name), setting))), digest)
+    return NamedSource(sha256_of(str(getattr(project.settings.section(spec.name), setting))), digest)
 
 
 def _in_words(entry: Component | Provider | Description) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def with_images(work: Work, images: Callable[[ImageFile], ImageFile]) -> Work:
     return tuple(placed(item) for item in work)
 
 
-class Answer(NamedTuple):
+class Given(NamedTuple):
     """What one call gave, without its key."""
 
     result: Result
@@ -168,7 +168,7 @@ class Trouble(NamedTuple):
 class Made(NamedTuple):
     """What came of a batch: an answer per call, or trouble."""
 
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[Given, ...] = ()
     trouble: Trouble | None = None
 
     def finished(self, calls: Sequence[Call]) -> list[Finished]:
@@ -197,7 +197,7 @@ class Bench:
             finished = self._local.make([self._call(item) for item in work])
         except Exception as error:
             return Made(trouble=Trouble.of(error))
-        return Made(tuple(Answer(item.result, item.png, item.cost) for item in finished))
+        return Made(tuple(Given(item.result, item.png, item.cost) for item in finished))
 
     def _call(self, item: Item) -> Call:
         component = self.component

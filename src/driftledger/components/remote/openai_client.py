@@ -18,7 +18,7 @@ from driftledger.components.base import Operational
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.components.remote.openai_failures import OpenAIFailures
 from driftledger.components.remote.openai_service import Service
-from driftledger.components.remote.replicas import Replicas
+from driftledger.components.remote.servers import Servers
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError
 from driftledger.core.extras import import_extra
@@ -136,9 +136,9 @@ class OpenAIComponent(RemoteComponent):
                 yield services[0]
                 return
             who = services[0].failures.who if len(services) == 1 else f"{self.title} at {len(services)} servers"
-            replicas = Replicas(services, self._failures(who, key), self.server_version)
-            await replicas.check()
-            yield replicas
+            servers = Servers(services, self._failures(who, key), self.server_version)
+            await servers.check()
+            yield servers
 
     @asynccontextmanager
     async def _opened(self, url: str, key: str | None) -> AsyncIterator[Service]:

@@ -23,7 +23,7 @@ _SHORT_REST = 1.0
 
 
 @dataclass(eq=False)
-class _Replica:
+class _Server:
     service: Service
     begun: int = 0
     under_way: int = 0
@@ -74,7 +74,7 @@ class _Replica:
             self.under_way -= 1
 
 
-class Replicas(Service):
+class Servers(Service):
     """The servers of one model as if they were one.
 
     What no server has seen is given to the next one within the same attempt; whatever else may pass is the line's to
@@ -82,7 +82,7 @@ class Replicas(Service):
     """
 
     def __init__(self, services: Sequence[Service], failures: OpenAIFailures, version: str | None) -> None:
-        self._replicas = [_Replica(service) for service in services]
+        self._servers = [_Server(service) for service in services]
         self._declared = version
         self._version = version
         self.failures = failures
@@ -93,23 +93,23 @@ class Replicas(Service):
         Raises:
             ServiceError: a version is not the declared one, or not that of the others.
         """
-        await asyncio.gather(*map(self._check_if_there, self._replicas))
+        await asyncio.gather(*map(self._check_if_there, self._servers))
 
     async def post(self, path: str, body: Mapping[str, Any], answer: type[A]) -> A:
-        untried = list(self._replicas)
+        untried = list(self._servers)
         while True:
-            replica = min(untried, key=lambda each: each.rank)
-            untried.remove(replica)
+            server = min(untried, key=lambda each: each.rank)
+            untried.remove(server)
             try:
-                async with replica.at_work():
-                    await self._check(replica)
-                    return await replica.service.post(path, body, answer)
+                async with server.at_work():
+                    await self._check(server)
+                    return await server.service.post(path, body, answer)
             except UnreachedError:
                 if not untried:
                     raise
             except TransientError as error:
                 if error.retry_after is not None:  # as long as there is nobody else
-                    error.retry_after = min(each.rests for each in self._replicas) or None
+                    error.retry_after = min(each.rests for each in self._servers) or None
                 raise
 
     async def fetch(self, url: str, most: int) -> bytes:
@@ -119,22 +119,22 @@ class Replicas(Service):
             origin = httpx2.Origin(httpx2.URL(url))
         except httpx2.InvalidURL:
             origin = None
-        services = [replica.service for replica in self._replicas]
+        services = [server.service for server in self._servers]
         own = [service for service in services if httpx2.Origin(httpx2.URL(service.url)) == origin]
         return await (own or services)[0].fetch(url, most)
 
-    async def _check_if_there(self, replica: _Replica) -> None:
+    async def _check_if_there(self, server: _Server) -> None:
         try:
-            await self._check(replica)
+            await self._check(server)
         except UnreachedError:
-            replica.rest(_REST)
+            server.rest(_REST)
 
-    async def _check(self, replica: _Replica) -> None:
-        if replica.checked:
+    async def _check(self, server: _Server) -> None:
+        if server.checked:
             return
-        found = await replica.service.version()
-        replica.checked = True
-        who, said = replica.service.failures.who, for_line(str(found))
+        found = await server.service.version()
+        server.checked = True
+        who, said = server.service.failures.who, for_line(str(found))
         if found is None and self._declared is not None:
             raise ServiceError(f"{who} does not say its version at /version; remove server_version and run again")
         if found is not None and self._version not in (None, found):

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from driftledger.components.generators.openai_images import OpenAIImages
 from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.components.remote import replicas
+from driftledger.components.remote import servers as spreading
 from driftledger.components.remote.openai_failures import UnreachedError
 from driftledger.components.remote.openai_service import Service
 from driftledger.core.canonical import sha256_file, sha256_of
@@ -94,7 +94,7 @@ def test_a_server_that_dies_in_the_middle_is_left_out_and_its_calls_go_to_the_ot
 
 
 def test_after_a_rest_one_call_tries_a_server_again(image: ImageFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replicas, "_REST", 0.05)
+    monkeypatch.setattr(spreading, "_REST", 0.05)
     once = OpenAIServer(faults=Faults(choose=lambda asked: "503" if asked.number == 1 else None))
     other = OpenAIServer(latency=0.02)
     with once, other:
@@ -137,7 +137,7 @@ def test_where_all_ask_to_wait_it_waits_for_the_first(image: ImageFile) -> None:
 def test_one_call_that_no_server_can_answer_leaves_none_of_them_out_for_long(
     image: ImageFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replicas, "_SHORT_REST", 0.01)
+    monkeypatch.setattr(spreading, "_SHORT_REST", 0.01)
 
     def crashes(request: Incoming) -> str | None:
         return "500" if request.method == "POST" and "Question 0" in str(request.body) else None
@@ -285,7 +285,7 @@ def test_a_server_that_says_no_version_cannot_have_a_declared_one(image: ImageFi
 def test_a_server_that_comes_later_is_asked_for_its_version_before_its_first_call(
     image: ImageFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replicas, "_REST", 0.0)
+    monkeypatch.setattr(spreading, "_REST", 0.0)
     ask, away = Service.version, [True]
 
     async def version(service: Service) -> str | None:
