@@ -70,7 +70,8 @@ def write_ledgers(root: Path, scores: Sequence[Score]) -> Project:
             add_fidelity(root, score)
         elif score.benchmark != "genception":
             add_questions(root, score)
-    project = Selecting(root, [Combination(model, "brush", "eye") for model in dict.fromkeys(s.model for s in scores)])
+    models = dict.fromkeys(score.model for score in scores)
+    project = Selecting(root, runs=[Combination(model, "brush", "eye") for model in models])
     file = project.paths.reports / PAIRS
     file.write_text(pairs_csv(list(pairs(list(our_columns(scores)), 0.95))), encoding="utf-8")
     return project

@@ -101,11 +101,12 @@ def test_without_an_address_a_cluster_lives_as_long_as_the_workers(
 ) -> None:
     monkeypatch.setenv("RAY_TMPDIR", "/tmp")  # paths of sockets must be short
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    log = tmp_path / "log"
+    log, before = tmp_path / "log", set(psutil.Process().children(recursive=True))  # of the other cluster
     with closing(replicas(RayActors(None), 1)) as workers:
         workers.release(run_one(log, tmp_path, workers))  # the cluster outlives the first replica
         there = run(*pair(log), images(tmp_path, 2), tmp_path / "there", workers)
-        helpers = [child for child in psutil.Process().children(recursive=True) if "ray::" in " ".join(child.cmdline())]
+        started = set(psutil.Process().children(recursive=True)) - before
+        helpers = [child for child in started if "ray::" in " ".join(child.cmdline())]
         assert helpers
     assert all(len(chain) == 4 for chain in there)
     assert not psutil.wait_procs(helpers, timeout=30)[1]

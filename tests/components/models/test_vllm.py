@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from importlib import invalidate_caches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -253,6 +254,8 @@ def test_settings_that_do_not_fit_together(tmp_path: Path, settings: dict[str, A
 
 def test_a_missing_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if Path(place).absolute() != SITE])
+    invalidate_caches()
     with pytest.raises(MissingExtraError, match=r"'vllm' is not installed.*driftledger\[vllm\]"):
         _ = vllm(tmp_path).fingerprint
 

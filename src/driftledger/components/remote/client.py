@@ -227,6 +227,7 @@ class ServiceClient:
             cost = most if error.billed else 0.0
             raise
         except ServiceError as error:
+            cost = None  # who is refused like everybody has asked for nothing
             self.refuse(error)
             raise
         finally:
