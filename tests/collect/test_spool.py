@@ -8,9 +8,10 @@ import pytest
 
 from driftledger.collect.call_result import Cost, Result, Spent
 from driftledger.collect.call_store import CallStore
+from driftledger.collect.objects import object_path
 from driftledger.collect.shards import Shard
 from driftledger.collect.spool import Spool, spools_in
-from driftledger.collect.spool_lines import LINES, SpooledCall, object_path, parse_line
+from driftledger.collect.spool_lines import LINES, SpooledCall, parse_line
 from driftledger.components.remote.limits import Limits
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import BudgetError, ConfigError, StoreError

@@ -33,8 +33,8 @@ class _Waiting:
     def number(self, position: int) -> int:
         return position // self.component.batch_size
 
-    def take(self, number: int) -> Block:
-        return Block(dict(sorted(self.blocks.pop(number).items())))
+    def block(self, number: int) -> Block:
+        return Block(dict(sorted(self.blocks[number].items())))
 
 
 class Blocks:
@@ -82,14 +82,16 @@ class Blocks:
     def next_of(self, component: Component) -> Block | None:
         """The batch of a component that is whole and comes next, which stays."""
         waiting = self._waiting[component.fingerprint]
-        return Block(dict(sorted(waiting.blocks[waiting.whole[0]].items()))) if waiting.whole else None
+        return waiting.block(waiting.whole[0]) if waiting.whole else None
 
     def _turn(self, waiting: _Waiting) -> tuple[bool, int]:
         return waiting.component.fingerprint != self._at_work, min(waiting.blocks[waiting.whole[0]])
 
     def _start(self, waiting: _Waiting, number: int) -> Block:
         self._at_work = waiting.component.fingerprint
-        return waiting.take(number)
+        block = waiting.block(number)
+        del waiting.blocks[number]
+        return block
 
     def _look(self, waiting: _Waiting, number: int) -> None:
         """Note a block all of whose samples that are not at their end are in it."""

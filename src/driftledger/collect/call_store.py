@@ -9,7 +9,6 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -20,12 +19,12 @@ from driftledger.collect.call_result import Context, Cost, Finished, Result, Spe
 from driftledger.collect.claims import SCHEMA as CLAIMS
 from driftledger.collect.claims import Claims, add_spent, give_back, spent_on, transaction
 from driftledger.collect.network import refuse_network
+from driftledger.collect.objects import object_path, whole_image, write_image
 from driftledger.collect.observations import LONGEST_NAME, Observed, Repeat, compare_again, count_observations
 from driftledger.collect.observations import SCHEMA as OBSERVATIONS
-from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
+from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import StoreError
-from driftledger.core.files import write_bytes
-from driftledger.core.types import ImageFile, Outcome
+from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:
     from driftledger.components.remote.client import Admission
@@ -212,16 +211,10 @@ class CallStore:
         Raises:
             StoreError: the disk is full or cannot be written.
         """
-        if item.png is None:
-            return item
-        digest = sha256_bytes(item.png)
-        path = self._object(digest)
         try:
-            if not path.exists():
-                write_bytes(path, item.png, shared=True, synced=True)
+            return write_image(self.folder, item)
         except OSError as error:
             raise self._full(error) from None
-        return item._replace(png=None, result=replace(item.result, image=ImageFile(path, digest)))
 
     def put(self, finished: Iterable[Finished]) -> list[Result]:
         """Store a batch in one transaction and return its results with their images as files; claims are given back.
@@ -287,7 +280,7 @@ class CallStore:
         digest, component = item.key.digest, item.key.component
         [(text,)] = self._db.execute("SELECT result FROM calls WHERE key = ?", (digest,))
         stored = json.loads(text)
-        is_lost = stored["image"] is not None and not self._object(stored["image"]).is_file()
+        is_lost = stored["image"] is not None and not object_path(self.folder, stored["image"]).is_file()
         self._db.execute(
             "UPDATE calls SET made = made + 1, result = ? WHERE key = ?",
             (canonical_json(row) if is_lost else text, digest),
@@ -301,14 +294,11 @@ class CallStore:
         digest = row["image"]
         if digest is None:
             return Result.from_row(row, None)
-        path = self._object(digest)
-        if not path.is_file() or sha256_file(path) != digest:
-            path.unlink(missing_ok=True)
+        image = whole_image(self.folder, digest)
+        if image is None:
+            object_path(self.folder, digest).unlink(missing_ok=True)
             return None
-        return Result.from_row(row, ImageFile(path, digest))
-
-    def _object(self, digest: str) -> Path:
-        return self.folder / "objects" / digest[:2] / f"{digest}.png"
+        return Result.from_row(row, image)
 
     def rows(self, *, digest_prefix: str = "", sample: str | None = None) -> list[StoredCall]:
         """Rows in the order in which they were stored, for people and tests."""

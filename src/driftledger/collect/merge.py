@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from driftledger.collect.call_result import Finished, Spent
 from driftledger.collect.call_store import CallStore
+from driftledger.collect.objects import object_path
 from driftledger.collect.spool_lines import (
     LINES,
     SpooledAttempts,
     SpooledCall,
-    object_path,
     parse_line,
     read_head,
     read_image,

@@ -10,11 +10,11 @@ import secrets
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftledger.collect.call_result import Finished, Result, Spent
+from driftledger.collect.objects import whole_image, write_image
 from driftledger.collect.shards import Shard
 from driftledger.collect.shares import Shares
 from driftledger.collect.spool_index import Index
@@ -26,17 +26,14 @@ from driftledger.collect.spool_lines import (
     SpoolLine,
     key_in,
     line_of,
-    object_path,
     parse_line,
     read_head,
     whole_lines,
 )
 from driftledger.collect.stored_elsewhere import StoredElsewhere
-from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.escaping import for_line
-from driftledger.core.files import write_bytes
-from driftledger.core.types import ImageFile, Outcome
+from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:
     from driftledger.components.remote.client import Admission
@@ -166,16 +163,10 @@ class Spool:
         Raises:
             StoreError: the disk is full or cannot be written.
         """
-        if item.png is None:
-            return item
-        digest = sha256_bytes(item.png)
-        path = object_path(self.folder, digest)
         try:
-            if not path.exists():
-                write_bytes(path, item.png, shared=True, synced=True)
+            return write_image(self.folder, item)
         except OSError as error:
             raise self._full(error) from None
-        return item._replace(png=None, result=replace(item.result, image=ImageFile(path, digest)))
 
     def put(self, finished: Sequence[Finished]) -> list[Result]:
         """As :meth:`Store.put`: the lines are on the disk when it returns.
@@ -262,8 +253,8 @@ def with_image(record: SpooledCall, folder: Path) -> Result | None:
     digest = record.result.image
     if digest is None:
         return record.gave(None)
-    path = object_path(folder, digest)
-    return record.gave(ImageFile(path, digest)) if path.is_file() and sha256_file(path) == digest else None
+    image = whole_image(folder, digest)
+    return record.gave(image) if image else None
 
 
 def _new_folder(into: Path, shard: Shard) -> Path:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraint
 
 from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_result import Context, Cost, Result
+from driftledger.collect.objects import object_path
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.core.errors import StoreError
 from driftledger.core.escaping import for_line
@@ -21,7 +22,6 @@ from driftledger.core.limits import LARGEST_IMAGE, LARGEST_JSON, MOST_PIXELS
 from driftledger.core.types import ImageFile, Outcome
 
 LINES = "calls.jsonl"
-OBJECTS = "objects"
 _BEGINS_CALL, _BEGINS_ATTEMPTS = b'{"call":"', b'{"attempts":'
 _IS_CALL = re.compile(_BEGINS_CALL + rb'([0-9a-f]{64})"')
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -212,11 +212,6 @@ def read_head(folder: Path) -> SpoolHead | None:
     except OSError as error:
         raise StoreError(f"the spool {for_line(str(folder))} cannot be read ({error.strerror})") from None
     return None if first is None else parse_json(first.line, SpoolHead, f"{path}, line 1")
-
-
-def object_path(folder: Path, digest: str) -> Path:
-    """Where a spool, or the call store, keeps the image with this hash."""
-    return folder / OBJECTS / digest[:2] / f"{digest}.png"
 
 
 def read_image(folder: Path, digest: str) -> bytes:

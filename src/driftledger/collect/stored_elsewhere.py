@@ -9,9 +9,7 @@ from urllib.parse import quote
 
 from driftledger.collect.call_result import Result, Spent
 from driftledger.collect.network import network_type_of
-from driftledger.collect.spool_lines import object_path
-from driftledger.core.canonical import sha256_file
-from driftledger.core.types import ImageFile
+from driftledger.collect.objects import whole_image
 
 
 class StoredElsewhere:
@@ -42,9 +40,8 @@ class StoredElsewhere:
             row = json.loads(text)
             if row["image"] is None:
                 return Result.from_row(row, None)
-            path = object_path(self._folder, row["image"])
-            if path.is_file() and sha256_file(path) == row["image"]:
-                return Result.from_row(row, ImageFile(path, row["image"]))
+            if image := whole_image(self._folder, row["image"]):
+                return Result.from_row(row, image)
         return None
 
     def spent(self) -> dict[str, Spent]:
