@@ -17,8 +17,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow; what others have pushed is pulled
-	@driftledger unlock
-	dvc repro $$(dvc config core.remote 2> /dev/null | sed 's/.*/--pull/')
+	@driftledger run
 
 run-neural: export OMP_NUM_THREADS := 1
 run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch; params.yaml then selects them
@@ -68,6 +67,7 @@ lint: $(VENV)/installed-dev
 	ruff check .
 	ruff format --check .
 	mypy
+	driftledger upgrade --check
 
 ui: $(VENV)/installed ## open MLflow on the scores
 	driftledger ui
@@ -83,6 +83,7 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/
 	python perf/site.py
 	python perf/check.py regions_fine/painter/layout
 	python perf/shared_mlflow.py
+	python perf/first_score.py
 
 requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \

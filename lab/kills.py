@@ -88,7 +88,6 @@ class Project:
         for name in (*pipelines, PARAMS, "Makefile", ".gitignore", ".dvcignore", ".dvc/config"):
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(repository / name, self.root / name)
-        shutil.copytree(repository / "data" / "leaderboards", self.root / "data" / "leaderboards")
         _select(self.root / PARAMS)
         for number in range(8):
             file = self.root / "images" / f"{number % 2}" / f"{number}.png"
@@ -153,7 +152,6 @@ def _select(params: Path) -> None:
     chosen["run"] |= {"datasets": ["mine"], "genception": ["mine"], "models": ["regions_medium"], "question_sets": []}
     chosen["datasets"] = {"mine": {"provider": "image_folder", "path": "images"}}
     chosen["genception"] |= {"iterations": 3, "cross_check": ["regions_medium"]}
-    chosen["genception"]["bootstrap"]["resamples"] = 200
     params.write_text(yaml.safe_dump(chosen, sort_keys=False), encoding="utf-8")
 
 

@@ -46,11 +46,16 @@ class Marked(NamedTuple):
 
 
 def leaderboard(report: str) -> str:
-    """The first table of ``reports/leaderboard.md``, and the line that says on what data."""
+    """The first table of ``reports/leaderboard.md``, without what stands in brackets and the letters of groups."""
     lines = report.split("## At a glance", 1)[1].splitlines()
     first = next(place for place, line in enumerate(lines) if line.startswith("|"))
     last = next(place for place, line in enumerate(lines[first:], first) if not line.startswith("|"))
-    return "\n".join(lines[first:last])
+    return "\n".join(re.sub(r"( [a-z]{1,3})?( \([^|]*\))?(?= \|)", _plain, line) for line in lines[first:last])
+
+
+def _plain(found: re.Match[str]) -> str:
+    """Nothing in the place of an interval and the letters before it; a name stays."""
+    return "" if found[2] else found[0]
 
 
 def put_leaderboard(readme: Path, report: Path) -> None:

@@ -3,7 +3,7 @@
 Run as ``python -m lab.scenes`` in the top folder, with ``--out FILE`` to write the Markdown into a page. Every model of
 params.yaml that answers questions is asked about the photographs at three difficulties, about the plain drawings, and
 about the photographs of the default difficulty with noise of one grey level and at 90 % of their size. Intervals are
-percentile intervals over images, as in the scores.
+percentile intervals over images.
 """
 
 import re

@@ -1,11 +1,13 @@
 """What all tests share: drawn images, and whole checkouts to run DVC in."""
 
+import atexit
+import gc
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +19,45 @@ from PIL import Image, ImageDraw
 
 from driftledger.benchmarks.registry import benchmark_names, lock_files
 from tests.browser import browser  # noqa: F401  # a fixture for all tests
+from tests.support.params import DEFAULT
 
 REPOSITORY = Path(__file__).parent.parent
 PIPELINES = tuple(file.replace(".lock", ".yaml") for file in lock_files())
-TRACKED = (*PIPELINES, "params.yaml", "MLproject", "python_env.yaml", ".dvcignore", ".gitignore", ".dvc/config")
+SCORES = tuple(file for file in PIPELINES if "/" in file)
+"""Targets of ``dvc repro``: all that is scored, and nothing that is put together from the scores."""
+TRACKED = (*PIPELINES, "MLproject", "python_env.yaml", ".dvcignore", ".gitignore")
+DVC_CONFIG = """\
+[core]
+    analytics = false
+    check_update = false
+    autostage = false
+"""
+"""This repository's own, without the remote that a user gives it."""
 
 
 def pytest_configure() -> None:
     settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("untimed")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, each command that tests run compiles all sources anew
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run beside each other: with more, they wait for each other
     os.environ.update(
         DVC_NO_ANALYTICS="1", HF_HUB_OFFLINE="1", MLFLOW_DISABLE_TELEMETRY="true", NO_PROXY="127.0.0.1,localhost"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is there once all tests are found stays to the end: Python need not look for garbage in it.
+
+    It is that of thousands of tests and of torch, and each full collection, of which some tests ask for many, walks it.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+        atexit.register(gc.unfreeze)  # libraries that look for leaks at the end find none
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -80,9 +108,11 @@ class Checkout:
         for name in TRACKED:
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, self.root / name)
+        shutil.copy(DEFAULT, self.root)
+        (self.root / ".dvc").mkdir()
+        (self.root / ".dvc" / "config").write_text(DVC_CONFIG, encoding="utf-8")
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(REPOSITORY / "src", self.root / "src", ignore=ignored)
-        shutil.copytree(REPOSITORY / "data" / "leaderboards", self.root / "data" / "leaderboards")
         self.git("init", "--quiet")
         self.git("config", "user.name", "tests")
         self.git("config", "user.email", "tests@localhost")
@@ -145,7 +175,6 @@ def shapes_only(params: dict[str, Any]) -> None:
     run |= {name: [] for name in benchmark_names() if name in run}
     run |= {"datasets": ["my_images"], "genception": ["my_images"], "models": ["regions_medium"], "question_sets": []}
     params["genception"] |= {"iterations": 2, "cross_check": ["regions_medium"]}
-    params["genception"]["bootstrap"]["resamples"] = 200
 
 
 def make_checkout(folder: Path) -> Checkout:

@@ -13,7 +13,7 @@ MAKEFILE = """
 install-all:
 .venv/installed: missing
 run: .venv/installed
-\tdvc repro
+\tmkdir -p .driftledger && dvc repro > .driftledger/run.log
 check:
 \t@echo "=== 3 passed in 1s ==="; exit $${TESTS_FAIL:-0}
 """
@@ -36,7 +36,7 @@ exit 0
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     root = tmp_path / "repository"
-    for name, text in (("Makefile", MAKEFILE), ("score.json", "1.0\n"), (".gitignore", ".venv/\n")):
+    for name, text in (("Makefile", MAKEFILE), ("score.json", "1.0\n"), (".gitignore", ".venv/\n.driftledger/\n")):
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     (root / ".ci").mkdir()

@@ -1,24 +1,22 @@
-"""What README and the pages in ``docs/`` tell people to type, look at and copy exists and works."""
+"""What README, CONTRIBUTING, CHANGELOG and ``docs/`` tell people to type, look at and copy exists and works."""
 
 import re
 import tomllib
-from typing import Any
 
 import pytest
 import yaml
 from typer.main import get_command
 
-from driftledger.benchmarks.base import DATASET
-from driftledger.benchmarks.registry import benchmarks
 from driftledger.cli import app
 from driftledger.core.extras import EXTRAS
-from driftledger.core.registry import PROVIDERS
+from driftledger.core.registry import providers
 from driftledger.project.settings import Settings, parse_settings
 from tests.conftest import REPOSITORY
+from tests.support.params import default_params
 
 PAGES = {
     page.relative_to(REPOSITORY).as_posix(): page.read_text(encoding="utf-8")
-    for page in (REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md")))
+    for page in (*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").glob("*.md")))
 }
 README = PAGES["README.md"]
 TYPED = [
@@ -37,7 +35,8 @@ def test_every_make_target_exists(target: str) -> None:
 
 def test_every_command_exists() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    used = {words[1] for words in TYPED if words[0] == "driftledger" and len(words) > 1}
+    typed = {words[1] for words in TYPED if words[0] == "driftledger" and len(words) > 1}
+    used = {word for word in typed if not word.startswith("-")}
     assert {"audit", "track", "calls"} <= used <= set(commands)
 
 
@@ -50,15 +49,13 @@ def test_every_link_inside_the_repository_leads_somewhere(page: str) -> None:
 def test_readme_is_read_in_three_minutes_and_leads_to_every_page() -> None:
     assert len(README.split()) < 700  # code and tables among them
     linked = {link for page in PAGES.values() for link in re.findall(r"\]\((?:docs/)?([a-z_]+\.md)", page)}
-    assert {name.removeprefix("docs/") for name in PAGES if name != "README.md"} <= linked
+    assert {name.removeprefix("docs/") for name in PAGES if name.startswith("docs/")} <= linked
 
 
 def copied(block: str) -> Settings:
-    """The settings with a block of the README in them; a benchmark that it does not name goes over nothing."""
-    params: dict[str, Any] = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    """The settings with a block of a page laid over them, and nothing else."""
+    params = default_params()
     changes = yaml.safe_load(block)
-    if "datasets" in changes.get("run", {}):
-        params["run"] |= {spec.name: [] for spec in benchmarks() if spec.data is DATASET}
     for section, values in changes.items():
         params[section] = params.get(section, {}) | values
     return parse_settings(params, "params.yaml")
@@ -73,38 +70,25 @@ def test_every_block_of_params_can_be_copied(page: str, block: str) -> None:
 
 
 def test_a_few_lines_of_params_select_ones_own() -> None:
-    images, labelled, questions = (
-        copied(next(block for page, block in BLOCKS if page == f"docs/{name}.md"))
-        for name in ("data", "trac", "questions")
+    readme, images, labelled, questions = (
+        copied(next(block for page, block in BLOCKS if page == name))
+        for name in ("README.md", "docs/data.md", "docs/trac.md", "docs/questions.md")
     )
-    assert images.run.over("genception") == images.run.over("fidelity") == ("my_images",)
-    assert images.dataset("my_images").provider == "image_folder"
+    for settings in (readme, images):
+        selected = {spec.name: settings.run.over(spec.name) for spec in settings.benchmarks}
+        assert selected == {"genception": ("my_images",), "fidelity": ("my_images",)}
+        assert (settings.run.datasets, settings.run.question_sets) == (("my_images",), ())
+        assert settings.dataset("my_images").provider == "image_folder"
+    assert readme.run.models == ("regions_fine",)
     assert (labelled.run.over("trac"), labelled.dataset("birds").general_category) == (("birds",), "bird")
     assert questions.run.over("mm_sap") == ("mine",)
     assert questions.question_set("mine").provider == "table"
 
 
 def test_every_provider_and_every_extra_is_named_as_it_is() -> None:
-    providers = {
-        name for section, table in PROVIDERS.items() if section not in ("datasets", "question_sets") for name in table
-    }
+    components = [providers(section) for section in ("models", "generators", "encoders")]
     named = {words[0] for words in TYPED}
-    assert (
-        providers
-        - {
-            "regions",
-            "blind",
-            "always_refuse",
-            "random_choice",
-            "rubric",
-            "painter",
-            "layout",
-            "tfidf",
-            "words",
-            "regions_reading",
-        }
-        <= named
-    )
+    assert {name for table in components for name, place in table.items() if ".demo." not in place} <= named
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
         extras = set(tomllib.load(file)["project"]["optional-dependencies"])
     promised = {extra for page in PAGES.values() for extra in re.findall(r"(?:driftledger)?\[([a-z_]+)\]`", page)}

@@ -29,7 +29,7 @@ SPECIFICATIONS = (
         "benchmarks.traces",
         "benchmarks.*.traces",
     ),
-    "benchmarks._chains.contact_sheet",
+    *("benchmarks.standing", "benchmarks._chains.contact_sheet"),
 )
 """What a benchmark is, without what runs it."""
 
@@ -39,8 +39,9 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("components.base",),),
     (("components.card",), ("core.registry",)),
     (("components.checkpoints",), ("components.remote",)),
-    (("components.models",), ("components.generators",), ("components.encoders",)),
+    (("components.models",), ("components.generators",), ("components.encoders",), ("components.contract",)),
     (("data",),),
+    (("components.functions",),),
     (("collect",),),
     (SPECIFICATIONS,),
     (("project",),),
@@ -49,7 +50,11 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("reports",),),
     (("tracking",), ("exports",)),
     (("commands",),),
+    (("notebook",),),
+    (("benchmarks.*.first_look",),),
+    (("public",),),
     (("cli",),),
+    (("start",),),
     (("demo",),),
 )
 """From the bottom to the top, the rooms of each layer by the names of their modules below ``driftledger``: a name
@@ -65,7 +70,7 @@ COMPONENTS = (
 )
 READERS = (
     *("ledger.audit.audit", "ledger.why", "reports.leaderboard"),
-    *("tracking.projection", "tracking.lookup"),
+    *("tracking.projection", "tracking.lookup", "notebook.opened"),
 )
 """They read stored files, so that a score can be traced without a single component."""
 

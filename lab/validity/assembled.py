@@ -15,12 +15,17 @@ from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import Record
 from driftledger.project.settings import Settings
 from lab.validity.collected import Place, Readings, Source, collect
-from lab.validity.ladder import Ladder, climb
+from lab.validity.families import Family, Held, Together, families, together
+from lab.validity.iterating import Iterated, iterating
 from lab.validity.measured import MEASURED, Interval, Measured, Retrieval, Rounded, Share
 from lab.validity.ranked import Drawing, Point, Ranking, Rungs, point_of, rank
 from lab.validity.scores import Reading
+from lab.validity.stages import Stages, climb
 
 _FROZEN = ConfigDict(extra="forbid")
+
+RESAMPLES = 2000
+"""Of the order in which stages stand."""
 
 
 @dataclass(frozen=True, config=_FROZEN)
@@ -76,7 +81,9 @@ class Validity(Record):
     models: dict[str, int]
     """Stages of the model → training steps."""
     generators: dict[str, int]
-    control: str
+    otherwise: list[str]
+    """Stages that were trained on another mix than the ones before."""
+    controls: list[str]
     encoder: str
     """The image encoder that the picture looks through."""
     iterations: int
@@ -86,6 +93,9 @@ class Validity(Record):
     painters: dict[str, Share]
     """Of the things in true captions, those that are redrawn with the right shape, colour and cell."""
     retrieval: Retrieval
+    families: list[Family]
+    together: Together
+    iterating: list[Iterated]
     by_model: list[Ranked]
     """Over the stages of the model, by benchmark, dataset, metric, encoder and generator."""
     by_generator: list[Ranked]
@@ -93,41 +103,46 @@ class Validity(Record):
     drift: list[Drift]
 
 
-def assemble(root: Path, settings: Settings, ladder: Ladder, measured: Measured) -> Validity:
-    """Read all scores of the models and generators of ``ladder``, and rank them.
+def assemble(root: Path, settings: Settings, stages: Stages, measured: Measured) -> Validity:
+    """Read all scores of the models and generators of ``stages``, and rank them.
 
     Raises:
         ConfigError: fewer than two models or generators, or two with equal steps; an encoder that is not selected.
-        StoreError: a score file is missing or of another T, or ``measured`` is of others than ``ladder``.
+        StoreError: a score file is missing or of another T, or ``measured`` is of others than ``stages``.
     """
     run, genception = settings.run, cast(GenCeptionSettings, settings.section("genception"))
-    models, generators = climb("models", ladder.models), climb("generators", ladder.generators)
-    if ladder.encoder not in run.encoders:
-        raise ConfigError(unknown_name("among run.encoders of params.yaml, the encoder", ladder.encoder, run.encoders))
-    _check("describers", {name: each.steps for name, each in measured.describers.items()}, ladder.models)
-    _check("painters", {name: each.steps for name, each in measured.painters.items()}, ladder.generators)
-    source = Source(root, settings, genception.iterations, (*models, ladder.control), generators)
+    models, generators = climb("models", stages.models), climb("generators", stages.generators)
+    if stages.encoder not in run.encoders:
+        raise ConfigError(unknown_name("among run.encoders of params.yaml, the encoder", stages.encoder, run.encoders))
+    _check("describers", {name: each.steps for name, each in measured.describers.items()}, stages.models)
+    _check("painters", {name: each.steps for name, each in measured.painters.items()}, stages.generators)
+    source = Source(root, settings, genception.iterations, (*models, *stages.controls), generators)
     readings = collect(source)
     ceilings = dict(_ceilings(source, measured))
     faultless = {place: Reading(each.value, each.low, each.high) for place, each in ceilings.items()}
     seen = {place: each for place, each in readings.items() if place.generator}
-    drawing = Drawing(genception.bootstrap.resamples, run.seed)
+    drawing = Drawing(RESAMPLES, run.seed)
     exact = {name: each.exact.share for name, each in measured.describers.items()}
     things = {name: each.things.share for name, each in measured.painters.items()}
-    stages = Rungs(models, ladder.models, exact, ladder.control)
-    versions = Rungs(generators, ladder.generators, things)
+    trained = Rungs(models, stages.models, exact, stages.controls)
+    by_model = list(_held(readings, "model", trained, drawing))
+    versions = Rungs(generators, stages.generators, things)
     return Validity(
-        models=dict(ladder.models),
-        generators=dict(ladder.generators),
-        control=ladder.control,
-        encoder=ladder.encoder,
+        models=dict(stages.models),
+        generators=dict(stages.generators),
+        otherwise=sorted(stages.otherwise),
+        controls=list(stages.controls),
+        encoder=stages.encoder,
         iterations=genception.iterations,
-        bootstrap=Drawn(drawing.resamples, genception.bootstrap.confidence, drawing.seed),
+        bootstrap=Drawn(drawing.resamples, genception.confidence, drawing.seed),
         describers={name: each.exact for name, each in measured.describers.items()},
         painters={name: each.things for name, each in measured.painters.items()},
         retrieval=measured.retrieval,
-        by_model=list(_ranked(readings, "model", stages, drawing)),
-        by_generator=list(_ranked(seen | faultless, "generator", versions, drawing)),
+        families=families(by_model, models, drawing),
+        together=together(by_model, models),
+        iterating=list(iterating(by_model, models)),
+        by_model=list(map(_told, by_model)),
+        by_generator=list(map(_told, _held(seen | faultless, "generator", versions, drawing))),
         drift=list(_drift(ceilings, readings, models[-1])),
     )
 
@@ -142,9 +157,7 @@ def _check(what: str, measured: Mapping[str, int], ladder: Mapping[str, int]) ->
             )
 
 
-def _ranked(
-    readings: Readings, over: Literal["model", "generator"], rungs: Rungs, drawing: Drawing
-) -> Iterator[Ranked]:
+def _held(readings: Readings, over: Literal["model", "generator"], rungs: Rungs, drawing: Drawing) -> Iterator[Held]:
     """Every metric that one of the rungs has; ``over`` is the role that they play."""
 
     def others(item: tuple[Place, Reading]) -> Place:
@@ -154,16 +167,22 @@ def _ranked(
         metric = benchmark(place.benchmark).metric(place.metric)
         higher = metric is None or metric.higher_is_better is not False
         found = {getattr(one, over): reading for one, reading in some}
-        yield Ranked(
-            place.benchmark,
-            place.on,
-            place.metric,
-            higher,
-            place.encoder or None,
-            place.generator or None,
-            place.model or None,
-            rank(found, rungs, higher_is_better=higher, drawing=drawing),
-        )
+        yield Held(place, rank(found, rungs, higher_is_better=higher, drawing=drawing), found, 1.0 if higher else -1.0)
+
+
+def _told(held: Held) -> Ranked:
+    """As the report has it."""
+    place = held.place
+    return Ranked(
+        place.benchmark,
+        place.on,
+        place.metric,
+        held.sign > 0,
+        place.encoder or None,
+        place.generator or None,
+        place.model or None,
+        held.ranking,
+    )
 
 
 def _ceilings(source: Source, measured: Measured) -> Iterator[tuple[Place, Interval]]:

@@ -121,7 +121,7 @@ class Bench:
         given = ToScore(
             keys=keys,
             folders={"dataset": drawn.folder, "chain": target},
-            scoring=GenCeptionScoring(bootstrap=settings.bootstrap, seed=seed, iterations=self.iterations),
+            scoring=GenCeptionScoring(confidence=settings.confidence, seed=seed, iterations=self.iterations),
             min_coverage=settings.min_coverage,
             encoders={"encoder": encoder},
         )

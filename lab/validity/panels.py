@@ -7,9 +7,9 @@ from driftledger.charts.axes import PlotPoint
 from driftledger.charts.lines import Curve
 from driftledger.charts.palette import COLOURS, GREY, SHAPES, Series, nth
 from lab.validity.assembled import Ranked, Validity
-from lab.validity.ladder import climb
 from lab.validity.measured import Interval
 from lab.validity.ranked import Point as Value
+from lab.validity.stages import climb
 from lab.validity.table import metric_name
 
 _ROUNDS = 3
@@ -63,15 +63,16 @@ def _by_round(found: Validity, through: Sequence[Ranked], generator: str) -> Ite
         points = [_point(t, by_t[t].values[name]) for t in sorted(by_t) if name in by_t[t].values]
         if points:
             yield Curve(f"{found.models[name]:,} steps", nth(len(found.models) - 1 - place), points)
-    blind = {t: ranking.control.point for t, ranking in by_t.items() if ranking.control is not None}
-    if blind:
-        yield Curve(found.control, _CONTROL, [_point(t, blind[t]) for t in sorted(blind)])
+    control = found.controls[0]
+    shown = {t: ranking.controls[control].point for t, ranking in by_t.items() if control in ranking.controls}
+    if shown:
+        yield Curve(control, _CONTROL, [_point(t, shown[t]) for t in sorted(shown)])
 
 
 def _by_steps(found: Validity, some: Mapping[str, Ranked], first: int) -> Iterator[Curve]:
     names = climb("models", found.models)
     for place, (name, each) in enumerate(some.items()):
-        values, control = each.ranking.values, each.ranking.control
+        values, control = each.ranking.values, each.ranking.controls.get(found.controls[0])
         points = [_point(x, values[stage]) for x, stage in enumerate(names, 1) if stage in values]
         yield Curve(name, nth(first + place), points, [_point(0, control.point)] if control else ())
 
@@ -90,7 +91,7 @@ def _others(found: Validity, seen: Sequence[Ranked]) -> dict[str, Ranked]:
 
 def _stage_ticks(found: Validity) -> dict[float, str]:
     steps = [f"{found.models[name]:,}" for name in climb("models", found.models)]
-    return {float(x): label for x, label in enumerate([found.control, *steps])}
+    return {float(x): label for x, label in enumerate([found.controls[0], *steps])}
 
 
 def _first(some: Sequence[Ranked], benchmark: str) -> str | None:

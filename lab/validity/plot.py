@@ -21,4 +21,4 @@ def draw_validity(found: Validity) -> str:
         lines(each.title, each.lines, across=each.across, ticks=each.ticks, width=across, height=240, below=True)
         for each in shown
     ]
-    return page(row(_TITLE, f"{found.control} is the control; bands and whiskers are intervals.", charts))
+    return page(row(_TITLE, f"{found.controls[0]} is the control; bands and whiskers are intervals.", charts))

@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True, config=_FROZEN)
 class Control:
-    """How the control stands to the rungs; None where a value, or an interval, is missing, and where coverages lie so
+    """How a control stands to the rungs; None where a value, or an interval, is missing, and where coverages lie so
     far apart that ``compare`` does not rank them."""
 
     point: Point
@@ -40,6 +40,8 @@ class Control:
     """Whether it is worse than every rung."""
     disjoint: bool | None
     """Whether its interval overlaps none of theirs."""
+    below_best: bool | None = None
+    """Whether it is worse than the last of the rungs, and their intervals do not overlap."""
 
 
 @dataclass(frozen=True, config=_FROZEN)
@@ -72,9 +74,10 @@ class Ranking:
     """The same with what was measured where the truth is known, over all that it was measured of."""
     resampled: Resampled | None
     """None if the metric has no values per sample, as a Fréchet distance has none, or no sample is common."""
-    control: Control | None
+    controls: dict[str, Control]
+    """By name; those that have a value."""
     apart: str | None = None
-    """Why the rungs, or they and the control, are not ranked: as ``compare`` says it."""
+    """Why the rungs, or they and a control, are not ranked: as ``compare`` says it."""
 
 
 class Rungs(NamedTuple):
@@ -83,8 +86,8 @@ class Rungs(NamedTuple):
     names: tuple[str, ...]
     steps: Mapping[str, int]
     truth: Mapping[str, float]
-    """Name → what was measured of it where the truth is known; the control may be among them."""
-    control: str | None = None
+    """Name → what was measured of it where the truth is known; controls may be among them."""
+    controls: tuple[str, ...] = ()
 
 
 class Drawing(NamedTuple):
@@ -95,7 +98,7 @@ class Drawing(NamedTuple):
 
 
 def rank(readings: Mapping[str, Reading], rungs: Rungs, *, higher_is_better: bool, drawing: Drawing) -> Ranking:
-    """Rank what ``readings`` say of the rungs, and of the control where they do.
+    """Rank what ``readings`` say of the rungs, and of the controls where they do.
 
     Args:
         readings: name → score; a rung without one is left out.
@@ -106,7 +109,11 @@ def rank(readings: Mapping[str, Reading], rungs: Rungs, *, higher_is_better: boo
     line = [points[name] for name in there]
     apart = _apart(readings[name] for name in there)
     complete = len(there) == len(rungs.names) and apart is None
-    control = None if rungs.control is None else points.get(rungs.control)
+    stood = {
+        name: _apart([*(readings[n] for n in there), readings[name]]) is None
+        for name in rungs.controls
+        if name in points
+    }
     all_apart = _apart(readings.values())
     known = sorted(points.keys() & rungs.truth.keys()) if all_apart is None else []
     ranked = there if apart is None else []
@@ -121,7 +128,7 @@ def rank(readings: Mapping[str, Reading], rungs: Rungs, *, higher_is_better: boo
         resampled=_resampled([readings[name] for name in there], [rungs.steps[name] for name in there], sign, drawing)
         if complete
         else None,
-        control=None if control is None else _control(control, line, sign, complete and all_apart is None),
+        controls={name: _control(points[name], line, sign, complete and fair) for name, fair in stood.items()},
         apart=all_apart.reason if all_apart else None,
     )
 
@@ -143,7 +150,10 @@ def _apart(readings: Iterable[Reading]) -> Difference | None:
 
 def _control(control: Point, line: Sequence[Point], sign: float, complete: bool) -> Control:
     last = all(sign * control.value < sign * point.value for point in line) if complete else None
-    return Control(control, last, _all(_disjoint(control, point) for point in line) if complete else None)
+    disjoint = [_disjoint(control, point) for point in line] if complete else [None]
+    below = sign * control.value < sign * line[-1].value if complete else None
+    best = None if below is None or disjoint[-1] is None else below and disjoint[-1]
+    return Control(control, last, _all(disjoint) if complete else None, best)
 
 
 def _disjoint(one: Point, other: Point) -> bool | None:

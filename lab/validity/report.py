@@ -6,16 +6,16 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, write_json, write_text
 from driftledger.project.settings import Settings
 from lab.validity.assembled import assemble
-from lab.validity.ladder import Ladder
 from lab.validity.measured import MEASURED, Measured
 from lab.validity.plot import draw_validity
+from lab.validity.stages import Stages
 from lab.validity.table import validity_tables
 
 REPORT = "reports/validity"
 """Below the top folder, without suffix."""
 
 
-def write_validity(root: Path, settings: Settings, ladder: Ladder) -> None:
+def write_validity(root: Path, settings: Settings, stages: Stages) -> None:
     """Write the report as ``.json``, ``.md`` and ``.svg``; nothing is written before all of it is there.
 
     Scores, T and the bootstrap are those of ``settings``.
@@ -27,7 +27,7 @@ def write_validity(root: Path, settings: Settings, ladder: Ladder) -> None:
     known = root / MEASURED
     if not known.is_file():
         raise StoreError(f"{known} is missing; run 'python -m lab.trio measure', which writes it")
-    found = assemble(root, settings, ladder, read_json(known, Measured))
+    found = assemble(root, settings, stages, read_json(known, Measured))
     report = root / REPORT
     tables, picture = validity_tables(found), draw_validity(found)
     write_json(report.with_suffix(".json"), found)

@@ -12,7 +12,7 @@ from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.resampling import bootstrap_interval
+from driftledger.metrics.intervals.means import mean_interval
 from lab.validity.units import Unit, Units
 
 T = TypeVar("T")
@@ -55,17 +55,11 @@ class Scored(NamedTuple):
         return Reading(value, low, high, units or None, self.score)
 
     def _interval(self, units: Units) -> tuple[float, float] | None:
-        """Over units, inside their categories, drawn as the score's own intervals are."""
+        """Over units, inside their categories, of the confidence of the score's own intervals."""
         if not units:
             return None
-        settings = self.score.inputs.settings
-        return bootstrap_interval(
-            np.array([unit.value for unit in units.values()]),
-            [unit.stratum for unit in units.values()],
-            resamples=settings["bootstrap"]["resamples"],
-            confidence=settings["bootstrap"]["confidence"],
-            seed=settings["seed"],
-        )
+        values, strata = np.array([unit.value for unit in units.values()]), [unit.stratum for unit in units.values()]
+        return mean_interval(values, strata, self.score.confidence).interval
 
 
 def read_scored(root: Path, spec: Benchmark, keys: Mapping[str, str]) -> Scored:

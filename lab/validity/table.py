@@ -1,15 +1,16 @@
 """``reports/validity.md``: what the report finds, in tables that can be read."""
 
 from collections.abc import Iterator, Sequence
+from math import factorial
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.tables import NOTHING, cell, grouped
 from driftledger.core.escaping import for_markdown
 from driftledger.reports.tables import markdown_table
 from lab.validity.assembled import Drift, Ranked, Validity
-from lab.validity.ladder import climb
 from lab.validity.measured import Interval, Share
 from lab.validity.ranked import Point, Ranking
+from lab.validity.stages import climb
 
 _FAULTLESS = "without fault"
 _ASKED = "questions and TRAC"
@@ -19,6 +20,16 @@ _LEGEND = (
     "steps and with the share of exact descriptions above; *resampled*: its mean over bootstrap resamples of the "
     "samples that all stages share, and in how many of these the stages are in order. A coverage stands beside its "
     "value where it is below 1; what `compare` does not rank is not ranked here."
+)
+
+
+_BY_FAMILY = (
+    "*Sets of records*: chains of another protocol or generator are drawn anew, of the same images. *Effective "
+    "number*: how many independent metrics say as much about single images. *Chance*: of all orders of the stages, the "
+    "share with at least this mean ρ; with {stages} stages it is never below {least:.3f}, however many metrics. "
+    "*Noise*: the share of permutations in which images change places among the stages, in all metrics at once, that "
+    "show as large a trend: it tells differences from noise, not what they are due to. *Apart*: the intervals do not "
+    "overlap."
 )
 
 
@@ -32,25 +43,74 @@ def metric_name(ranked: Ranked) -> str:
 
 def validity_tables(found: Validity) -> str:
     """The whole file."""
-    lines = ["# Do the metrics rank a better model higher?", "", *_summary(found), *_known(found)]
+    lines = ["# Do the metrics rank a better model higher?", "", *_summary(found), *_families(found), *_known(found)]
     lines += ["## Stages of the model", "", _LEGEND, ""]
     tables = grouped(found.by_model, _table)
     for title in sorted(tables, key=lambda title: (not title.startswith("genception"), title == _ASKED, title)):
         lines += _stages(title, tables[title], found)
-    lines += ["## Versions of the generator", "", *_versions(found), *_drift(found)]
+    lines += [*_iterating(found), "## Versions of the generator", "", *_versions(found), *_drift(found)]
     return "\n".join(lines)
 
 
 def _summary(found: Validity) -> Iterator[str]:
+    """What holds, and what it is worth."""
     rankings = [each.ranking for each in found.by_model]
-    rising = [each for each in rankings if each.rises]
-    apart = sum(bool(each.disjoint) for each in rising)
-    last = sum(bool(each.control and each.control.last) for each in rankings)
     barred = sum(each.apart is not None for each in rankings)
+    all_of = found.together
     yield (
-        f"Of {len(rankings)} metrics, {len(rising)} put the stages of the model in the order of their training, "
-        f"{apart} of these with intervals that do not overlap; {last} put {for_markdown(found.control)} last."
+        f"The {len(rankings)} metrics below are of {all_of.families} families, those that rest on the same; of "
+        f"{all_of.in_order} families every metric puts the {len(found.models)} stages in the order of their training. "
+        + (f"Of all orders of these stages {_percent(all_of.chance)} do as well." if all_of.chance is not None else "")
         + (f" {barred} are not ranked, or not all of it, as their coverages lie too far apart." if barred else "")
+    )
+    if found.otherwise:
+        yield ""
+        yield (
+            f"{', '.join(map(_name, found.otherwise))} was trained on another mix of questions and descriptions than "
+            "the stages before: more than the number of steps sets it apart."
+        )
+    yield ""
+
+
+def _families(found: Validity) -> Iterator[str]:
+    controls = [_name(control) for control in found.controls]
+    head = ["", "metrics", "sets of records", "effective number", "in order", "ρ, steps", "chance", "noise"]
+    head += [f"all stages above {control}" for control in controls]
+    head += [f"last stage apart from {control}" for control in controls]
+    rows = [
+        [
+            for_markdown(each.name),
+            *(str(count) for count in (each.metrics, each.sets)),
+            str(cell(each.effective, digits=1)),
+            f"{each.in_order} of {each.metrics}",
+            *(str(cell(value)) for value in (each.spearman, each.chance)),
+            str(cell(each.noise, digits=4)),
+            *(f"{each.above.get(control, 0)} of {each.metrics}" for control in found.controls),
+            *(f"{each.apart.get(control, 0)} of {each.metrics}" for control in found.controls),
+        ]
+        for each in found.families
+    ]
+    yield from ("## By family", "")
+    yield from markdown_table("metrics that rest on the same", head, rows)
+    yield from (_BY_FAMILY.format(stages=len(found.models), least=1 / factorial(len(found.models))), "")
+
+
+def _iterating(found: Validity) -> Iterator[str]:
+    if not found.iterating:
+        return
+    yield from ("## Does iterating tell the stages apart better?", "")
+    by_t = grouped(found.iterating, lambda each: int(each.metric.rpartition("_at_")[2]))
+    rounds = sorted(by_t)
+    head = ["", *(f"ends, t = {t}" for t in rounds), *(f"closest, t = {t}" for t in rounds)]
+    rows = []
+    for key in dict.fromkeys((each.on, each.generator, each.encoder) for each in found.iterating):
+        there = {t: next(e for e in by_t[t] if (e.on, e.generator, e.encoder) == key) for t in rounds}
+        ends, closest = ([str(cell(getattr(there[t], end))) for t in rounds] for end in ("ends", "closest"))
+        rows.append([_of(*key), *ends, *closest])
+    yield from markdown_table("GC@t: differences between stages, in their deviations over images", head, rows)
+    yield (
+        "*Ends* is from the first stage to the last, *closest* the least of neighbouring ones: a paired test needs the "
+        "fewer images the larger it is. Where it does not grow with t, more rounds tell no more."
     )
     yield ""
 
@@ -80,28 +140,24 @@ def _table(ranked: Ranked) -> str:
 
 def _stages(title: str, some: Sequence[Ranked], found: Validity) -> Iterator[str]:
     names = climb("models", found.models)
-    head = [
-        "",
-        *(f"{_name(name)} ({found.models[name]:,})" for name in names),
-        _name(found.control),
-        "in order",
-        f"{_name(found.control)} last",
-    ]
+    head = ["", *(f"{_name(name)} ({found.models[name]:,})" for name in names), *map(_name, found.controls), "in order"]
+    head += [f"{_name(control)} last" for control in found.controls]
     head += ["ρ, steps", "ρ, exact", "resampled ρ", "resampled in order"]
     rows: list[list[str]] = []
     notes: list[str] = []
     for each in some:
         ranking, digits = each.ranking, _digits(each)
-        control, drawn = ranking.control, ranking.resampled
+        drawn = ranking.resampled
+        controls = [ranking.controls.get(control) for control in found.controls]
         name = _of(metric_name(each), each.generator, each.encoder, each.on if title == _ASKED else None)
         notes += _not_ranked(name, ranking)
         rows.append(
             [
                 name,
                 *(_value(ranking.values.get(name), digits) for name in names),
-                _value(control.point if control else None, digits),
+                *(_value(control.point if control else None, digits) for control in controls),
                 _verdict(ranking.rises, ranking.disjoint),
-                _verdict(control.last, control.disjoint) if control else NOTHING,
+                *(_verdict(control.last, control.disjoint) if control else NOTHING for control in controls),
                 str(cell(ranking.spearman)),
                 str(cell(ranking.spearman_measured)),
                 str(cell(drawn.spearman if drawn else None)),
@@ -117,7 +173,7 @@ def _versions(found: Validity) -> Iterator[str]:
     names = climb("generators", found.generators)
     head = ["", *(f"{_name(name)} ({found.generators[name]:,} steps)" for name in names), "in order", "resampled"]
     shown = [each for each in found.by_generator if each.metric == f"gc_at_{found.iterations}"]
-    order = [*climb("models", found.models), found.control, None]
+    order = [*climb("models", found.models), *found.controls, None]
     for on, some in grouped(shown, lambda each: each.on).items():
         some = sorted(some, key=lambda each: (each.encoder or "", order.index(each.model)))
         rows = [

@@ -6,42 +6,69 @@ Each command imports what it needs when it is called: a run starts a hundred sta
 import errno
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from driftledger import __version__
 from driftledger.benchmarks.registry import benchmarks, imported
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.missing import MissingSourceError
+from driftledger.core.parent import end_under_run
 from driftledger.ledger.objects.reach import Reach
 from driftledger.project.project import Project
 from driftledger.tracking.connection import PORT
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
-PANELS = ("Evaluate", "Ask", "Prove", "Show and export", "With people", "DVC's stages")
-"""The panels of ``--help``: what people type first comes first."""
-EVALUATE, ASK, PROVE, VIEW, PEOPLE, STAGES = PANELS
+RUNS_OWN_CODE = frozenset(
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "design", "preset", "preregister"}
+    | {"check-component", "watch", *(group for spec in benchmarks() for group in spec.commands)}
+)
+"""The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
+used to look at what strangers made."""
+
+PANELS = ("Evaluate", "Ask", "People", "Publish")
+"""The panels of ``--help``, in the order in which people come to them."""
+EVALUATE, ASK, PEOPLE, PUBLISH = PANELS
+
+_FIRST = ("init", "run", "preset", "plan", "audit", "compare")
+"""What people type first stands first in its panel; all else as it is defined."""
+
+_EXAMPLES = """Examples:
+driftledger init --images photos  begin with your images
+driftledger run                   evaluate, and show scores
+driftledger audit 0.743           where is a score from?
+driftledger compare one other     which run is better?"""
 
 
 class _ByPanel(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        panels = {name: getattr(command, "rich_help_panel", None) for name, command in self.commands.items()}
-        return sorted(panels, key=lambda name: PANELS.index(panels[name]) if panels[name] in PANELS else len(PANELS))
+        def place(name: str) -> tuple[int, int]:
+            panel = getattr(self.commands[name], "rich_help_panel", None)
+            return (
+                PANELS.index(panel) if panel in PANELS else len(PANELS),
+                _FIRST.index(name) if name in _FIRST else len(_FIRST),
+            )
+
+        return sorted(self.commands, key=place)
 
 
 app = typer.Typer(
     cls=_ByPanel,
     help="Evaluate multimodal LLMs on data nobody had to label, with a ledger behind every score.",
+    epilog=_EXAMPLES,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
 app.add_typer(calls, name="calls", rich_help_panel=ASK)
+stage = typer.Typer(help="Run one stage, as the pipelines of DVC do: 'driftledger run' runs all that is needed.")
+app.add_typer(stage, name="stage", hidden=True)
 for group, place in (each for spec in benchmarks() for each in spec.commands.items()):
     app.add_typer(imported(place), name=group, rich_help_panel=PEOPLE)
 
@@ -49,7 +76,7 @@ RemoteOption = Annotated[
     str | None, typer.Option(metavar="URL", help="A DVC remote to fetch from: none that the checkout names is asked.")
 ]
 TrustOption = Annotated[
-    bool, typer.Option("--trust", help="This checkout is my own: ask the remote and the MLflow that it names.")
+    bool, typer.Option("--trust", help="This checkout is my own: ask the remote and MLflow it names, run its code.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 TimestampOption = Annotated[
@@ -61,58 +88,35 @@ TimestampOption = Annotated[
 UnsignedOption = Annotated[bool, typer.Option("--unsigned", help="Without a signature.")]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"driftledger {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def top(context: typer.Context) -> None:
-    context.obj = Project(Path.cwd())
-
-
-@app.command(rich_help_panel=STAGES)
-def resolve(context: typer.Context) -> None:
-    """DVC stage: note what the selected names stand for now, and which code is behind each stage."""
-    from driftledger.commands import resolve as resolving
-
-    resolving.resolve(context.obj)
-
-
-@app.command(rich_help_panel=STAGES)
-def dataset(context: typer.Context, dataset: Annotated[str, typer.Argument(help="An entry of datasets.")]) -> None:
-    """DVC stage: read, check and store a dataset."""
-    from driftledger.commands import stages
-
-    stages.dataset(context.obj, dataset)
-
-
-@app.command(name="question_set", rich_help_panel=STAGES)
-def question_set(
-    context: typer.Context, question_set: Annotated[str, typer.Argument(help="An entry of question_sets.")]
-) -> None:
-    """DVC stage: read, check and store a question set."""
-    from driftledger.commands import stages
-
-    stages.question_set(context.obj, question_set)
-
-
-@app.command(hidden=True)
-def stage(
+def top(
     context: typer.Context,
-    benchmark: Annotated[str, typer.Argument(help="A benchmark.")],
-    stage: Annotated[str, typer.Argument(help="One of its stages.")],
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="What the keys of the stage stand for.")],
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
-    """DVC stage: run a stage of a benchmark, as its pipeline in pipelines/ does."""
-    from driftledger.commands import stages
-
-    stages.run_stage(context.obj, benchmark, stage, names)
+    context.obj = Project(Path.cwd(), own_code=context.invoked_subcommand in RUNS_OWN_CODE)
 
 
-@app.command(rich_help_panel=VIEW)
+def trusted(project: Project, trust: bool) -> Project:
+    """The project of a command that reads, whose own code may be run only where the reader says so."""
+    return replace(project, own_code=True) if trust else project
+
+
+@app.command(rich_help_panel=ASK)
 def report(
     context: typer.Context,
     show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the pages alone, into this folder.")] = None,
     images: Annotated[bool, typer.Option("--images/--no-images", help="With --out: show images of the data.")] = True,
 ) -> None:
-    """DVC stage: write the leaderboard, the pages of the report, and what DVC shows of the scores."""
+    """Write the leaderboard, the pages of the report, and what DVC shows of the scores."""
     from driftledger.commands import stages
 
     if show or out or not images:
@@ -121,7 +125,7 @@ def report(
         stages.report(context.obj)
 
 
-@app.command(rich_help_panel=VIEW)
+@app.command(rich_help_panel=PUBLISH)
 def figures(
     context: typer.Context,
     pdf: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to; files of the same names are written anew.")],
@@ -132,15 +136,7 @@ def figures(
     typer.echo(f"{write_pdfs(context.obj.paths.figures, pdf)} figures are written to {for_line(str(pdf))}")
 
 
-@app.command(rich_help_panel=STAGES)
-def correlation(context: typer.Context) -> None:
-    """DVC stage: set our metrics against each other and against the leaderboards in data/leaderboards."""
-    from driftledger.commands import stages
-
-    typer.echo(for_terminal(stages.correlation(context.obj)))
-
-
-@app.command(rich_help_panel=VIEW)
+@app.command(rich_help_panel=PUBLISH)
 def track(
     context: typer.Context,
     repair: Annotated[bool, typer.Option("--repair", help="Mend what MLflow holds otherwise; merge doubles.")] = False,
@@ -148,10 +144,10 @@ def track(
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
 
-    typer.echo(stages.track(context.obj, repair))
+    stages.track(context.obj, repair)
 
 
-@app.command(rich_help_panel=VIEW)
+@app.command(rich_help_panel=PUBLISH)
 def export(
     context: typer.Context,
     kind: Annotated[
@@ -167,7 +163,7 @@ def export(
     typer.echo(f"{exporting.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
 
 
-@app.command(rich_help_panel=PROVE)
+@app.command(rich_help_panel=PUBLISH)
 def publish(context: typer.Context, timestamp: TimestampOption = None, unsigned: UnsignedOption = False) -> None:
     """Sign a checkpoint over ledger.jsonl with your Git signing key: who keeps it can tell what was changed since."""
     from driftledger.commands import publish as publishing
@@ -175,7 +171,7 @@ def publish(context: typer.Context, timestamp: TimestampOption = None, unsigned:
     typer.echo(for_terminal(publishing.publish(context.obj, timestamp or (), unsigned=unsigned)))
 
 
-@app.command(rich_help_panel=PROVE)
+@app.command(rich_help_panel=PUBLISH)
 def preregister(
     context: typer.Context,
     runs: Annotated[int, typer.Option(min=1, help="How many published attempts the plan allows.")] = 1,
@@ -188,7 +184,7 @@ def preregister(
     typer.echo(for_terminal(publishing.preregister(context.obj, runs, timestamp or (), unsigned=unsigned)))
 
 
-@app.command(rich_help_panel=VIEW)
+@app.command(rich_help_panel=ASK)
 def ui(
     context: typer.Context,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Of 127.0.0.1.")] = PORT,
@@ -201,17 +197,33 @@ def ui(
 
 
 @app.command(rich_help_panel=EVALUATE)
+def run(
+    context: typer.Context,
+    targets: Annotated[
+        list[str] | None, typer.Argument(metavar="[STAGE]...", help="Only these and what they need; else all.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Run every stage again, also those up to date.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")] = False,
+) -> None:
+    """Evaluate what params.yaml selects: run what is new, and end with the scores and where they are."""
+    from driftledger.commands import run as running
+
+    raise typer.Exit(running.run(context.obj, targets or (), force=force, plain=plain))
+
+
+@app.command(rich_help_panel=EVALUATE)
 def preset(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(help="The preset to select.")] = None,
 ) -> None:
-    """Select a published protocol in params.yaml; without a name, list them."""
-    from driftledger.core.terminal import facts, lines, show
+    """Select a published protocol in params.yaml; without a name, list what each is, needs and costs."""
+    from driftledger.core.terminal import lines, show
     from driftledger.project.presets import apply_preset, presets_in_words
+    from driftledger.reports.presets import presets_table
 
     root = context.obj.root
     if name is None:
-        show(facts(presets_in_words(root)))
+        show(presets_table(presets_in_words(root)))
     else:
         show(lines(apply_preset(root, name) or [f"params.yaml is as {name} wants it"]))
 
@@ -221,13 +233,40 @@ def plan(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """What would the selected runs still ask of each component, and what may that cost? Nothing is asked."""
+    """What would the selected runs still ask of each component, and what may that cost? Nothing is asked.
+
+    Where scores of several models are stored, the smallest difference between two that a run of this size can show.
+    """
     from driftledger.commands import collect as collecting
-    from driftledger.core.terminal import show
+    from driftledger.commands.variance import least_detectable
+    from driftledger.core.terminal import lines, show
     from driftledger.reports.plan import plan_table
 
     planned = {name: calls.to_dict() for name, calls in collecting.plan(context.obj).items()}
     show(json.dumps(planned, indent=2) if as_json else plan_table(planned))
+    if not as_json:
+        show(lines(least_detectable(context.obj)))
+
+
+@app.command(rich_help_panel=EVALUATE)
+def design(
+    context: typer.Context,
+    detect: Annotated[float, typer.Option(help="The difference between two models, in the unit of the score.")],
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN]...", help="By how these vary: MODEL/GENERATOR/ENCODER, with * for any."),
+    ] = None,
+    power: Annotated[float, typer.Option(help="The probability of finding it.")] = 0.8,
+    benchmark: Annotated[str | None, typer.Option(help="Else the first with several models.")] = None,
+    metric: Annotated[str | None, typer.Option(help="By its key, as in score files; else the first headline.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How many images, repeats and generators tell two models apart that differ by this much, and at what cost?"""
+    from driftledger.commands import design as designing
+    from driftledger.core.terminal import show
+
+    asked: dict[str, Any] = {"detect": detect, "power": power, "benchmark": benchmark, "metric": metric}
+    show(designing.design(context.obj, runs or (), **asked, in_json=as_json))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -265,6 +304,38 @@ def collect(
 
 
 @app.command(rich_help_panel=EVALUATE)
+def init(
+    folder: Annotated[Path, typer.Argument(help="Made where it is missing.")] = Path(),
+    images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
+    preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
+    minimal: Annotated[bool, typer.Option("--minimal", help="Little is selected, and there is nothing else.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there; a ledger never is.")] = False,
+) -> None:
+    """Make a folder a project: params.yaml, pipelines and an empty ledger, in your Git repository or a new one."""
+    from driftledger.commands.init import init as make
+
+    said = make(folder, images=images, preset=preset, minimal=minimal, force=force)
+    typer.echo(for_terminal("\n".join(said)))
+
+
+@app.command(rich_help_panel=EVALUATE)
+def upgrade(
+    context: typer.Context,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing: exit code 1 and the files that differ.")
+    ] = False,
+) -> None:
+    """Renew the files that 'driftledger init' wrote, after the package has changed; what you edited is merged."""
+    from driftledger.commands import upgrade as upgrading
+
+    if check:
+        differing = upgrading.differing(context.obj)
+        typer.echo("".join(f"{for_line(path)} differs from what driftledger writes\n" for path in differing), nl=False)
+        raise typer.Exit(1 if differing else 0)
+    typer.echo(for_terminal("\n".join(upgrading.upgrade(context.obj))))
+
+
+@app.command(rich_help_panel=EVALUATE)
 def unlock(context: typer.Context) -> None:
     """Let 'dvc repro' go on after a kill: clear the lock file that nobody can read or holds any more."""
     from driftledger.project.rwlock import clear
@@ -282,6 +353,66 @@ def merge(
     from driftledger.commands import shards
 
     typer.echo(for_terminal(shards.merge(context.obj, spools)))
+
+
+@app.command(name="check-component", rich_help_panel=EVALUATE)
+def check_component(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="An entry of models, generators or encoders.")],
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="model, generator, encoder or judge, where several have the name."),
+    ] = None,
+    paid: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Ask a service, up to N times; without it, none is asked.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Does a component keep its contract: shapes, determinism, order, errors, memory? Exit code 1 if it does not."""
+    from driftledger.commands import check_component as checking
+    from driftledger.core.terminal import show
+
+    checked = checking.check(context.obj, name, kind, paid)
+    if not as_json:
+        checking.note(context.obj, checked)
+    show(json.dumps(checked.to_dict(), indent=2) if as_json else checked.as_table())
+    raise typer.Exit(1 if checked.report.problems else 0)
+
+
+@app.command(rich_help_panel=ASK)
+def watch(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[SERVICE]...", help="Of those that params.yaml selects; else all.")
+    ] = None,
+    paid: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Ask, with up to N calls; without it, none is asked.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Does a service still answer as it did? Asks the same small probe again, and compares. Exit code 1 if not."""
+    from driftledger.commands import watch as watching
+    from driftledger.core.terminal import show
+
+    found = watching.watch(context.obj, names or (), paid)
+    show(json.dumps(watching.to_dict(found), indent=2) if as_json else watching.as_table(found, asked=paid is not None))
+    raise typer.Exit(1 if any(each.watched and each.watched.changed for each in found) else 0)
+
+
+@app.command(rich_help_panel=EVALUATE)
+def new(
+    context: typer.Context,
+    kind: Annotated[str, typer.Argument(help="model, generator, encoder, dataset or question_set.")],
+    name: Annotated[str, typer.Argument(help="Of the module; nothing that is there is overwritten.")],
+    package: Annotated[
+        bool, typer.Option("--package", help="A folder that pip installs, with an entry point.")
+    ] = False,
+) -> None:
+    """Write a component or data of your own that works at once, and its test; and say what to put into params.yaml."""
+    from driftledger.commands import new as making
+
+    for told in making.new(context.obj.root, kind, name, package=package):
+        typer.echo(told)
 
 
 @app.command(rich_help_panel=ASK)
@@ -304,17 +435,25 @@ def audit(
     as_json: JsonOption = False,
 ) -> None:
     """Where does a score come from, and what did a version touch? Back to images, versions, dataset and commit."""
-    from driftledger.commands import ask
     from driftledger.core.terminal import show
 
     if target is not None:
-        show(ask.audit(context.obj, target, Reach(remote, trust), full=full, as_json=as_json))
+        from driftledger.notebook.opened import OpenedProject
+
+        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target)
+        show(found.json if as_json else found.tree if full else found.answer)
     else:
+        from driftledger.commands import ask
+
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(ask.touched(context.obj, Reach(remote, trust), **asked, image=image, since=since, as_json=as_json))
+        show(
+            ask.touched(
+                trusted(context.obj, trust), Reach(remote, trust), **asked, image=image, since=since, as_json=as_json
+            )
+        )
 
 
-@app.command(rich_help_panel=PROVE)
+@app.command(rich_help_panel=ASK)
 def verify(
     context: typer.Context,
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
@@ -341,7 +480,7 @@ def verify(
     from driftledger.core.terminal import show
     from driftledger.ledger.attest.check import Trust
 
-    project = context.obj
+    project = trusted(context.obj, trust)
     if ledger:
         verified = verifying.verify_ledger(project)
     else:
@@ -353,7 +492,7 @@ def verify(
     raise typer.Exit(0 if verified.result.holds else 1)
 
 
-@app.command(rich_help_panel=PROVE)
+@app.command(rich_help_panel=PUBLISH)
 def bundle(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help="A run that was published.")],
@@ -368,7 +507,7 @@ def bundle(
     show(lines(bundling.bundle(context.obj, run, out, images=images, sign=sign)))
 
 
-@app.command(rich_help_panel=PROVE)
+@app.command(rich_help_panel=PUBLISH)
 def check(
     bundle: Annotated[Path, typer.Argument(help="A file that 'driftledger bundle' wrote, anybody's.")],
     allowed_signers: Annotated[Path | None, typer.Option(help="Whose signatures you trust, as SSH lists them.")] = None,
@@ -381,7 +520,7 @@ def check(
     raise typer.Exit(run(bundle, allowed_signers=allowed_signers, checkpoint=checkpoint, as_json=as_json))
 
 
-@app.command(rich_help_panel=PROVE)
+@app.command(rich_help_panel=PUBLISH)
 def reproduce(
     context: typer.Context,
     bundle: Annotated[Path, typer.Argument(metavar="FILE", help="A bundle; with --note, somebody's statement.")],
@@ -389,6 +528,7 @@ def reproduce(
     calls: Annotated[int | None, typer.Option(min=1, help="How many calls are made again; else all.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier reproduction.")] = None,
     note: Annotated[bool, typer.Option("--note", help="Note a statement about your run in ledger.jsonl.")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help="This checkout is my own: run its code.")] = False,
 ) -> None:
     """Make the calls behind somebody's bundle again with your own components, and sign what came of it."""
     from driftledger.commands import reproduce as reproducing
@@ -396,7 +536,7 @@ def reproduce(
     if note:
         typer.echo(for_terminal(reproducing.note_reproduction(context.obj, bundle)))
         return
-    said, reproduced = reproducing.reproduce(context.obj, bundle, out, calls, seed)
+    said, reproduced = reproducing.reproduce(trusted(context.obj, trust), bundle, out, calls, seed)
     typer.echo(for_terminal("\n".join(said)))
     raise typer.Exit(0 if reproduced else 1)
 
@@ -412,10 +552,29 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Is one run better than another, and are they comparable at all? With paired intervals over common samples."""
-    from driftledger.commands import ask
+    from driftledger.core.terminal import show
+    from driftledger.notebook.opened import OpenedProject
+
+    found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).compare(a, b, anyway=anyway)
+    show(found.json if as_json else found.shown)
+
+
+@app.command(rich_help_panel=ASK)
+def variance(
+    context: typer.Context,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN]...", help="MODEL/GENERATOR/ENCODER, with * for any; else all that are selected."),
+    ] = None,
+    benchmark: Annotated[str | None, typer.Option(help="Only of this one.")] = None,
+    metric: Annotated[str | None, typer.Option(help="By its key, as in score files; else the first headline.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Where does the variance of scores come from: models, generators, encoders, images, repeats?"""
+    from driftledger.commands import variance as finding
     from driftledger.core.terminal import show
 
-    show(ask.compare(context.obj, a, b, Reach(remote, trust), anyway=anyway, as_json=as_json))
+    show(finding.variance(context.obj, runs or (), benchmark=benchmark, metric=metric, in_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -431,7 +590,7 @@ def diff(
     from driftledger.commands import ask
     from driftledger.core.terminal import show
 
-    show(ask.diff(context.obj, old, new, Reach(remote, trust), as_json=as_json))
+    show(ask.diff(trusted(context.obj, trust), old, new, Reach(remote, trust), as_json=as_json))
 
 
 @calls.command()
@@ -444,6 +603,79 @@ def why(
     from driftledger.core.terminal import show
 
     show(ask.why(context.obj, call))
+
+
+@stage.callback()
+def below() -> None:
+    end_under_run()
+
+
+@stage.command(name="resolve")
+def stage_resolve(context: typer.Context) -> None:
+    """Note what the selected names stand for now, and which code is behind each stage."""
+    from driftledger.commands import resolve as resolving
+
+    resolving.resolve(context.obj)
+
+
+@stage.command(name="dataset")
+def stage_dataset(
+    context: typer.Context, dataset: Annotated[str, typer.Argument(help="An entry of datasets.")]
+) -> None:
+    """Read, check and store a dataset."""
+    from driftledger.commands import stages
+
+    stages.dataset(context.obj, dataset)
+
+
+@stage.command(name="question_set")
+def stage_question_set(
+    context: typer.Context, question_set: Annotated[str, typer.Argument(help="An entry of question_sets.")]
+) -> None:
+    """Read, check and store a question set."""
+    from driftledger.commands import stages
+
+    stages.question_set(context.obj, question_set)
+
+
+def _add_stages_of(benchmark: str, title: str) -> None:
+    @stage.command(name=benchmark, help=f"Run a stage of {title}, as its pipeline in pipelines/ does.")
+    def run_stage(
+        context: typer.Context,
+        name: Annotated[str, typer.Argument(metavar="STAGE", help="One of its stages.")],
+        names: Annotated[list[str], typer.Argument(metavar="NAME...", help="What the keys of the stage stand for.")],
+    ) -> None:
+        from driftledger.commands import stages
+
+        stages.run_stage(context.obj, benchmark, name, names)
+
+
+for spec in benchmarks():
+    _add_stages_of(spec.name, spec.title)
+
+
+@stage.command(name="report")
+def stage_report(context: typer.Context) -> None:
+    """Write the leaderboard, the pages of the report, and what DVC shows of the scores."""
+    from driftledger.commands import stages
+
+    stages.report(context.obj)
+
+
+@stage.command(name="correlation")
+def stage_correlation(context: typer.Context) -> None:
+    """Set our metrics against each other and against the leaderboards in data/leaderboards."""
+    from driftledger.commands import stages
+
+    typer.echo(for_terminal(stages.correlation(context.obj)))
+
+
+@stage.command(name="track")
+def stage_track(context: typer.Context) -> None:
+    """Show every selected combination in MLflow; nothing is written twice."""
+    from driftledger.commands import stages
+
+    stages.track(context.obj)
 
 
 def main() -> None:

@@ -197,9 +197,10 @@ def _score(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
         for key, value in entry["params"].get("params.yaml", {}).items():
             setting = "seed" if key == "run.seed" else key.removeprefix(f"{score['benchmark']}.")
             for part in ("protocol", "settings"):
-                if setting in score["inputs"][part]:
+                told = score["inputs"][part]
+                if setting in told or (part == "protocol" and setting in _UNSAID):
                     where = f"{path}: inputs.{part}.{setting}"
-                    yield same(where, score["inputs"][part][setting], value, f"stage {stage}")
+                    yield same(where, told.get(setting, _UNSAID.get(setting)), value, f"stage {stage}")
 
 
 def _without_defaults(score: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,7 +208,7 @@ def _without_defaults(score: Mapping[str, Any]) -> dict[str, Any]:
     found = {key: value for key, value in score.items() if key != "schema" and (value or key not in _MAY_BE_EMPTY)}
     found["flags"] = sorted(found.get("flags", []))
     cards = found["components"].items()
-    left = {"schema": 2, "code": None, "mark": None}
+    left = {"schema": 2, "code": None, "mark": None, "package": None}
     found["components"] = {
         role: {key: value for key, value in card.items() if key not in left or value != left[key]}
         for role, card in cards
@@ -269,13 +270,23 @@ def _collected(bundle: Bundle, lineage: Mapping[str, Any], stage: str) -> Iterat
     for unit in sorted(unknown):
         yield wrong(f"{folder.path}/{_RECORDS}", f"{data.path} has none that is called {unit:.80}")
     yield from _twice(folder, [canonical({k: v for k, v in each.items() if k in _PLACE}).decode() for each in records])
-    before = {(each["sample"], each["t"]): each["image_sha256"] for each in drawn if "t" in each}
+    before = {_chained(each): each["image_sha256"] for each in drawn if "t" in each}
     for each in drawn:
         if "parent_sha256" in each:
-            parent = known[each["sample"]] if each["t"] == 1 else before.get((each["sample"], each["t"] - 1))
-            where = f"{folder.path}/{_RECORDS}: {each['sample']}, t = {each['t']}: parent_sha256"
+            sample, t, repeat = _chained(each)
+            parent = known[sample] if t == 1 else before.get((sample, t - 1, repeat))
+            again = f", repeat {repeat}" if repeat else ""
+            where = f"{folder.path}/{_RECORDS}: {sample}, t = {t}{again}: parent_sha256"
             yield same(where, each["parent_sha256"], parent, "the image before")
 
+
+def _chained(record: Mapping[str, Any]) -> tuple[str, int, int]:
+    """Sample, t, and which of the sample's chains it is."""
+    return record["sample"], record["t"], record.get("repeat", 0)
+
+
+_UNSAID = {"repeats": 1}
+"""Setting → its value in a protocol that does not tell of it."""
 
 _PLACE = ("sample", "question", "model", "t", "variant", "grading", "max_tokens", "shots", "repeat")
 """What tells the records of a folder apart."""

@@ -69,7 +69,7 @@ def test_what_writes_all_outputs_is_behind_all_stages_and_is_little() -> None:
     assert modules_behind(WRITING) == {
         *("driftledger", "benchmarks", "benchmarks.writing", "benchmarks.records", "benchmarks.score"),
         *("components", "components.card", "core", "core.canonical", "core.errors", "core.escaping", "core.files"),
-        *("core.limits", "core.names", "core.strict", "core.types"),
+        *("core.distributions", "core.limits", "core.names", "core.strict", "core.types"),
     }
 
 

@@ -10,13 +10,14 @@ import yaml
 
 from driftledger.benchmarks.base import Benchmark, Rule
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.project.settings import load_settings
+from driftledger.commands.upgrade import differing
+from driftledger.project.project import Project
 from tests.conftest import REPOSITORY
 from tests.support.contract import missing_parts
+from tests.support.params import default_settings
 from tests.words.spec import Words
 
 WORDS = REPOSITORY / "tests" / "words" / "dvc.yaml"
-SHIPPED = REPOSITORY / "src" / "driftledger" / "pipelines"
 
 
 def pipeline(spec: Benchmark) -> Path:
@@ -34,7 +35,7 @@ def test_nothing_is_missing_of_somebody_elses() -> None:
 
 @pytest.mark.parametrize("spec", benchmarks(), ids=lambda spec: spec.name)
 def test_params_has_its_section_and_its_list(spec: Benchmark) -> None:
-    settings = load_settings(REPOSITORY / "params.yaml")
+    settings = default_settings()
     assert settings.run.over(spec.name)
     assert isinstance(settings.section(spec.name), spec.settings)
     assert list(spec.selection(settings))
@@ -46,12 +47,8 @@ def test_its_pictures_are_outputs_of_the_report(spec: Benchmark) -> None:
     assert {f"reports/{name}" for name in spec.pictures} <= {next(iter(out)) for out in report["outs"]}
 
 
-def test_pipelines_and_templates_of_plots_come_with_the_package() -> None:
-    top = {"dvc.yaml": REPOSITORY / "dvc.yaml"}
-    top |= {f"{spec.name}/dvc.yaml": pipeline(spec) for spec in benchmarks()}
-    top |= {f"plots/{file.name}": file for file in REPOSITORY.glob(".dvc/plots/*")}
-    shipped = {file.relative_to(SHIPPED).as_posix(): file.read_bytes() for file in SHIPPED.rglob("*") if file.is_file()}
-    assert shipped == {name: file.read_bytes() for name, file in top.items()}
+def test_the_repository_has_what_the_package_writes() -> None:
+    assert differing(Project(REPOSITORY)) == []
 
 
 def test_every_pipeline_is_of_a_benchmark() -> None:
@@ -162,8 +159,8 @@ SPEC_CHANGES: dict[str, tuple[dict[str, Any], str]] = {
         "tell: its path is not made of its keys in their order: data/told/{dataset}",
     ),
     "key": (
-        {"collects": (replace(Words.collects[0], keys=("dataset", "writer")),)},
-        "tell: nobody knows what dataset, writer stand for",
+        {"collects": (replace(Words.collects[0], keys=("dataset", "author")),)},
+        "tell: nobody knows what dataset, author stand for",
     ),
     "setting": (
         {"collects": (replace(Words.collects[0], settings=("promt",)),)},
@@ -175,7 +172,7 @@ SPEC_CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "scoring": (
         {"scores": replace(Words.scores, settings=("min_coverage",))},
-        "scoring depends on bootstrap, and its stage does not",
+        "scoring depends on confidence, and its stage does not",
     ),
     "runner": ({"runner": "tests.words.spec:Words"}, "tests.words.spec:Words is no Runner"),
     "unfinished runner": (

@@ -5,29 +5,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 
 from driftledger.benchmarks.base import SideBySide
 from driftledger.benchmarks.registry import benchmark, benchmark_names
-from driftledger.benchmarks.score import SCORE, Score
+from driftledger.benchmarks.score import Score
 from driftledger.charts.figure import Figure
 from driftledger.charts.palette import COLOURS, GREY
-from driftledger.core.files import read_json
-from driftledger.project.project import Project
-from tests.conftest import REPOSITORY
+from tests.support.params import default_params
+from tests.support.shipped import shipped_scores
 from tests.support.svg import pale, seen, texts
 
-SELECTED = Project(REPOSITORY).selected.scores
-MODELS = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))["run"]["models"]
-
-
-def stored(name: str) -> list[Score]:
-    """The scores of the selection, in its order."""
-    return [read_json(REPOSITORY / spec.scores.at(keys) / SCORE, Score) for spec, keys in SELECTED if spec.name == name]
+MODELS = default_params()["run"]["models"]
 
 
 def blocks(name: str, scores: Sequence[Score] | None = None) -> list[SideBySide]:
-    return list(benchmark(name).blocks(stored(name) if scores is None else scores))
+    return list(benchmark(name).blocks(shipped_scores(name) if scores is None else scores))
 
 
 def figures(name: str, scores: Sequence[Score] | None = None) -> dict[str, Figure]:
@@ -75,7 +67,7 @@ def test_chains_have_their_curves_with_bands_where_there_are_intervals() -> None
     assert found["gc"].title == "GenCeption: GC@t"
     assert "fill-opacity" in found["gc"].svg
     assert "bands are intervals of 95%" in found["gc"].note
-    score = stored("genception")[0]
+    score = shipped_scores("genception")[0]
     [last] = [point.value for point in score.curves["gc"] if point.step == 5]
     assert any(each.told.startswith(f"{score.model}, 5: {last:.3f} (") for each in seen(found["gc"].svg))
     assert {"living", "medical"} <= set(texts(found["category_gc_at_5"].svg))
@@ -88,7 +80,7 @@ def test_a_distance_says_that_lower_is_better() -> None:
 
 def test_self_awareness_stands_over_lines_of_the_same_score() -> None:
     sizes = {"basic": 185, "know": 109, "beyond": 120}
-    scores = [score.model_copy(update={"details": {"subsets": sizes}}) for score in stored("mm_sap")]
+    scores = [score.model_copy(update={"details": {"subsets": sizes}}) for score in shipped_scores("mm_sap")]
     found = figures("mm_sap", scores)
     assert list(found)[:2] == ["quadrants", "answering"]
     drawn = seen(found["quadrants"].svg)
@@ -105,7 +97,7 @@ def test_self_awareness_stands_over_lines_of_the_same_score() -> None:
 def test_isolines_are_where_the_score_is_that() -> None:
     """By the score's own numbers: a model's point lies between the lines below and above its score."""
     sizes = {"basic": 185, "know": 109, "beyond": 120}
-    for score in stored("mm_sap"):
+    for score in shipped_scores("mm_sap"):
         knowable, unknowable = sizes["basic"] + sizes["know"], sizes["know"] + sizes["beyond"]
         weighed = score.metrics["known_knowns"] * knowable + score.metrics["known_unknowns"] * unknowable
         assert weighed / sum(sizes.values()) == pytest.approx(score.metrics["score"], abs=1e-9)
@@ -124,7 +116,7 @@ def test_a_vote_has_a_line_over_k_and_lengths_stand_evenly() -> None:
 
 
 def test_confusion_is_of_the_best_model_and_its_rows_sum_up() -> None:
-    scores = stored("trac")
+    scores = shipped_scores("trac")
     best = max(blocks("trac")[0].scores, key=lambda score: score.metrics["top1"])
     figure = figures("trac")["confusion"]
     assert best.model in figure.title
@@ -143,7 +135,7 @@ def test_a_hostile_group_is_text() -> None:
         score.model_copy(
             update={"groups": {"category": dict.fromkeys((hostile, "b"), score.groups["category"]["OCR"])}}
         )
-        for score in stored("mme")
+        for score in shipped_scores("mme")
     ]
     figure = figures("mme", scores)["category_score"]
     assert "<script" not in figure.svg
@@ -153,7 +145,7 @@ def test_a_hostile_group_is_text() -> None:
 
 
 def test_where_coverages_differ_every_block_has_the_same_colours() -> None:
-    scores = stored("mm_vet")
+    scores = shipped_scores("mm_vet")
     first, *others = scores
     low = first.model_copy(update={"coverage": 0.5, "counted": 300, "scored": 300})
     found = blocks("mm_vet", [low, *others])
@@ -165,7 +157,7 @@ def test_where_coverages_differ_every_block_has_the_same_colours() -> None:
 def test_files_are_as_they_were(tmp_path: Path) -> None:
     from driftledger.reports.figures import figures_by_name, write_figures
 
-    scores = stored("mme") + stored("genception")
+    scores = shipped_scores("mme") + shipped_scores("genception")
     write_figures(tmp_path / "figures", scores)
     names = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert "genception-photos-painter-layout-gc.svg" in names

@@ -25,7 +25,7 @@ def test_of_a_family_over_t_dvc_shows_the_last() -> None:
 
 def test_options_are_shown_in_one_order_at_least() -> None:
     section = {"prompt": "{question} {options}", "permutations": 1, "unread": "wrong", "count_free_refusals": True}
-    section |= {"min_coverage": 0.5, "bootstrap": {"resamples": 100, "confidence": 0.95}}
+    section |= {"min_coverage": 0.5, "confidence": 0.95}
     assert MMSAPSettings.model_validate(section | {"permutations": 1}).permutations == 1
     with pytest.raises(ValidationError, match="greater than or equal to 1"):
         MMSAPSettings.model_validate(section | {"permutations": 0})

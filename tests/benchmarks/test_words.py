@@ -23,7 +23,7 @@ def selecting_words(params: dict[str, Any]) -> None:
     params["words"] = {
         "prompt": "Describe it.",
         "min_coverage": 0.9,
-        "bootstrap": {"resamples": 200, "confidence": 0.95},
+        "confidence": 0.95,
     }
 
 

@@ -28,6 +28,15 @@ def test_what_was_seen_of_more_calls_stays(tmp_path: Path) -> None:
     assert read_observations(file) == {"a": seen(2, 0), "b": seen(5, 2), "c": seen(1, 1)}
 
 
+def test_a_difference_is_told_however_many_calls_gave_the_same_before(tmp_path: Path) -> None:
+    file = tmp_path / "observations.json"
+    write_observations(file, {"a": seen(100, 0)})
+    write_observations(file, {"a": seen(4, 1)})
+    assert read_observations(file) == {"a": seen(4, 1)}
+    write_observations(file, {"a": seen(200, 0)})
+    assert read_observations(file) == {"a": seen(4, 1)}
+
+
 @pytest.mark.parametrize(
     "text",
     [

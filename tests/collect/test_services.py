@@ -161,6 +161,8 @@ def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images: list
     under_way, broken = Counter[int](), asyncio.Event()
 
     class Breaking(FarModel):
+        provider = FarModel.provider
+
         async def _reply(self, conversation):  # type: ignore[no-untyped-def]
             under_way["calls"] += 1
             if under_way["calls"] == 8:

@@ -17,8 +17,9 @@ from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.models.blind import Blind
 from driftledger.demo.models.rubric import Rubric
 from driftledger.project.project import Project
-from tests.conftest import REPOSITORY, draw
+from tests.conftest import draw
 from tests.support.labelled import Item, write_labelled
+from tests.support.params import default_params
 
 SETS = {"mm_sap": "scenes_mm_sap", "mm_vet": "scenes_mm_vet"}
 
@@ -28,7 +29,7 @@ def project(tmp_path: Path) -> Project:
     """Two models and a generator over drawn images, a labelled dataset and two question sets, all of them built."""
     for number in range(3):
         draw(tmp_path / "my_images" / f"{number}.png", number)
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     params["datasets"] = {
         "my_images": {"provider": "image_folder", "path": str(tmp_path / "my_images")},
         "colours": {"provider": "arrangements", "labelled": True},

@@ -17,7 +17,8 @@ from driftledger.core.errors import ConfigError, DataError, MissingExtraError
 from driftledger.core.missing import MissingSourceError
 from driftledger.data.datasets.build import build
 from driftledger.project.project import Project
-from tests.conftest import REPOSITORY, draw, shapes_only
+from tests.conftest import draw, shapes_only
+from tests.support.params import default_params
 
 Params = dict[str, Any]
 
@@ -30,7 +31,7 @@ class Clone:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+        params = default_params()
         shapes_only(params)
         params["models"] |= {"llava": dict(WEIGHTS), "told": {"provider": "predictions", "path": "told.jsonl"}}
         params["run"] |= {"models": ["llava", "told"], "question_sets": ["mine"], "mm_sap": ["mine"]}

@@ -24,6 +24,7 @@ from driftledger.project.settings import parse_settings
 from driftledger.reports.leaderboard import write_leaderboard
 from tests.conftest import REPOSITORY
 from tests.support.evaluation import evaluate
+from tests.support.params import default_params
 
 VET, MME, SAP = "scenes_mm_vet", "scenes_mme", "scenes_mm_sap"
 SETS = {"mm_vet": VET, "mme": MME, "mm_sap": SAP}
@@ -31,13 +32,12 @@ SETS = {"mm_vet": VET, "mme": MME, "mm_sap": SAP}
 
 def project(root: Path, benchmark: str, count: int = 13, **models: dict[str, Any]) -> Project:
     """One question set of scenes, built, and the models that are asked."""
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     name = SETS[benchmark]
     params["question_sets"] = {name: {"provider": "scenes", "protocol": benchmark, "count": count}}
     nothing: dict[str, list[str]] = {each: [] for each in ("genception", "trac", "fidelity", *SETS)}
     params["run"] |= {**nothing, "question_sets": [name], benchmark: [name], "models": list(models)}
     params["models"] = {"rubric": {"provider": "rubric"}, **models}
-    params[benchmark]["bootstrap"]["resamples"] = 200
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     found = Project(root)
     stages.question_set(found, name)
@@ -153,7 +153,7 @@ def test_a_letter_counts_in_the_order_it_was_given_in_or_not_at_all(tmp_path: Pa
 
 def test_the_page_about_it_can_be_copied_and_names_every_format_and_setting() -> None:
     page = (REPOSITORY / "docs" / "predictions.md").read_text(encoding="utf-8")
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     [block] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     for section, values in yaml.safe_load(block).items():
         params[section] |= values

@@ -11,10 +11,11 @@ from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
 from driftledger.commands import stages
 from driftledger.commands.collect import plan
 from driftledger.core.errors import StoreError
-from driftledger.core.registry import PROVIDERS
+from driftledger.core.registry import OURS
 from driftledger.data.question_sets.files import read_questions
 from driftledger.project.project import Project
-from tests.conftest import REPOSITORY, draw
+from tests.conftest import draw
+from tests.support.params import default_params
 
 SETS = ("scenes_mm_sap", "scenes_mm_vet")
 
@@ -22,11 +23,11 @@ SETS = ("scenes_mm_sap", "scenes_mm_vet")
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """Three drawn images, a model and a fake generator."""
-    monkeypatch.setitem(PROVIDERS["generators"], "size", "tests.support.fakes:SizeGenerator")
+    monkeypatch.setitem(OURS["generators"], "size", "tests.support.fakes:SizeGenerator")
     root = tmp_path / "project"
     for number in range(3):
         draw(root / "my_images" / f"{number}.png", number, (20 + 10 * number, 30))
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     params["run"] |= {"datasets": ["my_images"], "genception": ["my_images"], "trac": [], "fidelity": []}
     params["run"] |= {"question_sets": [], "mm_sap": [], "mm_vet": [], "mme": []}
     params["run"] |= {"models": ["blind"], "generators": ["size"]}

@@ -17,8 +17,9 @@ from driftledger.commands import stages
 from driftledger.commands.collect import collect
 from driftledger.commands.shards import merge
 from driftledger.project.project import Project
-from tests.conftest import REPOSITORY, draw
+from tests.conftest import draw
 from tests.support.openai_server import OpenAIServer
+from tests.support.params import default_params
 
 CHAINS = ["my_images", "seer", "painter"]
 
@@ -51,7 +52,7 @@ def project(tmp_path: Path, server: OpenAIServer) -> Project:
     root = tmp_path / "project"
     for number in range(20, 34):
         draw(root / "my_images" / f"{number}.png", number)
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     params["datasets"] = {"my_images": {"provider": "image_folder", "path": str(root / "my_images")}}
     params["question_sets"] = {}
     nothing: dict[str, list[str]] = {

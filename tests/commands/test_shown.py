@@ -10,13 +10,14 @@ from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.cli import PANELS, STAGES, app
+from driftledger.cli import PANELS, app
 from driftledger.commands.verify import Verified
-from driftledger.core.terminal import facts
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.project.presets import presets, presets_in_words
 from driftledger.reports.plan import plan_table
+from driftledger.reports.presets import presets_table
 from tests.conftest import REPOSITORY
+from tests.support.params import DEFAULT
 from tests.support.terminal import WIDTHS, fitting
 
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"
@@ -69,22 +70,39 @@ def test_a_plan_is_without_columns_that_say_nothing() -> None:
 
 def test_presets_are_listed_with_a_sentence_each() -> None:
     told = presets_in_words(REPOSITORY)
-    fitting(facts(told))
-    assert [name for name, _ in told] == [*presets(REPOSITORY)]
-    for _, sentence in told:
-        assert 20 < len(sentence) < 400
-        assert "Needs" not in sentence
-    assert dict(told)["genception_v1"].startswith('Cao et al., "GenCeption: Evaluate')
+    fitting(presets_table(told))
+    assert [each.name for each in told] == [*presets(REPOSITORY)]
+    for each in told:
+        assert 20 < len(each.what) < 400
+        assert 5 < len(each.needs) < 400
+        assert "Needs" not in each.what
+    by_name = {each.name: each for each in told}
+    assert by_name["genception_v1"].what.startswith('Cao et al., "GenCeption: Evaluate')
+    assert (by_name["default"].needs, by_name["default"].costs) == (
+        "nothing",
+        "nothing, by the prices in the catalogue",
+    )
+
+
+def test_what_a_preset_costs_is_counted_by_its_own_models_and_iterations() -> None:
+    costs = {each.name: each.costs for each in presets_in_words(REPOSITORY)}
+    ends = "'driftledger plan' counts it"
+    assert costs["mmeception"] == (
+        f"dall_e_3: at most 84 for 2,100 drawings of 100 images; "  # 7 models, T = 3, 0.04 each
+        f"gemini_1_5_pro, claude_3_opus, gpt_4o, gpt_4v: by token; {ends}"
+    )
+    assert costs["mm_vet"] == f"gpt_4v, gpt_4_1_judge: by token; {ends}"
 
 
 def test_a_preset_of_ones_own_is_listed_too(tmp_path: Path) -> None:
-    shutil.copy(REPOSITORY / "params.yaml", tmp_path)
+    shutil.copy(DEFAULT, tmp_path)
     (tmp_path / "presets").mkdir()
     (tmp_path / "presets" / "mine.yaml").write_text(f"# {HOSTILE.splitlines()[0]} x. More.\nrun: {{}}\n")
     (tmp_path / "presets" / "silent.yaml").write_text("run: {}\n")
-    told = dict(presets_in_words(tmp_path))
-    assert told["silent"] == ""
-    assert "\\x1b" in fitting(facts(told.items()))
+    told = presets_in_words(tmp_path)
+    [silent] = [each for each in told if each.name == "silent"]
+    assert (silent.what, silent.needs) == ("", "")
+    assert "\\x1b" in fitting(presets_table(told))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -95,13 +113,13 @@ def test_help_fits_and_what_people_type_first_comes_first(width: int, monkeypatc
     assert max(map(cell_len, text.splitlines())) <= width
     assert "\x1b" not in text
     assert re.findall(r"╭─ ([\w' ]+?) ─", text) == ["Options", *PANELS]
-    places = [text.index(f"│ {name} ") for name in ("preset", "audit", "compare", "diff", "verify", "track", "resolve")]
+    places = [text.index(f"│ {name} ") for name in ("preset", "plan", "audit", "compare", "human", "track")]
     assert places == sorted(places)
+    assert " driftledger audit 0.743           where is a score from?" in map(str.rstrip, text.splitlines())
 
 
-def test_every_command_stands_in_a_panel_and_stages_of_dvc_in_their_own() -> None:
+def test_every_command_stands_in_a_panel_but_stages_of_dvc() -> None:
     panels = {each.name or each.callback.__name__: each.rich_help_panel for each in app.registered_commands}  # type: ignore[union-attr]
     groups = {each.name: each.rich_help_panel for each in app.registered_groups}
-    assert {name for name, panel in (panels | groups).items() if panel not in PANELS} == {"stage"}  # which is hidden
-    assert {name for name, panel in panels.items() if panel == STAGES} >= {"resolve", "dataset", "question_set"}
+    assert {name for name, panel in (panels | groups).items() if panel not in PANELS} == {"stage"}
     assert {group for spec in benchmarks() for group in spec.commands} <= groups.keys()

@@ -1,8 +1,5 @@
 import json
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any, ClassVar
@@ -16,16 +13,8 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
-from driftledger.demo.models.regions import Regions
-from driftledger.project.settings import load_settings
-from tests.conftest import REPOSITORY
 from tests.support.fakes import EchoModel
-
-FINGERPRINTS = """
-from driftledger.demo.generators.painter import Painter
-from driftledger.demo.models.regions import Regions
-print(Regions(detail="fine").fingerprint, Painter(longest_side=64).fingerprint)
-"""
+from tests.support.params import default_settings
 
 
 class Weighted(EchoModel):
@@ -52,21 +41,10 @@ class OtherWeights(Weighted):
         return {"commit": "decaf"}
 
 
-def fingerprints(hash_seed: str) -> list[str]:
-    environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-    command = [sys.executable, "-c", FINGERPRINTS]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
-
-
 def test_images_written_another_way_are_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Painter(longest_side=64).fingerprint
     monkeypatch.setattr("driftledger.demo.generators.painter.ENCODING", "RGB PNG, compress_level 9")
     assert Painter(longest_side=64).fingerprint != before
-
-
-@pytest.mark.parametrize("hash_seed", ["0", "1", "4294967295"])
-def test_a_fingerprint_is_the_same_in_every_process(hash_seed: str) -> None:
-    assert fingerprints(hash_seed) == [Regions(detail="fine").fingerprint, Painter(longest_side=64).fingerprint]
 
 
 def test_a_fingerprint_is_the_hash_of_the_spec_as_json() -> None:
@@ -119,7 +97,7 @@ def test_the_order_of_settings_does_not_count() -> None:
 
 
 def test_the_catalogue_name_does_not_count() -> None:
-    settings = load_settings(REPOSITORY / "params.yaml")
+    settings = default_settings()
     renamed = settings.model_copy(update={"models": {"sketchy": settings.models["regions_fine"]}})
     assert renamed.model("sketchy").fingerprint == settings.model("regions_fine").fingerprint
 

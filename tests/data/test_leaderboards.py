@@ -6,11 +6,17 @@ from pathlib import Path
 import pytest
 
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.data.leaderboards import Leaderboard, read_leaderboards, read_published
+from driftledger.data.leaderboards import (
+    Leaderboard,
+    leaderboard_digests,
+    leaderboard_folders,
+    read_leaderboards,
+    read_published,
+)
 from driftledger.metrics.ranks import competition_ranks
 from tests.conftest import REPOSITORY
 
-SHIPPED = REPOSITORY / "data" / "leaderboards"
+SHIPPED, _ = leaderboard_folders(REPOSITORY)
 HEAD = "model,benchmark,value,source,date\n"
 ROW = 'GPT-4V,MME,126.5,"Cao et al., Table 2",2025\n'
 
@@ -40,7 +46,7 @@ NOT_ITS_MEAN = {("GC_FID@3", "LLaVA-7B"): 290.4}
 
 
 def board(name: str) -> Leaderboard:
-    return next(each for each in read_leaderboards(SHIPPED) if each.name == name)
+    return next(each for each in read_leaderboards([SHIPPED]) if each.name == name)
 
 
 def values(name: str) -> dict[str, dict[str, float]]:
@@ -58,7 +64,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_table_2_has_every_value_with_its_source() -> None:
-    assert {each.name for each in read_leaderboards(SHIPPED)} == {"genception_v1", "mm_sap", "mm_vet", "mmeception"}
+    assert {each.name for each in read_leaderboards([SHIPPED])} == {"genception_v1", "mm_sap", "mm_vet", "mmeception"}
     found = values("mmeception")
     for benchmark in ("MME", "GC@3", "GC_FID@3", "GC@1", "GC@1 Imagen 2"):
         parts = (*(f"/{part}" for part in (*VISUAL, *TEXTUAL, "Visual Mean", "Textual Mean")), "")
@@ -95,7 +101,7 @@ def test_ranks_are_those_of_table_2(benchmark: str) -> None:
 
 
 def test_published_correlations_are_those_of_table_3() -> None:
-    found = {(each.first, each.second): each.pearson for each in read_published(SHIPPED)}
+    found = {(each.first, each.second): each.pearson for each in read_published([SHIPPED])}
     assert len(found) == 14
     assert found["GC@3", "MME"] == 0.52
     assert found["CrossCheckGPT", "HallusionBench"] == 0.97
@@ -120,7 +126,7 @@ BAD = {
 def test_a_bad_row_is_a_sentence_that_names_file_and_line(what: str, tmp_path: Path) -> None:
     rows, sentence = BAD[what]
     with pytest.raises(DataError) as refused:
-        read_leaderboards(write(tmp_path / "boards", HEAD + rows))
+        read_leaderboards([write(tmp_path / "boards", HEAD + rows)])
     assert sentence in str(refused.value)
     assert "mine.csv" in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -128,12 +134,12 @@ def test_a_bad_row_is_a_sentence_that_names_file_and_line(what: str, tmp_path: P
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="lacks 'date'"):
-        read_leaderboards(write(tmp_path / "boards", "model,benchmark,value,source\na,b,1,c\n"))
+        read_leaderboards([write(tmp_path / "boards", "model,benchmark,value,source\na,b,1,c\n")])
 
 
 def test_spreadsheets_may_save_it(tmp_path: Path) -> None:
     text = "\ufeffModel;Benchmark;Value;Source;Date;Note\r\nGPT-4V;MME;126.5;Table 2;2024-04;mine\r\n"
-    [found] = read_leaderboards(write(tmp_path / "boards", text))
+    [found] = read_leaderboards([write(tmp_path / "boards", text)])
     assert found.name == "mine"
     assert found.values == (("GPT-4V", "MME", 126.5, "Table 2", "2024-04"),)
 
@@ -142,9 +148,25 @@ def test_a_printed_correlation_lies_between_minus_1_and_1(tmp_path: Path) -> Non
     folder = tmp_path / "correlations"
     write(folder, "first,second,pearson,source,date\nGC@1,MME,1.4,Table 3,2025\n")
     with pytest.raises(DataError, match=r"line 2: 1\.4 is no correlation"):
-        read_published(tmp_path)
+        read_published([tmp_path])
 
 
 def test_no_folder_is_no_leaderboard(tmp_path: Path) -> None:
-    assert read_leaderboards(tmp_path / "none") == []
-    assert read_published(tmp_path / "none") == []
+    assert read_leaderboards([tmp_path / "none"]) == []
+    assert read_published([tmp_path / "none"]) == []
+
+
+def test_a_projects_own_files_are_read_beside_those_of_the_package_and_win(tmp_path: Path) -> None:
+    shipped, own = leaderboard_folders(tmp_path)
+    assert shipped == SHIPPED
+    before = leaderboard_digests([shipped, own])
+    names = {f"{each.name}.csv" for each in read_leaderboards([shipped])}
+    assert set(before) == names | {"correlations/mmeception.csv"}
+    own.mkdir(parents=True)
+    write(own, HEAD + ROW)
+    (own / "mm_vet.csv").write_text(HEAD + ROW, encoding="utf-8")
+    found = {each.name: each for each in read_leaderboards([shipped, own])}
+    assert [*found] == sorted({*found}) == ["genception_v1", "mine", "mm_sap", "mm_vet", "mmeception"]
+    assert found["mm_vet"].models == found["mine"].models == ("GPT-4V",)
+    after = leaderboard_digests([shipped, own])
+    assert {name for name in after if after[name] != before.get(name)} == {"mine.csv", "mm_vet.csv"}

@@ -8,7 +8,7 @@ import pytest
 from driftledger.core.registry import provider_class
 from tests.ledger.verify.conftest import Ledger
 
-from .conftest import Listener, Stranger
+from .conftest import READERS, RUN, Listener, Stranger
 
 
 def module(stranger: Stranger, name: str) -> None:
@@ -39,6 +39,49 @@ def test_no_provider_of_the_checkout_is_imported(stranger: Stranger, provider: s
         in_records(stranger, lambda card: card.update(provider=provider))
     stranger.read_by_all()
     assert not stranger.mark.exists()
+
+
+def own_code(stranger: Stranger) -> None:
+    """All that the stranger's params.yaml selects is the stranger's own code."""
+    module(stranger, "theirs")
+
+    def change(params: dict[str, Any]) -> None:
+        for section, name in (("models", "regions_medium"), ("generators", "painter"), ("encoders", "layout")):
+            params[section] = params.get(section, {}) | {name: {"provider": "theirs:Theirs"}}
+        params["datasets"]["my_images"] = {"provider": "theirs:Theirs"}
+
+    stranger.params(change)
+
+
+def test_whoever_reads_a_checkout_runs_none_of_its_code(stranger: Stranger) -> None:
+    own_code(stranger)
+    elsewhere = stranger.root.parent
+    said = stranger.read_by_all(
+        *READERS,
+        ("verify", "--regenerate", "2"),
+        ("verify", "--ask-again", "2"),
+        ("audit", "--model", "regions_medium"),
+        ("audit", RUN, "--full", "--json"),
+        ("bundle", RUN, "--out", str(elsewhere / "bundle.zip")),
+        ("check", str(elsewhere / "bundle.zip")),
+        ("reproduce", str(elsewhere / "bundle.zip"), "--out", str(elsewhere / "statement.json"), "--calls", "2"),
+        ("export", "hf-model-card", RUN, "--out", str(elsewhere / "card")),
+        ("report", "--out", str(elsewhere / "pages")),
+        ("publish", "--unsigned"),
+        ("calls", "why", "painter"),
+        ("ratings", "--help"),
+    )
+    assert not stranger.mark.exists()
+    assert "Traceback" not in said
+    assert (elsewhere / "bundle.zip").is_file()
+
+
+def test_who_trusts_a_checkout_or_evaluates_it_runs_its_code(stranger: Stranger) -> None:
+    own_code(stranger)
+    for command in (("verify", "--regenerate", "1", "--trust"), ("plan",)):
+        stranger.read(*command)
+        assert stranger.mark.exists()
+        stranger.mark.unlink()
 
 
 @pytest.mark.parametrize("name", ["numpy", "yaml", "sitecustomize", "mlflow", "dvc", "driftledger_check"])

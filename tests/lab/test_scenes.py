@@ -14,9 +14,9 @@ from driftledger.demo.models.blind import Blind
 from driftledger.demo.models.random_choice import RandomChoice
 from driftledger.demo.scene_photos.provider import ScenePhotos
 from driftledger.demo.scenes.provider import Protocol
-from driftledger.project.settings import load_settings
 from lab.scenes import BEGIN, END, Change, Measured, answered, as_it_is, measured, noisy, pictures, questions, smaller
 from tests.conftest import REPOSITORY
+from tests.support.params import default_settings
 
 SCENES = 39
 PROMPT = "{question}\n{options}\nAnswer with the option's letter from the given choices directly."
@@ -38,7 +38,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> partial[Measured]:
     return partial(score)
 
 
-SETTINGS = load_settings(REPOSITORY / "params.yaml")
+SETTINGS = default_settings()
 COARSE, MEDIUM, FINE = (SETTINGS.model(f"regions_{detail}") for detail in ("coarse", "medium", "fine"))
 
 

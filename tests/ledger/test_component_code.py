@@ -13,7 +13,7 @@ from driftledger.benchmarks.scoring import Scored
 from driftledger.components.card import ComponentCard
 from driftledger.core.code_digest import code_digest
 from driftledger.core.files import read_jsonl
-from driftledger.core.registry import PROVIDERS
+from driftledger.core.registry import provider_place
 from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
 from driftledger.ledger.audit.tree import add_component
@@ -71,11 +71,11 @@ def audited(card: ComponentCard) -> list[str]:
 
 
 def test_audit_tells_the_code_and_whether_another_is_here() -> None:
-    here = code_digest(PROVIDERS["generators"]["painter"])
+    here = code_digest(provider_place("generators", "painter"))
     card = ComponentCard.of("painter", Painter())
     assert audited(card) == [here]
     assert audited(card.model_copy(update={"identity": {"code": OLD}})) == [f"{OLD}, and the code here is {here}"]
-    clip = code_digest(PROVIDERS["encoders"]["clip"])
+    clip = code_digest(provider_place("encoders", "clip"))
     assert audited(component("eye", provider="clip", code=OLD)) == [f"{OLD}, and the code here is {clip}"]
     assert audited(component("eye", code=OLD)) == [OLD]  # of a provider that is not known here
     assert audited(component("eye")) == []

@@ -27,6 +27,9 @@ def test_hand_worked_gc_at(case):
     computed = [gc_at(row, t)[0] for t in range(1, row.shape[1] + 1)]
     np.testing.assert_allclose(computed, floats(case["gc"]), rtol=0, atol=1e-9)
     assert len(case["worked"]) == len(computed)
+    alone = [gc_at(row[0], t) for t in range(1, row.shape[1] + 1)]
+    np.testing.assert_array_equal(alone, computed)
+    assert all(type(value) is float for value in alone)
 
 
 @given(chains)
@@ -67,12 +70,29 @@ def test_gc_at_refuses_a_t_that_no_chain_has(t):
         (np.array([[0.1, -np.inf]]), "infinity in row 0"),
         (np.empty((0, 3)), "empty"),
         (np.empty((3, 0)), "empty"),
-        (np.array([0.1, 0.2]), r"chains × iterations, but have shape \(2,\)"),
+        (np.array([0.1, np.inf]), "infinity in row 0"),
+        (np.empty(0), "empty"),
+        (np.array(0.1), r"chains × iterations, or one chain, but have shape \(\)"),
+        (np.ones((2, 2, 2)), r"chains × iterations, or one chain, but have shape \(2, 2, 2\)"),
     ],
 )
 def test_gc_at_says_what_is_wrong(similarities, message):
     with pytest.raises(ValueError, match=message):
         gc_at(similarities, 1)
+
+
+@given(chains)
+def test_one_chain_is_worth_alone_what_it_is_worth_among_others(similarities):
+    t = similarities.shape[1]
+    assert [gc_at(chain, t) for chain in similarities] == gc_at(similarities, t).tolist()
+    assert [gc_at(chain, t) for chain in similarities.tolist()] == gc_at(similarities, t).tolist()
+
+
+@given(vectors)
+def test_two_vectors_are_as_alike_alone_as_among_others(a):
+    b = a[:, ::-1] + np.float32(1)
+    if b.any():
+        assert float(cosine_similarity(a[0], b[0])) == cosine_similarity(a, b)[0]
 
 
 def test_cosine_similarity_agrees_with_scikit_learn():
@@ -135,7 +155,9 @@ def with_row(index, row):
         (ONES, with_row(2, [1, -np.inf]), "b holds a value that is not finite in row 2"),
         (ONES, ONES[:2], r"same shape, but have \(3, 2\) and \(2, 2\)"),
         (ONES[:0], ONES[:0], "a is empty"),
-        (ONES[0], ONES[0], r"a must be a matrix, samples × features, but has shape \(2,\)"),
+        (ONES[0], ONES, r"same shape, but have \(2,\) and \(3, 2\)"),
+        (ONES[None], ONES[None], r"a must be a matrix, samples × features, but has shape \(1, 3, 2\)"),
+        (ONES[0] * 0, ONES[0], "a is all zeros in row 0"),
         (ONES, ONES.astype(np.float64), "b must be float32, whose products are exact, but is float64"),
     ],
 )

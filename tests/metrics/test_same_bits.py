@@ -12,11 +12,11 @@ from tests.support.machines import DISPATCHED, MACHINES, blas, environment, with
 METRICS = """
 import json
 import numpy as np
-from driftledger.metrics.resampling import bootstrap_interval, mean_of_category_means
 from driftledger.metrics.consistency import support
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
+from driftledger.metrics.intervals.means import mean_interval, mean_of_category_means
 
 raw = np.random.PCG64(1).random_raw((4, 48, 768))
 start, *steps = ((raw >> np.uint64(40)).astype(np.float32) / np.float32(2**24))
@@ -24,7 +24,7 @@ steps = [start + np.float32(t) * step for t, step in enumerate(steps, 1)]
 similarities = np.stack([cosine_similarity(start, step) for step in steps], axis=1)
 gc = gc_at(similarities, 3)
 categories = ["a"] * 8 + ["b"] * 40
-interval = bootstrap_interval(gc - 0.9, categories, resamples=500, confidence=0.95, seed=1)
+interval = mean_interval(gc - 0.9, categories, 0.95).interval
 distances = [frechet_distance(start, steps[0]), frechet_distance(start[:, :40], steps[1][:30, :40])]
 zero = frechet_distance(start, start)
 singular = np.linalg.svd(start.astype(np.float64) @ steps[0].T, compute_uv=False)
@@ -67,5 +67,7 @@ def test_another_machine_gives_the_same_bits(machine, here):
 @pytest.mark.skipif(not __cpu_features__.get("X86_V3"), reason="this CPU cannot pose as an older one")
 def test_emulation_does_change_bits_that_nothing_protects(here):
     there = computed_on(without(*DISPATCHED) | blas("Nehalem", 1))
-    for name in ("unprotected dot", "unprotected exp", "unprotected svd"):
+    wide = __cpu_features__.get("AVX512_SKX") or __cpu_features__.get("X86_V4")
+    of_newer = ["unprotected exp"] if wide else []  # all older machines have the same exp of numpy's
+    for name in ("unprotected dot", "unprotected svd", *of_newer):
         assert there[name] != here[name]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.conftest import Checkout, make_checkout
+from tests.conftest import SCORES, Checkout, make_checkout
 from tests.tracking.dump import dump
 
 pytestmark = pytest.mark.slow
@@ -27,8 +27,6 @@ def with_descriptions(params: dict[str, Any]) -> None:
     params["descriptions"]["plain"] = {"prompt": prompt, "max_tokens": [60, 5]}
     params["descriptions"]["shown"] = {"prompt": prompt, "demonstrations": shown}
     params["encoders"]["words"] = {"provider": "tfidf"}
-    for benchmark in ("trac", "fidelity"):
-        params[benchmark]["bootstrap"]["resamples"] = 200
 
 
 @pytest.fixture(scope="module")
@@ -91,11 +89,11 @@ def test_from_the_labelled_set_to_the_tables(described: Checkout) -> None:
 
 def test_a_change_runs_what_it_concerns_and_nothing_else(described: Checkout) -> None:
     described.params(lambda params: params["encoders"]["words"].update(ngrams=3))
-    ran = described.repro()
+    ran = described.repro(*SCORES)
     assert [name for name in ran if "@" in name] == [f"{TRAC}-plain-words", f"{TRAC}-shown-words"]
 
     described.params(lambda params: params["encoders"]["layout"].update(batch_size=7))
-    ran = described.repro()
+    ran = described.repro(*SCORES)
     concerned = {f"{DESCRIBE}-shown", f"fidelity@my_images-{MODEL}-painter-layout"}  # by examples, and by the encoder
     assert {name for name in ran if "@" in name} - {f"{TRAC}-shown-tfidf", f"{TRAC}-shown-words"} == concerned
 
@@ -120,7 +118,7 @@ def test_people_rate_descriptions_and_the_scores_say_how_that_agrees(described: 
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    ran = described.repro()
+    ran = described.repro(*SCORES)
     assert [name for name in ran if "@" in name] == [f"fidelity@my_images-{MODEL}-painter-layout"]
     found = score(described.root, f"fidelity/my_images/{MODEL}/painter/layout")
     assert found["metrics"]["human"] == 3.0

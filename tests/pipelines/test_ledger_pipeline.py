@@ -46,30 +46,30 @@ def first_size(params: dict[str, Any]) -> None:
     params["generators"]["painter"]["longest_side"] = 256
 
 
-def test_a_changed_generator_is_a_new_run_and_the_old_one_still_verifies(checkout: Checkout) -> None:
-    assert created(checkout.run("dvc", "repro").stdout) == 1
-    checkout.commit("first size")
-    first = fingerprint(checkout)
-    assert "all holds" in verdict(checkout, RUN, "--regenerate", "5")
+def test_a_changed_generator_is_a_new_run_and_the_old_one_still_verifies(evaluated: Checkout) -> None:
+    assert created(evaluated.run("dvc", "repro").stdout) == 1
+    evaluated.commit("first size")
+    first = fingerprint(evaluated)
+    assert "all holds" in verdict(evaluated, RUN, "--regenerate", "5")
 
-    checkout.params(other_size)
-    assert created(checkout.run("dvc", "repro").stdout) == 1
-    checkout.commit("other size")
-    second = fingerprint(checkout)
+    evaluated.params(other_size)
+    assert created(evaluated.run("dvc", "repro").stdout) == 1
+    evaluated.commit("other size")
+    second = fingerprint(evaluated)
     assert second != first
-    assert "all holds" in verdict(checkout, RUN)
-    assert "all holds" in verdict(checkout, first)  # from DVC's cache and Git history
-    assert [line["fingerprint"] for line in ledger(checkout)] == [first, second]
-    touched = json.loads(checkout.run("driftledger", "audit", "--generator", "painter", "--json").stdout)
+    assert "all holds" in verdict(evaluated, RUN)
+    assert "all holds" in verdict(evaluated, first)  # from DVC's cache and Git history
+    assert [line["fingerprint"] for line in ledger(evaluated)] == [first, second]
+    touched = json.loads(evaluated.run("driftledger", "audit", "--generator", "painter", "--json").stdout)
     assert {run for row in touched["scores"] for run in row["runs"]} == {first, second}
 
-    checkout.params(first_size)
-    assert created(checkout.run("dvc", "repro").stdout) == 0
-    checkout.commit("back")
-    assert fingerprint(checkout) == first
-    assert len(ledger(checkout)) == 2
-    assert "all holds" in verdict(checkout, second)
-    assert "all holds" in verdict(checkout, "--ledger")
+    evaluated.params(first_size)
+    assert created(evaluated.run("dvc", "repro").stdout) == 0
+    evaluated.commit("back")
+    assert fingerprint(evaluated) == first
+    assert len(ledger(evaluated)) == 2
+    assert "all holds" in verdict(evaluated, second)
+    assert "all holds" in verdict(evaluated, "--ledger")
 
 
 def test_an_image_replaced_under_its_name_is_another_version_of_the_dataset(published: Checkout) -> None:

@@ -17,6 +17,7 @@ from driftledger.project.presets import apply_preset
 from driftledger.project.project import Project
 from tests.conftest import REPOSITORY
 from tests.support.evaluation import build, evaluate
+from tests.support.params import DEFAULT
 
 for library in ("torch", "transformers", "diffusers", "open_clip"):
     pytest.importorskip(library)
@@ -77,7 +78,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """The preset ``neural`` with fewer models, evaluated in one process without DVC."""
     root = tmp_path_factory.mktemp("neural")
     shutil.copytree(REPOSITORY / "trio", root / "trio")
-    shutil.copy(REPOSITORY / "params.yaml", root)
+    shutil.copy(DEFAULT, root)
     apply_preset(root, "neural")
     params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
     params["run"]["models"] = MODELS

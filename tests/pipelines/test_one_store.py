@@ -47,11 +47,13 @@ def test_an_experiment_and_a_worktree_go_on_from_the_main_checkout(evaluated: Ch
 
     evaluated.git("worktree", "add", "--quiet", str(tmp_path / "further"))
     further = Checkout(tmp_path / "further", evaluated.state)
-    further.run("driftledger", "dataset", "my_images")
+    further.run("driftledger", "stage", "dataset", "my_images")
     further.run(*CHAIN)
     assert calls(evaluated.root) == after
     assert not (further.root / ".driftledger" / "calls.db").exists()
     mine, theirs = (each.root / "data/chains/my_images/regions_medium/painter" for each in (further, evaluated))
-    assert {file.name: file.read_bytes() for file in mine.rglob("*.png")} == {
-        file.name: file.read_bytes() for file in theirs.rglob("*.png")
-    }
+    drawn = [
+        {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*.png")}
+        for folder in (mine, theirs)
+    ]
+    assert drawn[0] == drawn[1]

@@ -15,9 +15,13 @@ from typing import Any
 import pytest
 
 from driftledger.core.canonical import sha256_file
-from tests.conftest import REPOSITORY, Checkout, draw, stages_run
+from tests.conftest import REPOSITORY, SCORES, Checkout, draw, stages_run
 
 pytestmark = pytest.mark.slow
+
+CHAIN = "chain@my_images-regions_medium-painter"
+CHAINS = f"pipelines/genception/dvc.yaml:{CHAIN}"
+"""The one stage here that calls anybody, as ``dvc repro`` is given it."""
 
 KILLING = REPOSITORY / "tests" / "support" / "killing"
 """Python reads what to do at its start from there."""
@@ -60,7 +64,7 @@ def test_only_what_is_new_or_changed_runs(evaluated: Checkout) -> None:
         params["run"]["encoders"] = ["layout", "other_layout"]
 
     evaluated.params(second_model_and_generator)
-    new = evaluated.repro()
+    new = evaluated.repro(*SCORES)
     assert [name for name in new if name.startswith("chain@")] == [
         "chain@my_images-regions_medium-small_painter",
         "chain@my_images-blind-painter",
@@ -71,7 +75,7 @@ def test_only_what_is_new_or_changed_runs(evaluated: Checkout) -> None:
     assert not any(name.startswith("dataset@") for name in new)
 
     evaluated.params(lambda params: params["generators"]["small_painter"].update(longest_side=80))
-    changed = evaluated.repro()
+    changed = evaluated.repro(*SCORES)
     assert {name for name in changed if "@" in name} == {
         f"{stage}@my_images-{model}-small_painter{encoder}"
         for model in ("regions_medium", "blind")
@@ -81,9 +85,9 @@ def test_only_what_is_new_or_changed_runs(evaluated: Checkout) -> None:
 
 def test_changed_image_in_the_folder_is_seen(evaluated: Checkout) -> None:
     draw(evaluated.root / "my_images" / "round" / "1.png", 30)
-    ran = evaluated.repro()
+    ran = evaluated.repro(CHAINS)
     assert "dataset@my_images" in ran
-    assert "chain@my_images-regions_medium-painter" in ran
+    assert CHAIN in ran
     assert calls_made(evaluated.root) == 8 * 2 * 2 + 2 * 2
 
 
@@ -93,8 +97,8 @@ def test_a_new_version_of_a_component_is_seen_by_its_fingerprint_alone(evaluated
     painter.write_text(code + "\n# a comment changes nothing\n", encoding="utf-8")
     assert evaluated.repro(PYTHONPATH="src") == ["resolve"]
     painter.write_text(code.replace('version: ClassVar[str] = "1"', 'version: ClassVar[str] = "2"'), encoding="utf-8")
-    ran = evaluated.repro(PYTHONPATH="src")
-    assert "chain@my_images-regions_medium-painter" in ran
+    ran = evaluated.repro(CHAINS, PYTHONPATH="src")
+    assert CHAIN in ran
     assert "dataset@my_images" not in ran
     assert calls_made(evaluated.root) == 8 * 2 * 2 + 8 * 2, (
         "the descriptions' calls are the same, the drawings' are not"
@@ -103,7 +107,7 @@ def test_a_new_version_of_a_component_is_seen_by_its_fingerprint_alone(evaluated
 
 def test_more_iterations_reuse_the_first_ones(evaluated: Checkout) -> None:
     evaluated.params(lambda params: params["genception"].update(iterations=3))
-    evaluated.repro()
+    evaluated.repro(CHAINS)
     assert calls_made(evaluated.root) == 8 * 3 * 2
     assert most_often_made(evaluated.root) == 1
 
@@ -125,7 +129,8 @@ def test_killed_ten_times_ends_as_if_undisturbed(checkout: Checkout, tmp_path: P
     for kill in range(10):
         already = calls_at_kill[-1] if calls_at_kill else 0
         target = min(total, already + moments.randint(1, 5)) if kill < 9 else total
-        calls_at_kill.append(repro_killed_at(checkout, target, delay=moments.uniform(0.0, 0.05)))
+        targets = ("--single-item", CHAINS) if kill else ("report",)  # what comes before it has run by then
+        calls_at_kill.append(repro_killed_at(checkout, targets, target, delay=moments.uniform(0.0, 0.05)))
     assert calls_at_kill == sorted(calls_at_kill)
     assert len(set(calls_at_kill)) >= 6, "the kills hit the same moment"
     checkout.repro()
@@ -134,7 +139,7 @@ def test_killed_ten_times_ends_as_if_undisturbed(checkout: Checkout, tmp_path: P
     assert checkout.outputs() == undisturbed.outputs()
 
 
-def repro_killed_at(checkout: Checkout, calls: int, delay: float) -> int:
+def repro_killed_at(checkout: Checkout, targets: tuple[str, ...], calls: int, delay: float) -> int:
     """``dvc repro`` in a process group that its stage kills as soon as ``calls`` are stored; how many are stored then.
 
     Args:
@@ -143,7 +148,7 @@ def repro_killed_at(checkout: Checkout, calls: int, delay: float) -> int:
     path = os.pathsep.join(filter(None, (str(KILLING), checkout.env.get("PYTHONPATH"))))
     environment = {"KILLED_AT": str(calls), "KILLED_LATER": str(delay), "PYTHONPATH": path}
     killed = subprocess.run(
-        ["dvc", "repro", "report"], cwd=checkout.root, env=checkout.env | environment, start_new_session=True,
+        ["dvc", "repro", *targets], cwd=checkout.root, env=checkout.env | environment, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
     )  # fmt: skip
     assert killed.returncode == -signal.SIGKILL, "dvc repro ended before it could be killed"
@@ -183,9 +188,6 @@ def test_deleted_mlflow_store_is_rebuilt_the_same(evaluated: Checkout) -> None:
 
     uri = f"sqlite:///{evaluated.root}/mlflow.db"
     evaluated.commit("results")
-    evaluated.run("driftledger", "track")
-    for file in evaluated.root.glob("mlflow.db*"):
-        file.unlink()
     evaluated.run("driftledger", "track")
     first = dump(uri, "driftledger")
     for file in evaluated.root.glob("mlflow.db*"):

@@ -19,21 +19,19 @@ MODEL = "regions_medium"
 
 def with_questions(params: dict[str, Any]) -> None:
     params["run"] |= {"question_sets": list(SETS), **{benchmark: [name] for name, benchmark in SETS.items()}}
-    params["genception"]["iterations"] = 1
     params["mm_sap"]["permutations"] = 2
     params["mm_vet"]["gradings"] = 2
-    for name, benchmark in SETS.items():
-        params[benchmark]["bootstrap"]["resamples"] = 200
+    for name in SETS:
         params["question_sets"][name]["count"] = 26
 
 
 @pytest.fixture
-def asked(checkout: Checkout) -> Checkout:
-    checkout.params(with_questions)
-    checkout.commit("questions")
-    checkout.repro()
-    checkout.commit("answers")
-    return checkout
+def asked(evaluated: Checkout) -> Checkout:
+    evaluated.params(with_questions)
+    evaluated.commit("questions")
+    evaluated.repro()
+    evaluated.commit("answers")
+    return evaluated
 
 
 def metrics(root: Path, question_set: str) -> dict[str, float]:
@@ -98,7 +96,7 @@ def test_a_set_that_cannot_be_scored_is_one_sentence_that_names_the_question(che
     rows = [question | {"options": ["red", "blue", "green", "grey", "pink"], "refusal": "I cannot tell"}]
     (checkout.root / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     checkout.params(bad)
-    done = checkout.run("driftledger", "question_set", "mine", check=False)
+    done = checkout.run("driftledger", "stage", "question_set", "mine", check=False)
     assert done.returncode == 2
     assert "line 1 of mine.jsonl" in done.stderr
     assert "refusal" in done.stderr
@@ -112,7 +110,6 @@ def test_answers_made_elsewhere_are_followed_to_every_place_where_their_score_is
         params["run"] |= {"genception": []}
         params["question_sets"]["scenes_mme"]["count"] = 13
         params["models"]["theirs"] = {"provider": "predictions", "path": "theirs.json"}
-        params["mme"]["bootstrap"]["resamples"] = 200
 
     checkout.params(theirs)
     file = checkout.root / "theirs.json"

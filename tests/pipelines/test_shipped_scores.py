@@ -2,21 +2,15 @@
 
 from itertools import pairwise
 
-from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.core.files import read_json
-from tests.conftest import REPOSITORY
+from tests.support.shipped import shipped_score
 
 SEEING = ("regions_coarse", "regions_medium", "regions_fine")
 CONTROLS = ("blind", "always_refuse", "random")
 
 
-def score(name: str, **keys: str) -> Score:
-    return read_json(REPOSITORY / benchmark(name).scores.at(keys) / "score.json", Score)
-
-
 def trac(model: str) -> Score:
-    return score("trac", dataset="digits", model=model, description="features_by_words", text_encoder="tfidf")
+    return shipped_score("trac", dataset="digits", model=model, description="features_by_words", text_encoder="tfidf")
 
 
 def test_who_looks_tells_digits_apart_several_times_better_than_chance() -> None:
@@ -58,7 +52,7 @@ def test_the_more_a_model_tells_the_more_survives() -> None:
         {"dataset": "photos", "model": model, "generator": "painter", "encoder": "layout"}
         for model in (*reversed(SEEING), "blind")
     )
-    order = [score("genception", **keys).metrics for keys in named]
+    order = [shipped_score("genception", **keys).metrics for keys in named]
     for t in (1, 2, 3, 4, 5):
         for better, worse in pairwise(order):
             assert better[f"gc_at_{t}_low"] > worse[f"gc_at_{t}_high"]

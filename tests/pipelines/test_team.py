@@ -112,9 +112,9 @@ def test_what_one_has_run_the_other_has(team: Team) -> None:
 
 def test_scores_are_computed_anew_where_no_image_is(team: Team, tmp_path: Path) -> None:
     b = team.b.copy(tmp_path / "b")
-    b.params(lambda params: params["genception"]["bootstrap"].update(resamples=100))
+    b.params(lambda params: params["genception"].update(confidence=0.9))
     assert b.repro() == ["resolve", f"genception@my_images-{RUN.replace('/', '-')}", "correlation", "report"]
-    said = b.run("driftledger", "dataset", "my_images", check=False)
+    said = b.run("driftledger", "stage", "dataset", "my_images", check=False)
     assert (said.returncode, said.stdout) == (2, "")
     assert said.stderr.startswith("driftledger: the image folder 'my_images' is missing; set path to")
     assert "'dvc pull'" in said.stderr

@@ -17,15 +17,15 @@ from driftledger.components.base import Component
 from driftledger.components.models.openai_chat import OpenAIChat
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.errors import ConfigError
-from driftledger.core.registry import PROVIDERS
+from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.catalogue import SECTIONS, CatalogueEntry, catalogue
 from driftledger.project.presets import apply_preset, presets
 from driftledger.project.settings import Settings, load_settings
 from tests.conftest import REPOSITORY
+from tests.support.params import DEFAULT, default_params, default_settings
 
-PARAMS = REPOSITORY / "params.yaml"
-SETTINGS = load_settings(PARAMS)
-ENTRIES = [(section, name) for section in PROVIDERS for name in SETTINGS.entries(section)]
+SETTINGS = default_settings()
+ENTRIES = [(section, name) for section in PROVIDED_SECTIONS for name in SETTINGS.entries(section)]
 PRESETS = sorted(presets(REPOSITORY))
 FILES = REPOSITORY / "src" / "driftledger"
 COMPONENTS = (REPOSITORY / "docs" / "components.md").read_text(encoding="utf-8")
@@ -110,7 +110,7 @@ def build(section: str, name: str, settings: Settings = SETTINGS) -> Any:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A copy of the settings."""
-    shutil.copy(PARAMS, tmp_path)
+    shutil.copy(DEFAULT, tmp_path)
     return tmp_path
 
 
@@ -144,7 +144,7 @@ def test_params_is_what_a_user_decides() -> None:
     assert {section: set(getattr(SETTINGS, section)) for section in SECTIONS} == {
         section: set(SETTINGS.named(section)) for section in SECTIONS
     }
-    assert len(PARAMS.read_text(encoding="utf-8").splitlines()) < 145
+    assert len(DEFAULT.read_text(encoding="utf-8").splitlines()) < 150
 
 
 def test_entries_are_checked_without_their_libraries_and_without_a_network() -> None:
@@ -155,7 +155,7 @@ def test_entries_are_checked_without_their_libraries_and_without_a_network() -> 
 
 
 def test_the_embedded_components_stay_selected() -> None:
-    chosen = [build(section, name) for section in PROVIDERS for name in getattr(SETTINGS.run, section)]
+    chosen = [build(section, name) for section in PROVIDED_SECTIONS for name in getattr(SETTINGS.run, section)]
     controls = {"blind", "always_refuse", "random_choice"}
     assert {one.provider for one in chosen} == {
         "photos",
@@ -177,7 +177,7 @@ def test_only_listed_entries_run_foreign_code() -> None:
     assert risky == RUNS_FOREIGN_CODE
 
 
-@pytest.mark.parametrize("path", [PARAMS, *sorted(FILES.glob("*/*.yaml"))], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [DEFAULT, *sorted(FILES.glob("*/*.yaml"))], ids=lambda path: path.name)
 def test_no_secret_is_in_a_file(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert re.findall(r"\b(?:sk|pk|hf|ghp|xai)[-_][A-Za-z0-9]{8}\S*|AIza\S+|[A-Za-z0-9+/=]{32,}", text) == []
@@ -195,7 +195,7 @@ def test_a_checkpoint_of_the_hub_names_its_revision() -> None:
     entries = {name: build(section, name) for section, name in ENTRIES}
     named = {name: one for name, one in entries.items() if hasattr(one, "revision") and "/" in one.path}
     hub = {name: one for name, one in named.items() if not one.path.startswith("trio/")}  # of this repository
-    assert {name for name, one in hub.items() if one.revision is None} == {"inception"}  # a folder
+    assert {name for name, one in hub.items() if one.revision is None} == {"inception", "dreamsim"}  # folders
     assert len(hub) > 20
 
 
@@ -251,21 +251,22 @@ def test_a_preset_says_first_where_it_comes_from_and_what_it_needs(name: str) ->
 def test_a_preset_makes_valid_settings_and_keeps_every_comment(project: Path, name: str) -> None:
     changes = apply_preset(project, name)
     settings = load_settings(project / "params.yaml")
-    for section in PROVIDERS:
+    for section in PROVIDED_SECTIONS:
         for chosen in getattr(settings.run, section):
             assert build(section, chosen, settings) is not None
-    assert comments(project / "params.yaml") == comments(PARAMS)
+    assert comments(project / "params.yaml") == comments(DEFAULT)
     assert bool(changes) == (name != "default")
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_changes_its_selection_and_nothing_else(project: Path, name: str) -> None:
-    before = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))
+    before = default_params()
     wanted = yaml.safe_load(presets(project)[name].read_text(encoding="utf-8"))
     asks = {"mm_sap", "mm_vet", "mme"}
     assert set(wanted) == {"run", "genception", *asks}
     assert set(wanted["run"]) == set(type(SETTINGS.run).model_fields) - {"seed"}
-    assert set(wanted["genception"]) == {"iterations", "iterations_by_group", "text_encoder", "cross_check"}
+    told = {"iterations", "iterations_by_group", "text_first", "writer", "text_encoder", "cross_check"}
+    assert set(wanted["genception"]) == told
     assert {key for section in asks for key in wanted[section]} == {"min_coverage"}
     apply_preset(project, name)
     for section, values in wanted.items():
@@ -295,7 +296,7 @@ def test_a_second_time_changes_nothing(project: Path, name: str) -> None:
 def test_default_undoes_a_preset_to_the_byte(project: Path, name: str) -> None:
     apply_preset(project, name)
     apply_preset(project, "default")
-    assert (project / "params.yaml").read_bytes() == PARAMS.read_bytes()
+    assert (project / "params.yaml").read_bytes() == DEFAULT.read_bytes()
 
 
 def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
@@ -323,7 +324,9 @@ def test_trac_asks_and_compares_as_the_paper_does(project: Path) -> None:
 def test_open_models_need_no_service(project: Path) -> None:
     apply_preset(project, "open_models")
     settings = load_settings(project / "params.yaml")
-    chosen = [build(section, name, settings) for section in PROVIDERS for name in getattr(settings.run, section)]
+    chosen = [
+        build(section, name, settings) for section in PROVIDED_SECTIONS for name in getattr(settings.run, section)
+    ]
     assert not any(isinstance(one, RemoteComponent) for one in chosen)
     assert sum(isinstance(one, Component) for one in chosen) == len(chosen) - 1
 
@@ -331,7 +334,7 @@ def test_open_models_need_no_service(project: Path) -> None:
 def test_a_preset_that_is_not_there_is_named_with_the_others(project: Path) -> None:
     with pytest.raises(ConfigError, match="'mmecption' is unknown; did you mean 'mmeception'"):
         apply_preset(project, "mmecption")
-    assert (project / "params.yaml").read_bytes() == PARAMS.read_bytes()
+    assert (project / "params.yaml").read_bytes() == DEFAULT.read_bytes()
 
 
 def comments(path: Path) -> Counter[str]:

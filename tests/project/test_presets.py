@@ -16,7 +16,7 @@ from driftledger.commands.collect import plan
 from driftledger.commands.resolve import resolve
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.registry import PROVIDERS, provider_class
+from driftledger.core.registry import OURS, provider_class
 from driftledger.data.hub import HubTable
 from driftledger.project.catalogue import catalogue
 from driftledger.project.presets import apply_preset, presets
@@ -24,6 +24,7 @@ from driftledger.project.project import Project
 from driftledger.project.settings import load_settings
 from tests.conftest import REPOSITORY
 from tests.data.question_sets.sources import SAP, png
+from tests.support.params import default_params
 
 datasets = pytest.importorskip("datasets")
 
@@ -87,11 +88,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
         patch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-        patch.setitem(PROVIDERS["encoders"], "letters", "tests.support.fakes:LetterEncoder")
+        patch.setitem(OURS["encoders"], "letters", "tests.support.fakes:LetterEncoder")
         root = tmp_path_factory.mktemp("project")
         mme, vet = stored(root / "mme_hub", MME), stored(root / "vet_hub", VET)
         labelled = stored(root / "labelled_hub", LABELLED)
-        params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+        params = default_params()
         copies = {
             "mm_sap": published_sap(root) | {"expect": SAP_COUNTS},
             "mm_vet": vet | {"expect": {"questions": 3, "images": 2}},

@@ -9,7 +9,7 @@ import yaml
 
 from driftledger.collect.call_store import CallStore
 from driftledger.project.project import STORE, Project
-from tests.conftest import REPOSITORY
+from tests.support.params import DEFAULT
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv(STORE, raising=False)
     folder = tmp_path / "main"
     folder.mkdir()
-    (folder / "params.yaml").write_bytes((REPOSITORY / "params.yaml").read_bytes())
+    (folder / "params.yaml").write_bytes(DEFAULT.read_bytes())
     author = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
     for command in (
         ("init", "--quiet"),

@@ -16,13 +16,13 @@ from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.workers.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
-from driftledger.core.registry import PROVIDERS
+from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.regions import Regions
 from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.settings import Settings, load_settings
-from tests.conftest import REPOSITORY
+from tests.support.params import default_params, default_settings
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -41,8 +41,7 @@ GENERATE = "Generate an image that fully and precisely reflects this description
 @pytest.fixture(scope="module")
 def shipped() -> dict[str, Any]:
     """The repository's own settings, as YAML has them."""
-    loaded: dict[str, Any] = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
-    return loaded
+    return default_params()
 
 
 @pytest.fixture
@@ -98,14 +97,14 @@ def message(load: Callable[[Change], Settings], change: Change) -> str:
 
 
 def test_the_prompts_are_the_papers() -> None:
-    genception = load_settings(REPOSITORY / "params.yaml").section("genception")
+    genception = default_settings().section("genception")
     assert isinstance(genception, GenCeptionSettings)
     assert genception.describe_prompt == DESCRIBE
     assert genception.generate_prompt == GENERATE
 
 
 def test_the_repositorys_own_settings_load_and_build() -> None:
-    settings = load_settings(REPOSITORY / "params.yaml")
+    settings = default_settings()
     assert settings.section("genception").model_dump()["iterations"] == 5
     assert settings.model("regions_fine") == Regions(detail="fine", knowledge=True, refuses=True)
     assert settings.generator("painter") == Painter(longest_side=256)
@@ -114,7 +113,7 @@ def test_the_repositorys_own_settings_load_and_build() -> None:
 
 
 def test_settings_are_frozen() -> None:
-    settings = load_settings(REPOSITORY / "params.yaml")
+    settings = default_settings()
     with pytest.raises(ValidationError, match="frozen"):
         settings.run.seed = 2  # type: ignore[misc]
     with pytest.raises(ValidationError, match="frozen"):
@@ -159,7 +158,7 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "benchmark without a section": (
         lambda params: params.pop("trac"),
         "run.trac selects something, and there is no section 'trac'",
-        "add one with min_coverage, bootstrap",
+        "add one with min_coverage, confidence",
     ),
     "unread answers that nobody decided on": (drop("mme", "unread"), "mme.unread", "required"),
     "unread answers that are neither": (put("mm_vet.unread", "right"), "mm_vet.unread", "'wrong' or 'left_out'"),
@@ -235,7 +234,11 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "unknown section": (put("modells", {}), "params.yaml: setting 'modells'", "did you mean 'models'?"),
     "key in run": (put("run.sed", 1), "run: setting 'sed'", "did you mean 'seed'?"),
     "key in genception": (put("genception.iteration", 5), "genception: ", "did you mean 'iterations'?"),
-    "key in bootstrap": (put("genception.bootstrap.resample", 5), "genception.bootstrap", "mean 'resamples'?"),
+    "intervals of a time of resampling": (
+        lambda params: params["genception"].update(bootstrap={"confidence": params["genception"].pop("confidence")}),
+        "genception: ",
+        "write confidence: 0.95 in the place of bootstrap",
+    ),
     "key in tracking": (put("tracking.url", "x"), "tracking: setting 'url'", "did you mean 'uri'?"),
     "key in a dataset": (put("datasets.photos.group", {}), "datasets.photos: ", "did you mean 'groups'?"),
     "key in a model": (put("models.regions_fine.details", "fine"), "models.regions_fine", "did you mean 'detail'?"),
@@ -259,9 +262,8 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "coverage beyond all": (put("genception.min_coverage", 1.1), "genception.min_coverage", "equal to 1 (got 1.1)"),
     "negative coverage": (put("genception.min_coverage", -0.1), "genception.min_coverage", "equal to 0 (got -0.1)"),
     "coverage that is no number": (put("genception.min_coverage", float("nan")), "genception.min_coverage", "nan"),
-    "certainty": (put("genception.bootstrap.confidence", 1.0), "genception.bootstrap.confidence", "less than 1"),
-    "no confidence": (put("genception.bootstrap.confidence", 0.5), "bootstrap.confidence", "greater than 0.5"),
-    "few resamples": (put("genception.bootstrap.resamples", 99), "genception.bootstrap.resamples", "equal to 100"),
+    "certainty": (put("genception.confidence", 1.0), "genception.confidence", "less than 1"),
+    "no confidence": (put("genception.confidence", 0.5), "genception.confidence", "greater than 0.5"),
     "negative seed": (put("run.seed", -1), "run.seed", "greater than or equal to 0"),
     "seed of 33 bits": (put("run.seed", 2**32), "run.seed", "less than 4294967296"),
     "empty prompt": (put("genception.describe_prompt", ""), "genception.describe_prompt", "at least 1 character"),
@@ -369,9 +371,9 @@ def test_entries_that_are_not_selected_need_no_library(
     assert beans.provider == "huggingface"
 
 
-@pytest.mark.parametrize("section", PROVIDERS)
+@pytest.mark.parametrize("section", PROVIDED_SECTIONS)
 def test_a_name_that_is_not_in_the_catalogue_is_named_with_the_valid_ones(section: str) -> None:
-    settings = load_settings(REPOSITORY / "params.yaml")
+    settings = default_settings()
     with pytest.raises(ConfigError, match=rf"{section}: 'nobody' is unknown; valid: "):
         getattr(settings, section.removesuffix("s"))("nobody")
 
@@ -447,7 +449,7 @@ def test_what_takes_part_is_named_whoever_names_it(load: Callable[[Change], Sett
 
 
 def test_the_words_of_a_matrix_lead_to_what_is_selected() -> None:
-    run = load_settings(REPOSITORY / "params.yaml").run
+    run = default_settings().run
     assert run.names("trac", "dataset") == ("digits",)
     assert run.names("mme", "question_set") == ("scenes_mme",)
     assert run.names("trac", "text_encoder") == ("tfidf", "words")
@@ -492,4 +494,4 @@ def test_a_benchmark_with_a_name_that_is_taken_is_refused(name: str, monkeypatch
     monkeypatch.setitem(registry.BENCHMARKS, name, f"{__name__}:Words")
     registry.benchmark_names.cache_clear(), registry._table.cache_clear()
     with pytest.raises(ConfigError, match=f"a benchmark cannot be called '{name}', which has a meaning in params.yaml"):
-        load_settings(REPOSITORY / "params.yaml")
+        default_settings()

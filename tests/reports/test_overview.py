@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.reports.leaderboard import overview_lines, write_leaderboard
+from driftledger.reports.sections import by_benchmark
 from tests.benchmarks.genception.test_tables import gc_only, score
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import genception_score
@@ -12,10 +12,7 @@ from tests.support.question_ledgers import question_score
 
 
 def told(*scores: Score) -> list[str]:
-    names = dict.fromkeys(score.benchmark for score in scores)
-    return list(
-        overview_lines([(benchmark(name), [each for each in scores if each.benchmark == name]) for name in names])
-    )
+    return list(overview_lines(by_benchmark(scores)))
 
 
 def test_one_row_per_model_and_the_headlines_of_each_benchmark_on_its_first_data() -> None:
@@ -34,9 +31,9 @@ def test_one_row_per_model_and_the_headlines_of_each_benchmark_on_its_first_data
         question_score("mme", metrics={"score": 150.0}),
     )
     assert [line.split(" | ")[1:] for line in lines[4:]][:3] == [
-        ["**0.700**", "**64.00**", "**28.25** (0.500)", "**26.60** (0.500)", "**62.00**", "–", "**150.00** |"],
-        ["–", "60.00", "20.00 (0.500)", "–", "20.00", "–", "– |"],
-        ["–", "–", "–", "–", "–", "**94.17**", "– |"],
+        ["0.700 (0.650–0.750)", "64.00", "28.25 (coverage 0.500)", "26.60 (coverage 0.500)", "62.00", "–", "150.00 |"],
+        ["–", "60.00", "20.00 (coverage 0.500)", "–", "20.00", "–", "– |"],
+        ["–", "–", "–", "–", "–", "94.17", "– |"],
     ]
     assert [line.split(" | ")[0] for line in lines[4:7]] == ["| seer", "| blind", "| poet"]
     heads = lines[2].strip("| ").split(" | ")
@@ -52,7 +49,7 @@ def test_a_model_of_which_far_more_is_left_out_has_a_value_and_no_rank() -> None
         trac_score(model="seer"),
         trac_score(model="blind", metrics={"top1": 60.0}),
     )
-    assert lines[4:7] == ["| seer | **64.00** |", "| blind | 60.00 |", "| less | 99.00 (0.850) |"]
+    assert lines[4:7] == ["| seer | 64.00 |", "| blind | 60.00 |", "| less | 99.00 (coverage 0.850) |"]
     assert lines[-2] == (
         "TRAC top-1 of less has no rank: coverage differs (1/1, 100.0% and 17/20, 85.0%): more than 5% apart: what "
         "is left out is seldom what is easy."
@@ -68,7 +65,7 @@ def test_the_last_t_that_some_model_has_all_categories_of_stands_for_all_t() -> 
     some = {"whole": categories, "part": {"long": categories["long"], "short": {}}}
     lines = told(*(score(model, each, groups={}) for model, each in some.items()))
     assert lines[2] == "| | GenCeption GC@1 |"
-    assert lines[4:6] == ["| whole | **0.800** |", "| part | – |"]
+    assert lines[4:6] == ["| whole | 0.800 |", "| part | – |"]
 
 
 def test_the_leaderboard_needs_no_benchmark_in_particular(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftledger.benchmarks.base import Cell, Table
-from driftledger.benchmarks.tables import cell
+from driftledger.benchmarks.tables import Place, cell
 from driftledger.reports.tables import csv, latex, markdown, with_coverages
 from tests.support.tables import HOSTILE, assert_inert
 
@@ -17,7 +17,7 @@ VALUES = Table(
     "score, as in Table 1",
     ["", "score", "model_1"],
     [
-        ["seer_2", cell(62.125, 1, more="60.0–64.0")._replace(deviation="0.85"), "a"],
+        ["seer_2", cell(62.125, Place(1, True, "a"), more="60.0–64.0")._replace(deviation="0.85"), "a"],
         [Cell("mean", bold=True), cell(None), cell(3, digits=0)],
     ],
     ["10/14 · visual."],
@@ -31,7 +31,7 @@ LATEX = r"""\begin{table}
 \toprule
  & score & model\_1 & coverage \\
 \midrule
-seer\_2 & \textbf{62.12} $\pm$ 0.85 (60.0--64.0) & a & 1.000 \\
+seer\_2 & \textbf{62.12} a $\pm$ 0.85 (60.0--64.0) & a & 1.000 \\
 \textbf{mean} & -- & 3 & 0.500 \\
 \bottomrule
 \end{tabular}
@@ -52,7 +52,7 @@ def test_markdown_has_the_title_the_cells_and_the_notes() -> None:
     assert list(markdown(with_coverages(VALUES))) == [
         *("**score, as in Table 1**", ""),
         *("| | score | model_1 | coverage |", "|---|---:|---:|---:|"),
-        "| seer_2 | **62.12** ± 0.85 (60.0–64.0) | a | 1.000 |",
+        "| seer_2 | **62.12** a ± 0.85 (60.0–64.0) | a | 1.000 |",
         *("| **mean** | – | 3 | 0.500 |", ""),
         *("10/14 · visual.", ""),
     ]
@@ -64,9 +64,9 @@ def test_latex_is_a_table_of_booktabs() -> None:
 
 def test_csv_has_all_digits_and_what_stands_beside_a_number_in_columns_of_its_own() -> None:
     assert csv(with_coverages(VALUES)).decode().splitlines() == [
-        ',score,"score, ±","score, in brackets",model_1,coverage',
-        "seer_2,62.125000,0.85,60.0–64.0,a,1.000000",
-        "mean,–,,,3,0.500000",
+        ',score,"score, letters","score, ±","score, in brackets",model_1,coverage',
+        "seer_2,62.125000,a,0.85,60.0–64.0,a,1.000000",
+        "mean,–,,,,3,0.500000",
     ]
 
 

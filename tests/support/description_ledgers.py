@@ -88,7 +88,7 @@ def trac_score(description: str = "short", text_encoder: str = "reader", **chang
             "data_digest": "d" * 64,
             "records": {"describe": "f" * 64},
             "protocol": {"prompt": "Describe the digit.", **asked, "seed": 7},
-            "settings": {"bootstrap": {"resamples": 200, "confidence": 0.95}, "seed": 7},
+            "settings": {"confidence": 0.95, "seed": 7},
         },
     }
     return score_of(plain, changes)
@@ -182,7 +182,7 @@ def fidelity_score(**changes: Any) -> Score:
                 "generate_prompt": "Draw: {description}",
                 "seed": 7,
             },
-            "settings": {"bootstrap": {"resamples": 200, "confidence": 0.95}, "ssim_side": 128, "seed": 7},
+            "settings": {"confidence": 0.95, "ssim_side": 128, "seed": 7},
         },
     }
     return score_of(plain, changes)

@@ -101,7 +101,7 @@ def genception_score(**changes: Any) -> Score:
                 "generate_prompt": "Draw: {description}",
                 "seed": 7,
             },
-            "settings": {"bootstrap": {"resamples": 200, "confidence": 0.95}, "iterations": ITERATIONS, "seed": 7},
+            "settings": {"confidence": 0.95, "iterations": ITERATIONS, "seed": 7},
         },
     }
     return score_of(plain, changes)
@@ -167,7 +167,11 @@ def _entry(
             f"code.{stage.name}.{name}": code,
             f"settings.{stage.name}s.{name}": {"provider": "image_folder"},
         }
-        return {"cmd": f"driftledger {stage.name} {name}", "params": {"data/resolved.json": resolved}, "outs": outs}
+        return {
+            "cmd": f"driftledger stage {stage.name} {name}",
+            "params": {"data/resolved.json": resolved},
+            "outs": outs,
+        }
     resolved = {f"code.{spec.name}.{stage.name}": code}
     earlier = spec.stages[: spec.stages.index(stage)]
     params = {"run.seed": 7}
@@ -212,7 +216,7 @@ def lock_of(root: Path, score: Score) -> dict[str, Any]:
         "dataset": locked(DATA, "1" * 32 + ".dir", nfiles=4),
         "chain": locked(CHAINS, "2" * 32 + ".dir", nfiles=6),
     }
-    resolve = {"cmd": "driftledger resolve", "outs": [locked("data/resolved.json", "0" * 32)]}
+    resolve = {"cmd": "driftledger stage resolve", "outs": [locked("data/resolved.json", "0" * 32)]}
     return {"schema": "2.0", "stages": {"resolve": resolve} | lock_entries(root, score, folders)}
 
 

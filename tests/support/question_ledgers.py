@@ -18,7 +18,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 def question_score(benchmark: str = "mm_sap", **changes: Any) -> Score:
     """A model's score on the question set ``exam``."""
     judged = {"judge": component("rubric")} if benchmark == "mm_vet" else {}
-    settings: dict[str, Any] = {"bootstrap": {"resamples": 200, "confidence": 0.95}, "seed": 7}
+    settings: dict[str, Any] = {"confidence": 0.95, "seed": 7}
     if benchmark == "mm_sap":
         settings["count_free_refusals"] = True
     plain: dict[str, Any] = {

@@ -403,7 +403,8 @@ def test_a_killed_repair_can_be_repeated(held: Store, tmp_path: Path, in_child: 
     steps = in_child(_change_and_repair, held, None)
     assert steps > 20
     expected = in_child(_shown, held)
-    for kill_at in range(1, steps + 1, 7):  # each takes a second or two, and a push has a test of its own
+    parts = 4  # each takes a second or two, and a push has a test of its own that is killed at every write
+    for kill_at in (1 + part * (steps - 1) // parts for part in range(parts + 1)):
         shutil.rmtree(held.folder)
         shutil.copytree(before, held.folder)
         assert in_child(_change_and_repair, held, kill_at) == KILLED

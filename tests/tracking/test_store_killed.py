@@ -13,7 +13,6 @@ from .contents import earlier_runs, two_runs
 from .steps import KILLED, watch_statements, watch_writes
 from .stores import Store
 
-SHARDS = 4
 STARTS: dict[str, list[Any]] = {"empty": [], "after-another-push": earlier_runs()}
 
 
@@ -36,10 +35,9 @@ def _push_killed_early(store: Store, statement: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shard", range(SHARDS))
 @pytest.mark.parametrize("start", STARTS)
 def test_killed_at_each_write(
-    new_store: Callable[[str], Store], in_child: Callable[..., Any], tmp_path: Path, start: str, shard: int
+    new_store: Callable[[str], Store], in_child: Callable[..., Any], tmp_path: Path, start: str
 ) -> None:
     store = new_store("store")
     if STARTS[start]:
@@ -53,8 +51,8 @@ def test_killed_at_each_write(
     writes = in_child(_push, store, None)
     expected = in_child(store.dump)
     assert writes > 10
-    first = 1 + 2 * shard + list(STARTS).index(start)  # odd writes from the one start, even ones from the other
-    for kill_at in range(first, writes + 1, 2 * SHARDS):
+    first = 1 + list(STARTS).index(start)  # odd writes from the one start, even ones from the other
+    for kill_at in range(first, writes + 1, 2):
         start_anew()
         assert in_child(_push, store, kill_at) == KILLED
         assert in_child(_push_dump_push, store) == expected, f"killed at write {kill_at} of {writes}"

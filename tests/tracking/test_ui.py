@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,13 +32,10 @@ def tracking(store: Store) -> Tracking:
     return Tracking(uri=store.uri, experiment=EXPERIMENT, traces="none")
 
 
-def test_the_end_of_a_run_says_where_to_look(mlflow_store: Store, tmp_path: Path) -> None:
+def test_the_end_of_a_run_says_where_to_look(mlflow_store: Store) -> None:
     mlflow_store.push([run("f1")])
     page = f"http://127.0.0.1:5000/#/experiments/{mlflow_store.experiment_id()}/evaluation-runs"
-    site = tmp_path / "index.html"
-    assert list(where_to_look(tracking(mlflow_store), site)) == [f"scores: 'driftledger ui', then {page}"]
-    site.touch()
-    assert list(where_to_look(tracking(mlflow_store), site))[1:] == [f"report: {site}"]
+    assert where_to_look(tracking(mlflow_store)) == f"scores: 'driftledger ui', then {page}"
 
 
 def test_without_a_run_there_is_nothing_to_open(mlflow_store: Store) -> None:
@@ -56,7 +52,7 @@ def test_the_address_of_a_server_is_told_without_its_password(
     client = mlflow_store.client()
     monkeypatch.setattr(ui.connection, "connect", lambda uri, *, create: client)
     server = Tracking(uri="https://ada:secret@mlflow.example/", experiment=EXPERIMENT, traces="none")
-    for line in (*pages(server), *where_to_look(server, Path("none")), *serve(server, 5000)):
+    for line in (*pages(server), where_to_look(server), *serve(server, 5000)):
         assert "https://mlflow.example/#/experiments/" in line
         assert "secret" not in line
 

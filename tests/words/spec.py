@@ -25,7 +25,7 @@ class Words(Benchmark):
         ("dataset", "model"),
         SCORES + "/words/{dataset}/{model}",
         "tests.words.score",
-        settings=("min_coverage", "bootstrap"),
+        settings=("min_coverage", "confidence"),
     )
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(

@@ -26,6 +26,7 @@ from driftledger.charts.palette import Series, colour_of
 from driftledger.data.question_sets.base import QuestionRules
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.standing import Standing, Standings
     from driftledger.benchmarks.traces import Trace
     from driftledger.ledger.lineage import Lineage
     from driftledger.project.settings import Settings
@@ -60,6 +61,7 @@ ROLES: Mapping[str, Kind] = {
     "example_encoder": "encoder",
     "example_model": "model",
     "witness": "model",
+    "writer": "model",
 }
 """Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``. One
 that several play is ``<role>.<name>``: ``witness.regions_fine``."""
@@ -76,6 +78,7 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
     "example_encoder": frozenset({Input.DESCRIPTIONS}),
     "example_model": frozenset({Input.DESCRIPTIONS}),
     "witness": frozenset({Input.WITNESSES}),
+    "writer": frozenset({Input.DESCRIPTIONS, Input.DRAWN}),
 }
 """Role → the inputs of a number that it had a part in."""
 
@@ -225,7 +228,7 @@ def score_stage(name: str, keys: tuple[str, ...], *settings: str) -> Stage:
     section beside those that all have."""
     path = "/".join([SCORES, name, *(f"{{{key}}}" for key in keys)])
     code = f"driftledger.benchmarks.{name}.score"
-    return Stage(name, keys, path, code, settings=("min_coverage", "bootstrap", *settings))
+    return Stage(name, keys, path, code, settings=("min_coverage", "confidence", *settings))
 
 
 class Rule(NamedTuple):
@@ -254,7 +257,7 @@ class Cell(NamedTuple):
     text: str
     """As people read it; may be hostile."""
     bold: bool = False
-    """It is the best of its row or column, or sums up rows."""
+    """Nobody is shown to be better than it and somebody to be worse, or it sums up rows."""
     deviation: str = ""
     more: str = ""
     """Of a value: its interval, its coverage; stands in brackets."""
@@ -262,10 +265,14 @@ class Cell(NamedTuple):
     """All digits, for programs."""
     of: Origin | None = None
     """Where it is from; of a rank, what it is the rank of. None where it is put together from several scores."""
+    letters: str = ""
+    """Models that share one cannot be told apart by this number; empty where that was not tested."""
+    rank: int | None = None
+    """1 + how many models are shown to be better, where that was tested: equal ranks have one shade."""
 
     def __str__(self) -> str:
         deviation, more = self.deviation and f" ± {self.deviation}", self.more and f" ({self.more})"
-        return f"{self.text}{deviation}{more}"
+        return f"{self.text}{self.letters and f' {self.letters}'}{deviation}{more}"
 
 
 Cells: TypeAlias = Sequence[Cell | str]
@@ -306,6 +313,12 @@ class SideBySide(NamedTuple):
     """Model → how it looks in figures, by its place in the selection."""
     name: str = ""
     """The beginning of its files' names."""
+    standings: "Standings | None" = None
+    """What tests of the differences between these models show, where the rows behind the scores are at hand."""
+
+    def standing(self, number: str) -> "Standing | None":
+        """That of one number; None where no test was made."""
+        return None if self.standings is None else self.standings.of(number)
 
 
 def series_of(scores: Sequence[Score]) -> Mapping[str, Series]:
@@ -439,7 +452,7 @@ class Benchmark(ABC):
         """What beside components and data may make two scores unfair to compare, by the names in :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
         for name, value in score.inputs.settings.items():
-            if name != "bootstrap":
+            if name not in ("confidence", "bootstrap"):  # the latter in older files
                 facts[name] = value if facts.get(name, value) == value else [facts[name], value]
         return facts
 
@@ -472,6 +485,11 @@ class Benchmark(ABC):
                     yield SideBySide(title, in_order, on, series=series, name=name)
                 else:
                     yield SideBySide(f"{title}, {range_of(block)}", in_order, on, apart.reason, series, name)
+
+    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
+        """The rows behind the numbers of one group; none where they cannot be told. By default those that name the
+        group in what a reader is told beside their values, or that are averaged in it."""
+        return [row for row in rows if row.extra.get(kind) == name] or [row for row in rows if row.group == name]
 
     def ranked(self, score: Score, key: str) -> float | None:
         """The value of a metric by which models are ranked; None where it must not be compared, or is not there."""

@@ -7,7 +7,7 @@ from driftledger.benchmarks.base import QUESTION_SET, Benchmark, Stage
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
-from driftledger.core.registry import provider_class
+from driftledger.core.registry import provider_place
 
 WRITING = "driftledger.benchmarks.writing"
 """What writes the outputs of all stages of benchmarks."""
@@ -31,7 +31,7 @@ def code_behind_data(stage: Stage, entry: Mapping[str, Any]) -> str:
     Raises:
         ConfigError: there is no such provider or benchmark.
     """
-    modules = [stage.code, provider_class(f"{stage.name}s", entry["provider"]).__module__]
+    modules = [stage.code, provider_place(f"{stage.name}s", entry["provider"])]
     if stage == QUESTION_SET:
         modules.append(type(benchmark(entry["protocol"]).questions).__module__)
     return code_digest(*modules)

@@ -1,5 +1,6 @@
 """Ways to ask for a description: the section ``descriptions``, which several benchmarks share."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -91,7 +92,18 @@ def check_prefix(prefix: str | None, name: str, model: Model) -> None:
         )
 
 
-def describe_key(model: str, prompt: str, image_sha256: str, max_tokens: int | None, prefix: str | None = None) -> str:
-    """The key of asking the model of that fingerprint for a description, without examples."""
+def describe_key(
+    model: str,
+    prompt: str,
+    image_sha256: str,
+    max_tokens: int | None,
+    prefix: str | None = None,
+    again: int | None = None,
+) -> str:
+    """The key of asking the model of that fingerprint for a description, without examples.
+
+    Args:
+        again: which of several askings, as of :class:`~driftledger.collect.steps.Ask`.
+    """
     asked = Conversation.ask(prompt, ImageFile(Path(), image_sha256), max_tokens=max_tokens, prefix=prefix)
-    return CallKey.of_conversation(model, "describe", asked, {}).digest
+    return replace(CallKey.of_conversation(model, "describe", asked, {}), seed=again).digest

@@ -113,5 +113,4 @@ def _intervals(block: "SideBySide", panels: Sequence[Panel]) -> Sequence[str]:
 
 
 def _confidence(block: "SideBySide", told: str) -> Sequence[str]:
-    bootstrap = block.scores[0].inputs.settings.get("bootstrap") or {}
-    return [f"{told} {bootstrap['confidence']:.0%}"] if "confidence" in bootstrap else []
+    return [f"{told} {block.scores[0].confidence:.0%}"]

@@ -2,10 +2,10 @@
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
 
 from driftledger.benchmarks.base import Benchmark
+from driftledger.core.distributions import entry_points
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.data.question_sets.base import QuestionProvider, QuestionRules
 
@@ -103,7 +103,7 @@ def find_score(path: str) -> tuple[Benchmark, dict[str, str]] | None:
 
 @cache
 def _table() -> dict[str, str]:
-    return BENCHMARKS | {found.name: found.value for found in entry_points(group=ENTRY_POINTS)}
+    return BENCHMARKS | {found.name: found.value for found in entry_points(ENTRY_POINTS)}
 
 
 def imported(place: str) -> Any:

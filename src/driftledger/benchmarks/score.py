@@ -23,6 +23,9 @@ LOW, HIGH, STD = "_low", "_high", "_std"
 """Ends of a metric's key: its interval's ends, and its deviation over orders, gradings or repeats."""
 SPREAD = (LOW, HIGH, STD)
 
+REPEAT = "repeat"
+"""The kind of groups that has the metrics of each repeat alone, by its number."""
+
 
 class Interval(NamedTuple):
     """Both ends, in the metric's unit."""
@@ -109,6 +112,12 @@ class Score(Record):
         """The name of the model under evaluation."""
         return self.keys["model"]
 
+    @property
+    def confidence(self) -> float:
+        """Of its intervals: a setting, which files of a time when intervals were resampled keep beside how often."""
+        settings = self.inputs.settings
+        return float(settings["confidence"] if "confidence" in settings else settings["bootstrap"]["confidence"])
+
     def interval(self, key: str) -> Interval | None:
         """The interval of a metric, where it has one."""
         return interval_of(self.metrics, key)
@@ -126,6 +135,16 @@ class Score(Record):
                 yield from ((f"{kind}/{name}/{key}", value) for key, value in values.items())
 
 
+class RepeatRow(BaseModel):
+    """What a unit is worth in one of several repeats."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    outcome: Outcome
+    values: dict[str, list[FiniteFloat | None]] = Field(default_factory=dict)
+    """As in :class:`Row`."""
+
+
 class Row(Record):
     """A line of ``rows.jsonl``: what one sample, question or pair is worth in a score."""
 
@@ -137,9 +156,16 @@ class Row(Record):
     """What is resampled as a whole: the unit itself, or the image that several questions share."""
     outcome: Outcome
     values: dict[str, list[FiniteFloat | None]] = Field(default_factory=dict)
-    """Metric's row key → its values over steps, orders or gradings; None where nothing could be had."""
+    """Metric's row key → its values over steps, orders or gradings; None where nothing could be had. Of several repeats
+    each is the mean over those that have one."""
+    repeats: list[RepeatRow] = Field(default_factory=list, exclude_if=lambda repeats: not repeats)
+    """What each repeat alone is worth, where there are several."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """What a reader of this row is told beside its values: a category, a label, what it was taken for."""
+
+    def alone(self, repeat: int) -> RepeatRow:
+        """One repeat; where there is but one, the row's own values."""
+        return self.repeats[repeat] if self.repeats else RepeatRow(outcome=self.outcome, values=self.values)
 
 
 def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
@@ -182,9 +208,13 @@ def tracked_key(place: str, key: str, *, headline: bool = False) -> str:
     'uncertainty/gc_at_5_low.bench.photos'
     >>> tracked_key("bench/photos", "category/old scans/gc_at_5")
     'within category/old scans.gc_at_5.bench.photos'
+    >>> tracked_key("bench/photos", "repeat/gc_at_5")
+    'over repeats/gc_at_5.bench.photos'
     """
     kind, _, rest = key.partition("/")
     name, in_group, metric = rest.rpartition("/")
+    if kind == REPEAT and not in_group:
+        return in_section(OVER_REPEATS, place, rest)
     if in_group:
         return in_section(f"within {kind}", place, key_of(name), metric)
     if key == "coverage" or base_key(key) != key:
@@ -195,6 +225,8 @@ def tracked_key(place: str, key: str, *, headline: bool = False) -> str:
 
 USAGE = "usage"
 """The section of MLflow's charts on what calls took."""
+OVER_REPEATS = "over repeats"
+"""The section of what each repeat alone is worth."""
 
 
 def in_section(section: str, place: str, *names: str) -> str:

@@ -18,7 +18,8 @@ from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Float64
 from driftledger.data.records import DatasetCard, read_samples
-from driftledger.metrics.resampling import bootstrap_interval
+from driftledger.metrics.intervals.estimate import Estimate
+from driftledger.metrics.intervals.means import mean_interval
 
 if TYPE_CHECKING:
     from driftledger.collect.feature_store import FeatureStore
@@ -118,16 +119,33 @@ def check_coverage(
         )
 
 
-def interval(key: str, values: Float64, groups: Sequence[str], scoring: Scoring) -> dict[str, float]:
-    """The ends of the interval of a mean over groups, by the keys that a score keeps them under."""
-    low, high = bootstrap_interval(
-        values,
-        groups,
-        resamples=scoring.bootstrap.resamples,
-        confidence=scoring.bootstrap.confidence,
-        seed=scoring.seed,
-    )
-    return {key + LOW: low, key + HIGH: high}
+class Ends(NamedTuple):
+    """The ends of intervals, by the keys that a score keeps them under, and why some metrics have none."""
+
+    metrics: dict[str, float]
+    absent: dict[str, str]
+
+    @classmethod
+    def of(cls, key: str, estimate: Estimate, unit: float = 1.0) -> "Ends":
+        """Of a metric that is ``unit`` times an estimate."""
+        if estimate.interval is None:
+            return cls({}, {f"{key} interval": estimate.reason})
+        low, high = estimate.interval
+        return cls({key + LOW: unit * low, key + HIGH: unit * high}, {})
+
+    @classmethod
+    def together(cls, several: Iterable["Ends"]) -> "Ends":
+        """Of several metrics."""
+        all_of_them = cls({}, {})
+        for each in several:
+            all_of_them.metrics.update(each.metrics)
+            all_of_them.absent.update(each.absent)
+        return all_of_them
+
+
+def interval(key: str, values: Float64, groups: Sequence[str], scoring: Scoring) -> Ends:
+    """The interval of a mean over groups."""
+    return Ends.of(key, mean_interval(values, groups, scoring.confidence))
 
 
 def outcomes(records: Iterable[CollectedRecord]) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """What the sections of ``params.yaml`` that tell how a benchmark goes have in common."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
 from driftledger.core.names import Name
 from driftledger.core.strict import Strict
@@ -22,18 +22,22 @@ Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
 """The share that must be there, or the scoring stage fails."""
 
 
-class Bootstrap(Strict):
-    """Percentile bootstrap over samples."""
-
-    resamples: int = Field(ge=100, le=1_000_000)
-    confidence: float = Field(gt=0.5, lt=1.0)
+Confidence = Annotated[float, Field(gt=0.5, lt=1.0)]
+"""Of intervals."""
 
 
 class Section(Strict):
     """A benchmark's section: what every one has."""
 
     min_coverage: Coverage
-    bootstrap: Bootstrap
+    confidence: Confidence
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_longer_resampled(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "bootstrap" in given and "confidence" not in given:
+            raise ValueError("intervals are no longer resampled: write confidence: 0.95 in the place of bootstrap")
+        return given
 
 
 class Scoring(BaseModel):
@@ -41,8 +45,17 @@ class Scoring(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    bootstrap: Bootstrap
+    confidence: Confidence
     seed: int
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_time_of_resampling(cls, given: Any) -> Any:
+        """A score from before intervals were formulas keeps the confidence beside how often it resampled."""
+        if isinstance(given, dict) and isinstance(given.get("bootstrap"), dict) and "confidence" not in given:
+            rest = {name: value for name, value in given.items() if name != "bootstrap"}
+            return rest | {"confidence": given["bootstrap"].get("confidence")}
+        return given
 
 
 def has_once(prompt: str, name: str | None, *places: str) -> str:

@@ -1,12 +1,13 @@
 """What the tables of all benchmarks share: who is best, how a value is written, what a reader must know."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, Origin, SideBySide, Table
 from driftledger.benchmarks.score import STD, Score, base_key, interval_of
+from driftledger.benchmarks.standing import Standing
 from driftledger.core.escaping import csv_text, for_csv
-from driftledger.metrics.ranks import competition_ranks
+from driftledger.metrics.ranks import DECIMALS, competition_ranks
 
 NOTHING = "–"
 """Stands where there is no value."""
@@ -34,15 +35,6 @@ def ranks_of(values: Sequence[float | None], higher_is_better: bool = True) -> t
     return tuple(None if value is None else next(ranks) for value in values)
 
 
-def telling_ranks(values: Sequence[float | None]) -> tuple[int | None, ...]:
-    """Ranks, but none where all values are equal: nothing is the best of them.
-
-    >>> telling_ranks([0.3, 0.5]), telling_ranks([0.5, 0.5])
-    ((2, 1), (None, None))
-    """
-    return ranks_of(values) if len(set(values)) > 1 else (None,) * len(values)
-
-
 def best_first(values: dict[str, float | None]) -> tuple[str, ...]:
     """Names from the highest value to the lowest, then those without one; equal ones by name."""
 
@@ -53,17 +45,102 @@ def best_first(values: dict[str, float | None]) -> tuple[str, ...]:
     return tuple(sorted(values, key=order))
 
 
-def cell(
-    value: float | None, rank: int | None = None, digits: int = 2, more: str = "", of: Origin | None = None
-) -> Cell:
-    """A value, bold where it is the best, and ``more`` after it in brackets.
+class Place(NamedTuple):
+    """Where a model stands among others by one number."""
 
-    >>> print(cell(27.204, 1, more="24.1–30.3"), cell(27.204, digits=1), cell(None))
-    27.20 (24.1–30.3) 27.2 –
+    rank: int | None = None
+    """1 + how many models are shown to be better; where that was not tested, how many have a better value. None where
+    neither direction is better, and of controls."""
+    best: bool = False
+    """Nobody is shown to be better, and somebody to be worse."""
+    letters: str = ""
+    """Models that share one cannot be told apart; empty where that was not tested."""
+
+
+NOWHERE = Place()
+
+
+def is_control(score: Score) -> bool:
+    """Whether it is of a model that does not look."""
+    return score.components["model"].is_control
+
+
+def places(
+    scores: Sequence[Score], values: Sequence[float | None], metric: Metric, standing: Standing | None = None
+) -> list[Place]:
+    """Where the model of each score stands by these values; controls stand nowhere, they are no models to choose.
+
+    Args:
+        standing: what tests show, if any were made.
+    """
+    there = [None if is_control(score) else value for score, value in zip(scores, values, strict=True)]
+    if standing is None:
+        return [Place(rank) for rank in ranked(there, metric)]
+    of = standing.groups
+    return [
+        NOWHERE
+        if value is None or score.model not in of.ranks
+        else Place(of.ranks[score.model], score.model in of.best, of.letters[score.model])
+        for score, value in zip(scores, there, strict=True)
+    ]
+
+
+def cell(
+    value: float | None, place: Place = NOWHERE, digits: int = 2, more: str = "", of: Origin | None = None
+) -> Cell:
+    """A value, bold where it is of the best group, with the letters of its groups, and ``more`` after it in brackets.
+
+    >>> print(cell(27.204, Place(1, True, "a"), more="24.1–30.3"), cell(27.204, digits=1), cell(None))
+    27.20 a (24.1–30.3) 27.2 –
     """
     if value is None:
         return Cell(NOTHING)
-    return Cell(f"{value:.{digits}f}", rank == 1, more=more, value=value, of=of)
+    shade = place.rank if place.letters else None
+    return Cell(f"{value:.{digits}f}", place.best, "", more, value, of, place.letters, shade)
+
+
+CONTROL = "control"
+
+
+def name_cell(score: Score) -> Cell:
+    """A model's name, as the first of its row; of a control it says so."""
+    return Cell(score.model, more=CONTROL if is_control(score) else "")
+
+
+def name_head(score: Score) -> str:
+    """The same as the head of a column."""
+    return str(name_cell(score))
+
+
+def ordered(scores: Sequence[Score], values: Mapping[str, float | None], higher_is_better: bool = True) -> list[Score]:
+    """The best first, then those without a value; behind all of them the controls, in the same order."""
+    sign = 1 if higher_is_better else -1
+    by_model = {score.model: score for score in scores}
+    order = best_first({model: None if (value := values[model]) is None else sign * value for model in by_model})
+    return sorted((by_model[model] for model in order), key=is_control)
+
+
+def controls_above(scores: Sequence[Score], values: Sequence[float | None], metric: Metric) -> Mapping[str, list[str]]:
+    """Control → the models whose value is worse than its own; only of controls above some model."""
+    if metric.higher_is_better is None:
+        return {}
+    sign = 1 if metric.higher_is_better else -1
+    there = [
+        (score, sign * round(value, DECIMALS)) for score, value in zip(scores, values, strict=True) if value is not None
+    ]
+    models = [(score.model, value) for score, value in there if not is_control(score)]
+    found = {
+        score.model: [model for model, other in models if other < value] for score, value in there if is_control(score)
+    }
+    return {control: below for control, below in found.items() if below}
+
+
+def misplaced(scores: Sequence[Score], values: Sequence[float | None], metric: Metric) -> str:
+    """What the head of a metric says where it gives a control a better value than to some of the models; empty where it
+    does not."""
+    below = {model for models in controls_above(scores, values, metric).values() for model in models}
+    many = sum(value is not None and not is_control(score) for score, value in zip(scores, values, strict=True))
+    return f" (control above {len(below)} of {many})" if below else ""
 
 
 def interval(metrics: dict[str, float], key: str, digits: int = 1) -> str:
@@ -81,13 +158,18 @@ def title_of(key: str, metric: Metric) -> str:
     return metric.named(key) + (f" ({metric.unit})" if metric.unit else "") + direction(metric)
 
 
-def column(scores: Sequence[Score], key: str, metric: Metric) -> list[Cell]:
-    """The values of a metric with their intervals, the best in bold."""
+def column(scores: Sequence[Score], key: str, metric: Metric, block: SideBySide) -> list[Cell]:
+    """The values of a metric with their intervals, the best group in bold."""
     values = [score.metrics.get(key) for score in scores]
     return [
-        cell(value, rank, metric.digits, interval(score.metrics, key), Origin(score, key))
-        for score, value, rank in zip(scores, values, ranked(values, metric), strict=True)
+        cell(value, place, metric.digits, interval(score.metrics, key), Origin(score, key))
+        for score, value, place in zip(scores, values, places(scores, values, metric, block.standing(key)), strict=True)
     ]
+
+
+def head_of(scores: Sequence[Score], key: str, metric: Metric) -> str:
+    """The head of its column: :func:`title_of`, and whether it puts a control above a model."""
+    return title_of(key, metric) + misplaced(scores, [score.metrics.get(key) for score in scores], metric)
 
 
 def metrics_in(spec: Benchmark, scores: Iterable[Score]) -> dict[str, Metric]:
@@ -103,21 +185,21 @@ def model_table(spec: Benchmark, block: SideBySide, every_step: Collection[str] 
         every_step: keys of the families over t of which every t has a column; of the others the last that each has.
     """
     first = next((key for metric in spec.metrics if (key := shown_key(spec, metric, block.scores)) is not None), "")
-    by_model = {score.model: score for score in block.scores}
-    models = [by_model[name] for name in best_first({m: spec.ranked(score, first) for m, score in by_model.items()})]
-    head, columns = [""], [[Cell(score.model) for score in models]]
+    models = ordered(block.scores, {score.model: spec.ranked(score, first) for score in block.scores})
+    head, columns = [""], [[name_cell(score) for score in models]]
     for metric in spec.metrics:
         members = [spec.members(metric, score) for score in models]
         steps = "{t}" in metric.key
         last = {key for some in members for key in (some[-1:] if steps else some)}
         for key in dict.fromkeys(key for some in members for key in some if key in last or metric.key in every_step):
-            head.append(metric.named(key) + direction(metric))
             values = [spec.ranked(score, key) for score in models]
+            head.append(metric.named(key) + direction(metric) + misplaced(models, values, metric))
+            at = places(models, values, metric, block.standing(key))
             shown = [interval(score.metrics, key, metric.digits) if key in last else "" for score in models]
             columns.append(
                 [
-                    cell(value, rank, metric.digits, more, Origin(score, key))
-                    for score, value, rank, more in zip(models, values, ranked(values, metric), shown, strict=True)
+                    cell(value, place, metric.digits, more, Origin(score, key))
+                    for score, value, place, more in zip(models, values, at, shown, strict=True)
                 ]
             )
     rows = list(zip(*columns, strict=True))
@@ -139,7 +221,7 @@ def shown_key(spec: Benchmark, metric: Metric, scores: Sequence[Score]) -> str |
 
 
 def ranked(values: Sequence[float | None], metric: Metric) -> tuple[int | None, ...]:
-    """Ranks by a metric; none where neither direction is better."""
+    """Ranks by the values of a metric alone; none where neither direction is better."""
     better = metric.higher_is_better
     return (None,) * len(values) if better is None else ranks_of(values, better)
 
@@ -149,11 +231,13 @@ def direction(metric: Metric) -> str:
     return " (lower is better)" if metric.higher_is_better is False else ""
 
 
-def group_tables(spec: Benchmark, scores: Sequence[Score], but: Collection[str] = ()) -> Iterator[Table]:
-    """A table per kind of groups and metric: a row per group, a column per model; nothing is the best of equal values.
+def group_tables(
+    spec: Benchmark, scores: Sequence[Score], block: SideBySide, but: Collection[str] = ()
+) -> Iterator[Table]:
+    """A table per kind of groups and metric: a row per group, a column per model.
 
     Args:
-        scores: the best first.
+        scores: those of the block, the best first.
         but: kinds of groups that stand elsewhere.
     """
     kinds = dict.fromkeys(kind for score in scores for kind in score.groups if kind not in but)
@@ -166,17 +250,17 @@ def group_tables(spec: Benchmark, scores: Sequence[Score], but: Collection[str] 
             rows: list[Cells] = []
             for name in names:
                 told = [groups.get(name, {}) for groups in there]
-                values = [each.get(key) for each in told]
-                ranks = ranked(values, metric) if len(set(values)) > 1 else (None,) * len(values)
+                values, number = [each.get(key) for each in told], f"{kind}/{name}/{key}"
+                at = places(scores, values, metric, block.standing(number))
                 cells = [
-                    cell(value, rank, metric.digits, of=Origin(score, f"{kind}/{name}/{key}"))._replace(
+                    cell(value, place, metric.digits, of=Origin(score, number))._replace(
                         deviation=deviation(each, key, metric.digits)
                     )
-                    for score, each, value, rank in zip(scores, told, values, ranks, strict=True)
+                    for score, each, value, place in zip(scores, told, values, at, strict=True)
                 ]
                 rows.append([name, *cells])
             title, published = f"{title_of(key, metric)} by {kind}{published}", ""
-            head, coverages = ["", *(score.model for score in scores)], [score.coverage for score in scores]
+            head, coverages = ["", *map(name_head, scores)], [score.coverage for score in scores]
             yield Table(title, head, rows, (), coverages, across=True, name=f"{kind}_{key}", detail=True)
 
 

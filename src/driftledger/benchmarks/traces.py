@@ -55,6 +55,8 @@ class Step(NamedTuple):
     """Whether what was read is accepted; None where that is not the question."""
     mark: str = ""
     """What a reader should notice, in a few words."""
+    again: str = ""
+    """Which further time the unit is gone through, ``repeat 1``; empty the first time."""
 
 
 @dataclass(frozen=True)

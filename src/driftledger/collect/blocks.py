@@ -6,10 +6,18 @@ A resumed run, a run in which some samples have dropped out, and a shard put no 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from driftledger.collect.steps import Call
 from driftledger.components.base import Component
+
+Queue: TypeAlias = tuple[str, type[Call]]
+"""A component's fingerprint, and what it is asked: a unified model describes in some batches and draws in others."""
+
+
+def queue_of(call: Call) -> Queue:
+    """Where a call waits."""
+    return call.component.fingerprint, type(call)
 
 
 class Block(NamedTuple):
@@ -21,9 +29,13 @@ class Block(NamedTuple):
     def component(self) -> Component:
         return next(iter(self.calls.values())).component
 
+    @property
+    def queue(self) -> Queue:
+        return queue_of(next(iter(self.calls.values())))
+
 
 class _Waiting:
-    """The calls to one component that wait for their batch."""
+    """The calls of one kind to one component that wait for their batch."""
 
     def __init__(self, component: Component) -> None:
         self.component = component
@@ -42,7 +54,7 @@ class Blocks:
 
     def __init__(self, positions: Iterable[int]) -> None:
         self._going = set(positions)
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[Queue, _Waiting] = {}
         self._at_work: str | None = None
 
     def __bool__(self) -> bool:
@@ -50,8 +62,7 @@ class Blocks:
 
     def add(self, position: int, call: Call) -> None:
         """A sample is ready for a call."""
-        component = call.component
-        waiting = self._waiting.setdefault(component.fingerprint, _Waiting(component))
+        waiting = self._waiting.setdefault(queue_of(call), _Waiting(call.component))
         number = waiting.number(position)
         waiting.blocks[number][position] = call
         self._look(waiting, number)
@@ -79,9 +90,9 @@ class Blocks:
         first = min(begun, key=lambda each: min(map(min, each.blocks.values())), default=None)
         return self._start(first, min(first.blocks)) if first else None
 
-    def next_of(self, component: Component) -> Block | None:
-        """The batch of a component that is whole and comes next, which stays."""
-        waiting = self._waiting[component.fingerprint]
+    def after(self, block: Block) -> Block | None:
+        """The batch of the same component and kind that is whole and comes next, which stays."""
+        waiting = self._waiting[block.queue]
         return waiting.block(waiting.whole[0]) if waiting.whole else None
 
     def _turn(self, waiting: _Waiting) -> tuple[bool, int]:

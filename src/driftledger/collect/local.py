@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from driftledger.collect.call_result import Cost, Finished
 from driftledger.collect.steps import Ask, Call, Draw, failed, result_of
-from driftledger.components.base import Component, Model
+from driftledger.components.base import Component
 from driftledger.core.errors import DriftledgerError, OutOfMemoryError
 from driftledger.core.types import Generated, Reply
 
@@ -106,14 +106,14 @@ def make_batch(calls: Sequence[Call]) -> list[Finished]:
     Raises:
         ContractError: it gave more or fewer results than there are calls, or a result without what it says it has.
     """
-    component = calls[0].component
+    first, component = calls[0], calls[0].component
     started = time.perf_counter()
     made: list[Reply | Generated]
-    if isinstance(component, Model):
-        made = [*component.respond([call.conversation for call in calls if isinstance(call, Ask)])]
+    if isinstance(first, Ask):  # by what is asked, and not by whom: a unified model is asked both
+        made = [*first.component.respond([call.conversation for call in calls if isinstance(call, Ask)])]
     else:
         draws = [call for call in calls if isinstance(call, Draw)]
-        made = [*component.generate([draw.prompt for draw in draws], [draw.seed for draw in draws])]
+        made = [*first.component.generate([draw.prompt for draw in draws], [draw.seed for draw in draws])]
     seconds = (time.perf_counter() - started) / len(calls)
     if len(made) != len(calls):
         raise ContractError(f"{component.provider} gave {len(made)} results for {len(calls)} calls")

@@ -184,7 +184,7 @@ class _Run(Generic[R]):
         task = self._start(work, "batch")
         self._batches[task], self._under_way[task] = block, list(block.calls)
         await asyncio.sleep(0)  # the task takes its room
-        if mine and missing and (after := self._blocks.next_of(block.component)):
+        if mine and missing and (after := self._blocks.after(block)):
             self._workers.expect(list(after.calls.values()))
 
     async def _perform(self, digests: Sequence[str], missing: dict[str, Call], results: dict[str, Result]) -> Results:

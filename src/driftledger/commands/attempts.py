@@ -16,7 +16,7 @@ from driftledger.project.project import Project
 _VIEWS = ("report", "correlation")
 """Code that shows scores, and moves none."""
 
-_BESIDE = (ENTRIES, "code", "observations")
+_BESIDE = (ENTRIES, "code", "correlation", "observations")
 """Noted, and no part of a selection as it stands."""
 
 

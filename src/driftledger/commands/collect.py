@@ -78,7 +78,7 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
         models = (name for name in settings.named("models") if name != run.judge or name in run.models)
         found = {f"models.{name}": plan.of(project.model(name)) for name in models}
         found |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
-        return found | ({f"judge {run.judge}": plan.of(project.judge())} if settings.needs_judge else {})
+        return found | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
 
 
 def _count(project: Project, work: Work, plan: Plan) -> None:

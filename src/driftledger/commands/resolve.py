@@ -21,6 +21,8 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.files import write_json
 from driftledger.data.datasets.base import Provider
+from driftledger.data.judgements import judgement_digests, judgement_folder
+from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
 from driftledger.ledger.log.lines import PLAN_LINE
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
@@ -48,7 +50,7 @@ def resolved(project: Project) -> dict[str, Any]:
 
     Of what is not on this machine it is what was noted before, and stderr is told so; see :class:`.kept.KeptAsNoted`.
     """
-    settings, run = project.settings, project.settings.run
+    settings = project.settings
     providers: dict[str, dict[str, Any]] = {
         "datasets": {name: settings.dataset(name) for name in settings.named("datasets")},
         "question_sets": {name: settings.question_set(name) for name in settings.named("question_sets")},
@@ -76,7 +78,7 @@ def resolved(project: Project) -> dict[str, Any]:
         section: {name: found[f"{section}.{name}"] for name in some}
         for section, some in {**providers, **components, "examples": descriptions}.items()
     }
-    noted["judge"] = noted["models"][run.judge] if settings.needs_judge else NOTHING
+    noted["judge"] = noted["models"][settings.judge] if settings.needs_judge else NOTHING
     noted["named"] = _named(settings, {section: noted[section] for section in components})
     noted["beside"] = {
         spec.name: {setting: found[f"beside.{spec.name}.{setting}"] for setting in spec.beside}
@@ -87,11 +89,15 @@ def resolved(project: Project) -> dict[str, Any]:
         section: {name: _in_words(each) for name, each in some.items()}
         for section, some in {**providers, **components, "descriptions": descriptions}.items()
     }
+    noted["correlation"] = {
+        "settings": settings.correlation.model_dump(mode="json"),
+        "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
+    }
+    judgements = judgement_digests(judgement_folder(project.root))
+    noted["correlation"] |= {"judgements": judgements} if judgements else {}
     noted["code"] = _code(settings, noted["settings"])
     noted[ENTRIES] = {key: source.written for key, source in sources.items()}
-    noted["observations"] = {
-        one: seen.model_dump() for one, seen in read_observations(project.paths.observations).items()
-    }
+    noted["observations"] = {one: seen.to_dict() for one, seen in read_observations(project.paths.observations).items()}
     kept.tell()
     return noted
 

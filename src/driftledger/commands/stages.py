@@ -102,12 +102,12 @@ def correlation(project: Project) -> str:
         return write_correlation(project)
 
 
-def track(project: Project, repair: bool = False) -> str:
-    """Show what is selected in MLflow, and say in a line each what that took, and where to look."""
+def track(project: Project, repair: bool = False) -> None:
+    """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
+    from driftledger.commands.closing import show_closing
     from driftledger.ledger.code import code_version
     from driftledger.ledger.lineage import read_all_evidence
     from driftledger.tracking import correlation_run, projection
-    from driftledger.tracking.ui import where_to_look
 
     evidence, tracking = (
         read_all_evidence(project.root, project.selected, project.combinations, code_version),
@@ -117,7 +117,8 @@ def track(project: Project, repair: bool = False) -> str:
         projection.show(project.root, evidence, tracking, repair=repair, calls=project.state),
         *correlation_run.show(project.root, tracking, repair=repair),
     ]
-    return "\n".join([*told, *where_to_look(tracking, project.paths.reports / "site" / "index.html")])
+    print("\n".join(told), flush=True)
+    show_closing(project)
 
 
 def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """The three kinds of component, and the fingerprint that says which version of one was at work."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -11,7 +12,7 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
-from driftledger.core.strict import Strict
+from driftledger.core.places import Provided
 from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply
 
 Kind = Literal["model", "generator", "encoder"]
@@ -23,15 +24,14 @@ Operational: TypeAlias = Annotated[T, _OPERATIONAL]
 """Marks a setting that says how calls are made and cannot change what comes out: it is not in the fingerprint."""
 
 
-class Component(Strict, ABC):
+class Component(Provided, ABC):
     """A frozen specification, whose fields are its configuration, and the one method that does the work.
 
-    ``provider`` is its name in the registry. ``version`` is raised whenever a change to the code changes what
-    comes out; a golden test holds embedded components to that.
+    ``provider`` is its name in the registry, or else its place. ``version`` is raised whenever a change to the code
+    changes what comes out; a golden test holds embedded components to that.
     """
 
     kind: ClassVar[Kind]
-    provider: ClassVar[str]
     version: ClassVar[str]
 
     code_is_identity: ClassVar[bool] = True
@@ -137,13 +137,29 @@ class Generator(Component):
         """Draw one RGB image per prompt; equal prompts with equal seeds give equal images."""
 
 
+def frechet_name_of(provider: str) -> str:
+    """What the Fréchet distance on the features of a provider's class is called.
+
+    >>> frechet_name_of("my_package.seeing:MyEncoder")
+    'frechet_my_encoder'
+    """
+    words = re.split(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])", re.split("[:.]", provider)[-1])
+    return "_".join(["frechet", *(word.lower() for word in words if word)])
+
+
 class Encoder(Component):
     """Samples and texts in, vectors out. One that has only one tower leaves the other method as it is."""
 
     kind: ClassVar[Kind] = "encoder"
 
     frechet_name: ClassVar[str]
-    """What the Fréchet distance on its image features is called; only Inception's may be ``fid``."""
+    """What the Fréchet distance on its image features is called; only Inception's may be ``fid``. Where a class with an
+    image tower sets none, it is made of its provider's name: ``frechet_my_encoder`` of ``my_module:MyEncoder``."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "frechet_name" not in cls.__dict__ and cls.encode_images is not Encoder.encode_images:
+            cls.frechet_name = frechet_name_of(cls.provider)
 
     @property
     def sees(self) -> bool:

@@ -4,13 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
+from driftledger.core.distributions import package_of
 from driftledger.core.files import Record
 
 if TYPE_CHECKING:
     from driftledger.components.base import Component
 
+_LEFT_OUT = ("mark", "package")
+
 CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
 """Providers of models that do not look: what they score is what a benchmark gives away for free."""
+FLOORS, CEILINGS = frozenset({"blind"}), frozenset({"human", "faultless"})
+"""Providers of the models between which others are normalised: who never looks, and who sees without fault."""
 
 
 class ComponentCard(Record):
@@ -29,20 +34,40 @@ class ComponentCard(Record):
     """The digest of an adapter's code, which may change under one version and one fingerprint."""
     mark: str | None = None
     """What a reader of every score with it must know; not written where there is nothing."""
+    package: str | None = None
+    """The distribution that its class is from, and the version: ``my-encoders 1.2``. Not written of driftledger's own
+    classes, and of those that are in no distribution; in no fingerprint, which has the code itself."""
 
     @classmethod
     def of(cls, name: str, component: "Component") -> "ComponentCard":
         code = None if component.code_is_identity else component.code_digest
-        return cls(name=name, fingerprint=component.fingerprint, **component.spec, code=code, mark=component.mark)
+        return cls(
+            name=name,
+            fingerprint=component.fingerprint,
+            **component.spec,
+            code=code,
+            mark=component.mark,
+            package=package_of(type(component).__module__),
+        )
 
     @model_serializer(mode="wrap")
-    def _without_empty_mark(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in whole(self).items() if key != "mark" or value is not None}
+    def _without_what_is_empty(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in whole(self).items() if key not in _LEFT_OUT or value is not None}
 
     @property
     def is_control(self) -> bool:
         """Whether it stands beside the models as a control, and is no model to choose."""
         return self.provider in CONTROLS
+
+    @property
+    def is_floor(self) -> bool:
+        """Whether what it scores is 0 where scores are normalised."""
+        return self.provider in FLOORS
+
+    @property
+    def is_ceiling(self) -> bool:
+        """Whether what it scores is 1 where scores are normalised."""
+        return self.provider in CEILINGS
 
     @property
     def code_digest(self) -> str | None:

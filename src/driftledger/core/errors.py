@@ -4,7 +4,8 @@
 
     DriftledgerError              one sentence: what was wrong, where, what to do; the CLI exits with 2
     ├── ConfigError               params.yaml, the command line or the environment
-    │   └── MissingExtraError     an optional library is not installed
+    │   ├── MissingExtraError     an optional library is not installed
+    │   └── UntrustedCodeError    a checkout's own code, where it may not be run
     ├── DataError                 a dataset's images, names or columns
     ├── CoverageError             too few samples could be scored
     ├── StoreError                the call store or a stage's output folder
@@ -30,6 +31,10 @@ class ConfigError(DriftledgerError):
 
 class MissingExtraError(ConfigError):
     """A provider needs an optional library."""
+
+
+class UntrustedCodeError(ConfigError):
+    """A provider is code of the checkout, which is not run where the checkout is only read."""
 
 
 class DataError(DriftledgerError):

@@ -1,11 +1,12 @@
-"""Untrusted text made inert for tables, in Markdown that is read in its source, too, and in LaTeX.
+"""Untrusted text made inert for tables, in Markdown that is read in its source, too, in LaTeX, and in HTML.
 
 Apart from :mod:`driftledger.core.escaping`, which is behind whatever a stage writes.
 """
 
+import html
 import re
 
-from driftledger.core.escaping import for_line, for_markdown
+from driftledger.core.escaping import for_line, for_markdown, for_terminal
 
 _INERT = re.compile(
     r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
@@ -35,3 +36,12 @@ def for_latex(text: str) -> str:
     Letters that pdflatex does not have, of other scripts for instance, stay: lualatex and xelatex set them.
     """
     return "".join(_LATEX.get(letter, letter) for letter in for_line(text))
+
+
+def for_html(text: str) -> str:
+    """Plain text inside HTML, an attribute's value in double quotes included; lines stay.
+
+    >>> for_html('<b onclick="x">\\x1b')
+    '&lt;b onclick=&quot;x&quot;&gt;\\\\x1b'
+    """
+    return html.escape(for_terminal(text))

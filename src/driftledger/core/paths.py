@@ -45,6 +45,10 @@ class Paths(NamedTuple):
         """What was seen of components that were asked twice, in Git."""
         return self.root / "data" / "observations.json"
 
+    def watch(self, fingerprint: str) -> Path:
+        """What a service answered each time it was watched, in Git."""
+        return self.root / "data" / "watch" / f"{fingerprint}.jsonl"
+
     @property
     def ledger(self) -> Path:
         """One line per published run, in Git."""

@@ -53,7 +53,7 @@ class Share:
         if self.made and seconds > 0:
             where = f" on {_many(self.replicas, 'replica', 'replicas')}" if self.replicas is not None else ""
             words.append(f"{self.made / seconds:.1f} calls/s{where}")
-            words += [f"{_clock(left * seconds / self.made)} left"] if left else []
+            words += [f"{clock(left * seconds / self.made)} left"] if left else []
             if self.cost is not None:
                 to_come = f" and about {left * self.cost / self.made:.2f} to come" if left else ""
                 words.append(f"cost {self.cost:.2f}{to_come}")
@@ -64,7 +64,12 @@ def _many(count: int, one: str, more: str) -> str:
     return f"{count} {one if count == 1 else more}"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Minutes and seconds, and hours where there are some.
+
+    >>> clock(130), clock(3661)
+    ('2:10', '1:01:01')
+    """
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,17 +1,20 @@
 """Provider name → class, imported only when it is used.
 
-A new provider is one file and one line here; nothing else names it.
+A new provider is one file and one line here; nothing else names it. Installed distributions name theirs by entry
+points, and a project names its own by their places, ``package.module:Class``, in ``params.yaml``.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import MappingProxyType
 
-from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.distributions import entry_points
+from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
+from driftledger.core.places import Provided, import_place, is_place
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-PROVIDERS: dict[str, dict[str, str]] = {
+OURS: dict[str, dict[str, str]] = {
     "datasets": {
         "photos": "driftledger.demo.datasets.photos:Photos",
         "digits": "driftledger.demo.datasets.digits:Digits",
@@ -46,6 +49,7 @@ PROVIDERS: dict[str, dict[str, str]] = {
         "dinov2": "driftledger.components.encoders.class_token:DINOv2",
         "clip": "driftledger.components.encoders.clip:CLIP",
         "open_clip": "driftledger.components.encoders.open_clip:OpenCLIP",
+        "dreamsim": "driftledger.components.encoders.dreamsim:DreamSim",
         "sentence": "driftledger.components.encoders.sentence:Sentence",
         "inception": "driftledger.components.encoders.inception:Inception",
     },
@@ -58,15 +62,77 @@ PROVIDERS: dict[str, dict[str, str]] = {
 }
 
 
-def provider_class(section: str, provider: str) -> "type[BaseModel]":
-    """Import the class behind ``provider`` in one of the sections of :data:`PROVIDERS`.
+PROVIDED_SECTIONS = tuple(OURS)
+"""The sections of ``params.yaml`` whose entries have providers."""
+
+GROUP = "driftledger.{section}"
+"""Of the entry points by which an installed distribution names its providers for a section."""
+
+
+def providers(section: str) -> Mapping[str, str]:
+    """Every provider of a section by its name, with the place of its class: ours first, then those of installed
+    distributions."""
+    return MappingProxyType({name: found[0].value for name, found in _installed(section).items()} | OURS[section])
+
+
+def provider_place(section: str, provider: str) -> str:
+    """The place of the class behind a provider, ``package.module:Class``; nothing is imported to find out.
 
     Raises:
-        ConfigError: no such provider.
+        ConfigError: there is no such provider, or two distributions have one of that name.
     """
-    table = PROVIDERS[section]
-    if provider not in table:
-        raise ConfigError(unknown_name(f"{section} provider", provider, table))
-    module, _, name = table[provider].partition(":")
-    found: type[BaseModel] = getattr(import_module(module), name)
+    if is_place(provider):
+        return provider
+    if provider in OURS[section]:
+        return OURS[section][provider]
+    found = _installed(section).get(provider, ())
+    if not found:
+        raise ConfigError(unknown_name(f"{section} provider", provider, providers(section)))
+    if len({each.value for each in found}) > 1:
+        of = " and ".join(sorted(each.dist.name if each.dist else each.value for each in found))
+        raise ConfigError(
+            f"{section} provider {provider!r} is offered by {of}; uninstall one, or name it by its place, "
+            f"{found[0].value} or {found[1].value}"
+        )
+    return found[0].value
+
+
+def is_provider(section: str, provider: str) -> bool:
+    """Whether ours or an installed distribution's provider has this name, or its class this place."""
+    if provider in OURS[section]:
+        return True
+    return any(provider in (name, each.value) for name, found in _installed(section).items() for each in found)
+
+
+def provider_class(section: str, provider: str, own: Path | None = None) -> type[Provided]:
+    """Import the class behind ``provider`` of a section.
+
+    Args:
+        own: the top folder of the project whose own code may be run; without it, a place is imported only where an
+            installed distribution names it.
+
+    Raises:
+        ConfigError: there is no such provider, or it cannot be imported.
+        UntrustedCodeError: it is a project's own code, which may not be run.
+    """
+    if is_place(provider) and own is None and not is_provider(section, provider):
+        raise UntrustedCodeError(f"{provider!r:.80} is this checkout's own code, which is not run without --trust")
+    found: type[Provided] = import_place(provider_place(section, provider), own if is_place(provider) else None)
+    return found
+
+
+def same_provider(section: str, one: str, other: str) -> bool:
+    """Whether two providers are one: by name, or by the place that a name stands for."""
+
+    def known(provider: str) -> set[str]:
+        return {provider, providers(section).get(provider, provider)}
+
+    return bool(known(one) & known(other))
+
+
+@cache
+def _installed(section: str) -> Mapping[str, tuple[EntryPoint, ...]]:
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for each in entry_points(GROUP.format(section=section)):
+        found[each.name] = (*found.get(each.name, ()), each)
     return found

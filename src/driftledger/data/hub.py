@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import Field
 
@@ -27,8 +27,6 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 class HubTable(Provider, ABC):
     """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which is recorded."""
-
-    provider: ClassVar[str] = "huggingface"
 
     path: str = Field(min_length=1)
     """A local folder, or an id on the hub."""

@@ -1,15 +1,18 @@
-"""What others have published of models: CSV files in ``data/leaderboards``, each value with its source and its date.
+"""What others have published of models: CSV files, each value with its source and its date.
 
+Some come with the package; a project may have its own in ``data/leaderboards``, which win over those of the same name.
 A file is a leaderboard. A benchmark's name may end in ``/`` and what a part of it is of, as ``GC@3/Existence`` does.
 """
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import DataError
 from driftledger.core.sheets import read_table
 
@@ -58,20 +61,38 @@ class PublishedCorrelation(NamedTuple):
     date: str
 
 
-def read_leaderboards(folder: Path) -> list[Leaderboard]:
-    """Every ``*.csv`` of a folder, by name; none where the folder is not there.
+def leaderboard_folders(root: Path) -> tuple[Path, Path]:
+    """Where a project's leaderboards are: the package's, and its own, which may be missing."""
+    return Path(str(files("driftledger"))) / "catalogue" / "leaderboards", root / "data" / "leaderboards"
+
+
+def leaderboard_digests(folders: Iterable[Path]) -> dict[str, str]:
+    """Hex SHA-256 of every file that is read, by its path below its folder."""
+    folders = tuple(folders)
+    found = {path.name: path for path in _chosen(folders)}
+    found |= {f"{PUBLISHED}/{path.name}": path for path in _chosen(folder / PUBLISHED for folder in folders)}
+    return {name: sha256_file(path) for name, path in found.items()}
+
+
+def read_leaderboards(folders: Iterable[Path]) -> list[Leaderboard]:
+    """Every ``*.csv`` of some folders, by name; of several of one name, that of the last folder.
 
     Raises:
         DataError: a row lacks something, its value is no number or its date no date, or a model has two values of one
             benchmark. Names the file, the line and what to write there.
         ConfigError: a file is no CSV file with these columns.
     """
-    return [Leaderboard(path.stem, tuple(_values(path))) for path in sorted(folder.glob("*.csv"))]
+    return [Leaderboard(path.stem, tuple(_values(path))) for path in _chosen(folders)]
 
 
-def read_published(folder: Path) -> list[PublishedCorrelation]:
-    """Every printed correlation in a folder of leaderboards; errors as in :func:`read_leaderboards`."""
-    return [each for path in sorted((folder / PUBLISHED).glob("*.csv")) for each in _published(path)]
+def read_published(folders: Iterable[Path]) -> list[PublishedCorrelation]:
+    """Every printed correlation in folders of leaderboards; errors as in :func:`read_leaderboards`."""
+    return [each for path in _chosen(folder / PUBLISHED for folder in folders) for each in _published(path)]
+
+
+def _chosen(folders: Iterable[Path]) -> list[Path]:
+    found = {path.name: path for folder in folders for path in folder.glob("*.csv")}
+    return [found[name] for name in sorted(found)]
 
 
 def _values(path: Path) -> Iterator[OutsideValue]:

@@ -95,10 +95,8 @@ def _details(score: Score, number: Number) -> dict[str, Any]:
         told["standard_deviation_over_repeats"] = number.deviation
     found: dict[str, Any] = {"details": {key: plain(value) for key, value in told.items()}}
     if number.interval is not None:
-        interval = {"lower": number.interval.low, "upper": number.interval.high}
-        settings = score.inputs.settings.get("bootstrap")
-        if isinstance(settings, dict) and "confidence" in settings:
-            interval["confidence_level"] = settings["confidence"]
+        low, high = number.interval
+        interval = {"lower": low, "upper": high, "confidence_level": score.confidence}
         found["uncertainty"] = {"confidence_interval": interval}
     return found
 

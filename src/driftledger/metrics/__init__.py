@@ -1,1 +1,15 @@
 """Pure functions on arrays and text; no files, no models."""
+
+from importlib import import_module
+from types import ModuleType
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A module of this package, imported when it is used: ``driftledger.metrics.drift.gc_at``."""
+    place = f"{__name__}.{name}"
+    try:
+        return import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name != place:
+            raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

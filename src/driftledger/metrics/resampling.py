@@ -1,20 +1,16 @@
-"""How far a score could have come out otherwise: over other samples, other images, or beside another score.
+"""Scores of samples, or images, drawn anew; and the spread of a score over repeats.
 
 Everything repeats to the bit, whatever the order of the samples: indices come from the raw PCG64 stream, whose values
 numpy guarantees, and sums are of integers, see :func:`_fixed_point`. Samples are drawn inside their categories.
 Questions about one image are answered well or badly together, so that images are drawn, each with all of its questions.
-Of two scores over the same samples it is the differences that are drawn, sample by sample: what both share, an easy
-sample for instance, cancels in them, so that two intervals that overlap say little about the difference. How a score
-moves when the same questions are asked again, with the options in another order or graded once more, is another matter:
-a standard deviation over the repeats.
+How a score moves when the same questions are asked again, with the options in another order or graded once more, is
+another matter: a standard deviation over the repeats.
 """
 
 import math
 import statistics
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -22,17 +18,10 @@ from numpy.typing import NDArray
 
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import EXACT, Integers, check_finite, check_integers, check_same_lengths, members
-from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.intervals.estimate import ConfidenceInterval, check_confidence
 
 DRAWS_AT_ONCE = 2**20
 """Bounds the memory; the answer does not depend on it."""
-
-
-class ConfidenceInterval(NamedTuple):
-    """Both ends of a confidence interval."""
-
-    low: float
-    high: float
 
 
 class Spread(NamedTuple):
@@ -63,24 +52,10 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(statistics.mean(numbers), std, len(numbers))
 
 
-def mean_of_category_means(values: Float64, categories: Sequence[str]) -> float:
-    """The mean over categories, each counting once, of the mean over the samples of the category.
-
-    ``values`` holds n values and ``categories`` the category of each. Source: GenCeption, table 2 ("Overall Mean").
-
-    Raises:
-        ValueError: there are no values, the lengths differ, or a value is not finite.
-
-    >>> mean_of_category_means(np.array([0.25, 0.75, 1.0]), ["count", "count", "color"])
-    0.75
-    """
-    return exact_mean([exact_mean(group.tolist()) for group in _by_category(values, categories)])
-
-
 def bootstrap_interval(
     values: Float64, categories: Sequence[str], *, resamples: int, confidence: float, seed: int
 ) -> ConfidenceInterval:
-    """Percentile bootstrap confidence interval of :func:`mean_of_category_means`.
+    """Percentile bootstrap confidence interval of :func:`~driftledger.metrics.intervals.means.mean_of_category_means`.
 
     Each of the ``resamples`` draws, inside every category, as many samples as it has, with replacement; the interval
     is what remains of the resampled statistics when ⌊resamples·(1 − confidence)/2⌋ of them are cut off at each
@@ -148,117 +123,11 @@ def clustered_ratio_interval(
     return percentile_interval(np.sort(above[counts] / below[counts]).tolist(), confidence)
 
 
-class Paired(NamedTuple):
-    """Two scores over common samples, and their difference."""
-
-    a: float
-    b: float
-    difference: float
-    """B's less A's: above 0 where B is higher."""
-    interval: ConfidenceInterval
-    """The confidence interval of the difference."""
-    n: int
-    """How many samples, or questions, are common."""
-    free: int
-    """How many units a resample can draw otherwise: samples that are not alone in their category, or clusters."""
-
-
-def paired_interval(
-    a: Float64, b: Float64, categories: Sequence[str], *, resamples: int, confidence: float, seed: int
-) -> Paired:
-    """The difference between two means of category means over the same n samples, with its bootstrap interval.
-
-    Entry i of ``a``, ``b`` and ``categories`` is about sample i. The interval is
-    :func:`bootstrap_interval` of the n differences: samples are drawn inside their
-    categories, each with both of its values. Errors are as there.
-
-    Source: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", section 8.4 and chapter 13.
-
-    >>> a, b = np.array([0.25, 0.5, 0.75, 1.0]), np.array([0.5, 0.75, 1.0, 1.25])
-    >>> paired_interval(a, b, ["scene"] * 4, resamples=100, confidence=0.9, seed=1)
-    Paired(a=0.625, b=0.875, difference=0.25, interval=ConfidenceInterval(low=0.25, high=0.25), n=4, free=4)
-    """
-    check_same_lengths(a=a, b=b, categories=categories)
-    values = [mean_of_category_means(one, categories) for one in (a, b)]
-    differences = b.astype(np.float64) - a.astype(np.float64)
-    interval = bootstrap_interval(differences, categories, resamples=resamples, confidence=confidence, seed=seed)
-    free = sum(size for size in Counter(categories).values() if size > 1)
-    difference = mean_of_category_means(differences, categories)
-    return Paired(values[0], values[1], difference, interval, len(differences), free)
-
-
-def paired_clustered_interval(
-    a: tuple[Integers, Integers],
-    b: tuple[Integers, Integers],
-    clusters: Sequence[str],
-    *,
-    resamples: int,
-    confidence: float,
-    seed: int,
-) -> Paired:
-    """The difference between two means over the same n questions, with its bootstrap interval over clusters.
-
-    ``a`` and ``b`` hold n sums and n counts each: a question's value is its sum over its repeats, divided by how many
-    repeats there are, at least one; the sides need not have equally many. A cluster is the questions about one image,
-    which are answered well or badly together. Every question weighs the same. The interval is
-    :func:`clustered_ratio_interval` of the differences, brought to a common denominator
-    so that all sums are of integers. Errors are as there; a count less than 1 is one, too.
-
-    >>> right_in_two = np.array([2, 2, 1, 0]), np.array([2, 2, 2, 2])
-    >>> right_in_one = np.array([1, 0, 0, 0]), np.array([1, 1, 1, 1])
-    >>> images = ["a", "b", "c", "d"]
-    >>> found = paired_clustered_interval(right_in_two, right_in_one, images, resamples=2000, confidence=0.9, seed=1)
-    >>> found.a, found.b, found.difference, found.interval
-    (0.625, 0.25, -0.375, ConfidenceInterval(low=-0.75, high=0.0))
-    """
-    check_bootstrap(resamples, confidence)
-    columns = [
-        check_integers(*named) for named in zip(("a sums", "a counts", "b sums", "b counts"), (*a, *b), strict=True)
-    ]
-    check_same_lengths(a=columns[0], a_counts=columns[1], b=columns[2], b_counts=columns[3], clusters=clusters)
-    above_a, below_a, above_b, below_b = (column.tolist() for column in columns)
-    for side, counts in (("a", below_a), ("b", below_b)):
-        if min(counts) < 1:
-            raise ValueError(f"{side} count {counts.index(min(counts))} is {min(counts)}, but must be at least 1")
-    common = math.lcm(*below_a, *below_b)
-    rows = zip(above_a, below_a, above_b, below_b, strict=True)
-    differences = [common // q * p - common // n * m for m, n, p, q in rows]
-    interval = clustered_ratio_interval(
-        np.array(differences),
-        np.full(len(differences), common),
-        clusters,
-        resamples=resamples,
-        confidence=confidence,
-        seed=seed,
-    )
-    mean_a, mean_b = _mean(above_a, below_a), _mean(above_b, below_b)
-    return Paired(float(mean_a), float(mean_b), float(mean_b - mean_a), interval, len(differences), len(set(clusters)))
-
-
-def fewest(confidence: float) -> int:
-    """The fewest samples that can show a difference with this confidence, whatever their values.
-
-    Where both sides are equally good, n samples that all differ agree in the sign of the difference with probability
-    2¹⁻ⁿ: with fewer than this many that happens too often, and a bootstrap, which has only ever seen one sign, would
-    not notice.
-
-    Raises:
-        ValueError: ``confidence`` is not between 0 and 1.
-
-    >>> fewest(0.95), fewest(0.99), fewest(0.5)
-    (6, 8, 2)
-    """
-    check_bootstrap(1, confidence)
-    doubt = 1 - Fraction(str(confidence))
-    return next(n for n in count(2) if Fraction(2, 2**n) <= doubt)
-
-
 def check_bootstrap(resamples: int, confidence: float) -> None:
     """Raise a :class:`ValueError` for settings that no interval can be drawn with."""
     if resamples < 1:
         raise ValueError(f"resamples must be at least 1, but is {resamples}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, but is {confidence}")
+    check_confidence(confidence)
 
 
 def percentile_interval(statistics: Sequence[float], confidence: float) -> ConfidenceInterval:
@@ -321,7 +190,3 @@ def _cluster_sums(
     rows = list(members(clusters).values())  # not numpy.unique, which takes "a" and "a\0" for one name
     sums = np.array([[values[some].sum() for some in rows] for values in (numerator, denominator)])
     return sums[:, np.lexsort(sums)]
-
-
-def _mean(above: Sequence[int], below: Sequence[int]) -> Fraction:
-    return sum(map(Fraction, above, below), Fraction()) / len(above)

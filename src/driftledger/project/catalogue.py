@@ -5,15 +5,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.collect.workers.settings import WorkerSettings
-from driftledger.core.registry import PROVIDERS
+from driftledger.core.places import LONGEST
+from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.yaml_text import load_yaml
 
 DESCRIPTIONS = "descriptions"
-SECTIONS = (*PROVIDERS, DESCRIPTIONS)
+SECTIONS = (*PROVIDED_SECTIONS, DESCRIPTIONS)
 """Of ``params.yaml``, and the names of the catalogue's files."""
 
 
@@ -22,7 +23,7 @@ class CatalogueEntry(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    provider: str
+    provider: str = Field(max_length=LONGEST)
     workers: WorkerSettings | None = None
     """By whom its batches are made; no setting of the component."""
 

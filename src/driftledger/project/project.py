@@ -38,10 +38,13 @@ class Project:
     root: Path
     asks: bool = True
     """Whether components are called. Where calls are only counted, one that is not on this machine will do."""
+    own_code: bool = False
+    """Whether ``params.yaml`` may name classes of the checkout's own: importing them runs code that a stranger may have
+    written, which nobody allows who only reads what is here."""
 
     @cached_property
     def settings(self) -> Settings:
-        return load_settings(self.root / PARAMS)
+        return load_settings(self.root / PARAMS, own_code=self.own_code)
 
     @property
     def paths(self) -> Paths:
@@ -68,7 +71,7 @@ class Project:
 
     def judge(self) -> Model:
         """The judge, as ``resolve`` found it; errors as in :meth:`model`."""
-        return self._as_resolved("judge", self.settings.run.judge, self.settings.model)
+        return self._as_resolved("judge", self.settings.judge, self.settings.model)
 
     def generator(self, name: str) -> Generator:
         """The generator of that name, as ``resolve`` found it; errors as in :meth:`model`."""
@@ -105,8 +108,13 @@ class Project:
                 self.check_resolved(section, name, component.fingerprint)
             except (MissingSourceError, MissingExtraError) as error:
                 self._know_as_noted(section, name, component, error)
-            self._components[section, name] = component
+            self._components[section, name] = self._one_of(component)
         return cast(C, self._components[section, name])
+
+    def _one_of(self, component: Component) -> Component:
+        """The one that is here already, where another entry says the same: a unified model describes and draws with
+        weights that are loaded once."""
+        return next((each for each in self._components.values() if each == component), component)
 
     def _know_as_noted(
         self, section: str, name: str, component: Component, error: MissingSourceError | MissingExtraError

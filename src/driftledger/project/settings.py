@@ -4,12 +4,13 @@ Which benchmarks there are is the registry's to say: each has a list in ``run``,
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import yaml
-from pydantic import AfterValidator, Field, ValidationError, create_model, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create_model, model_validator
 
 from driftledger.benchmarks.base import DATASET, Benchmark
 from driftledger.benchmarks.descriptions import Description
@@ -18,15 +19,17 @@ from driftledger.benchmarks.settings import EntryOf, Section
 from driftledger.collect.workers.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.errors import ConfigError, MissingExtraError, UntrustedCodeError, unknown_name
 from driftledger.core.names import Name
-from driftledger.core.registry import PROVIDERS, provider_class
+from driftledger.core.places import Provided, is_place
+from driftledger.core.registry import PROVIDED_SECTIONS, is_provider, providers
 from driftledger.core.strict import Strict, explain
 from driftledger.core.yaml_text import load_yaml
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.project.catalogue import DESCRIPTIONS, AnyEntry, CatalogueEntry, catalogue
-from driftledger.project.correlation import CorrelationSettings
+from driftledger.project.correlation import CorrelationSettings, shipped_correlation
+from driftledger.project.providers import checked_class
 
 PARAMS = "params.yaml"
 
@@ -52,12 +55,12 @@ class Run(Strict):
     generators: Selection
     encoders: Selection
     """They see images."""
-    text_encoders: AnySelection
+    text_encoders: AnySelection = ()
     """They read descriptions. The first is the one that headline figures are of."""
-    descriptions: AnySelection
+    descriptions: AnySelection = ()
     """How descriptions are asked for. The first is the one that headline figures are of."""
-    judge: Name
-    """The model that grades open answers."""
+    judge: Name | None = None
+    """The model that grades open answers, where some are graded."""
     seed: int = Field(ge=0, lt=2**32)
 
     def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
@@ -127,13 +130,23 @@ class Settings(Strict):
     store: str | None = Field(default=None, min_length=1)
     """The folder for finished calls, where it is not ``.driftledger``; ``DRIFTLEDGER_STORE`` overrides it."""
     collect: CollectSettings = CollectSettings()
-    correlation: CorrelationSettings | None = None
+    correlation: CorrelationSettings = Field(default_factory=shipped_correlation)
     descriptions: dict[Name, Description] = Field(default_factory=dict)
     datasets: Entries = Field(default_factory=dict)
     models: Entries = Field(default_factory=dict)
     generators: Entries = Field(default_factory=dict)
     encoders: Entries = Field(default_factory=dict)
     question_sets: Entries = Field(default_factory=dict)
+    _own_code: Path | None = PrivateAttr(default=None)
+
+    def model_post_init(self, context: Any, /) -> None:
+        self._own_code = context
+
+    @property
+    def own_code(self) -> Path | None:
+        """The top folder of the project, where classes of its own may be imported; None where they may not, and
+        entries that name some are not checked."""
+        return self._own_code
 
     @property
     def benchmarks(self) -> tuple[Benchmark, ...]:
@@ -174,7 +187,7 @@ class Settings(Strict):
         if section == "encoders":
             names += self.run.text_encoders
         if section == "models" and self.needs_judge:
-            names.append(self.run.judge)
+            names.append(self.judge)
         names += [name for _, where, name in self.references() if where == section]
         return tuple(dict.fromkeys(names))
 
@@ -192,6 +205,17 @@ class Settings(Strict):
     def needs_judge(self) -> bool:
         """Whether the judge has a part in what is selected."""
         return any(spec.judged for spec in self.benchmarks)
+
+    @property
+    def judge(self) -> str:
+        """The name of the judge.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        if self.run.judge is None:
+            raise ConfigError(f"{PARAMS}: run.judge names no model; name the one that grades open answers")
+        return self.run.judge
 
     @model_validator(mode="after")
     def _dvc_sees_every_key(self) -> "Settings":
@@ -213,15 +237,19 @@ class Settings(Strict):
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "Settings":
-        for section, providers in PROVIDERS.items():
+        for section in PROVIDED_SECTIONS:
             own: Entries = getattr(self, section)
             for name, entry in own.items():
-                if entry.provider not in providers:
-                    raise ValueError(unknown_name(f"{section}.{name}: provider", entry.provider, providers))
+                if not is_place(entry.provider) and not is_provider(section, entry.provider):
+                    raise ValueError(unknown_name(f"{section}.{name}: provider", entry.provider, providers(section)))
                 if entry.workers is not None and section not in WITH_WORKERS:
                     raise ValueError(f"{section}.{name}: workers are for {', '.join(WITH_WORKERS)} alone; remove it")
             self._check_known(f"run.{section}", section, getattr(self.run, section))
-        self._check_known("run.judge", "models", [self.run.judge])
+        if self.run.judge is not None:
+            self._check_known("run.judge", "models", [self.run.judge])
+        elif self.needs_judge:
+            judged = next(spec.name for spec in self.benchmarks if spec.judged)
+            raise ValueError(f"run.{judged} selects something that a judge grades; name a model as run.judge")
         self._check_known("run.text_encoders", "encoders", self.run.text_encoders)
         self._check_known("run.descriptions", DESCRIPTIONS, self.run.descriptions)
         for name, description in self.descriptions.items():
@@ -232,7 +260,7 @@ class Settings(Strict):
                 self._check_known(f"descriptions.{name}: by", "models", [shown.by])
         for where, section, name in self.references():
             self._check_known(where, section, [name])
-        for leaderboard, names in self.correlation.models.items() if self.correlation else ():
+        for leaderboard, names in self.correlation.models.items():
             self._check_known(f"correlation.models.{leaderboard}:", "models", names)
         return self
 
@@ -246,7 +274,10 @@ class Settings(Strict):
     def _questions_keep_the_rules(self) -> "Settings":
         protocols = {}
         for name in self.run.question_sets:
-            provider = self.question_set(name)
+            try:
+                provider = self.question_set(name)
+            except UntrustedCodeError:
+                continue
             try:
                 question_rules(provider)
             except ConfigError as error:
@@ -264,7 +295,8 @@ class Settings(Strict):
     @model_validator(mode="after")
     def _benchmarks_can_go(self) -> "Settings":
         for spec in self.benchmarks:
-            spec.check(self)
+            with suppress(UntrustedCodeError):
+                spec.check(self)
         return self
 
     def dataset(self, name: str) -> DatasetProvider:
@@ -315,9 +347,23 @@ class Settings(Strict):
         encoder = self.encoder(shown.encoder).fingerprint if shown.encoder else None
         return sha256_of([encoder, self.model(shown.by).fingerprint if shown.by else None])
 
-    def _build(self, section: str, name: str) -> Component | DatasetProvider | QuestionProvider:
+    def provider_class(self, section: str, name: str) -> type[Provided]:
+        """The class behind an entry; what its settings are is not looked at.
+
+        Raises:
+            ConfigError: there is none, or it lacks something that its section needs.
+            UntrustedCodeError: it is the project's own code, which may not be run.
+        """
         entry = cast(CatalogueEntry, self.entry(section, name))
-        cls = provider_class(section, entry.provider)
+        try:
+            return checked_class(section, entry.provider, self.own_code)
+        except MissingExtraError:
+            raise
+        except ConfigError as error:
+            raise type(error)(f"{PARAMS}: {section}.{name}: {error}") from None
+
+    def _build(self, section: str, name: str) -> Component | DatasetProvider | QuestionProvider:
+        entry, cls = cast(CatalogueEntry, self.entry(section, name)), self.provider_class(section, name)
         if entry.workers is not None and "limits" in cls.model_fields:  # of a service
             raise ConfigError(
                 f"{PARAMS}: {section}.{name}: a service has no workers here; remove them, and set limits.concurrency"
@@ -355,13 +401,16 @@ def _settings_class(names: tuple[str, ...]) -> type[Settings]:
     return create_model("Settings", __base__=Settings, run=(run, ...), **sections)
 
 
-def load_settings(path: Path = Path(PARAMS)) -> Settings:
+def load_settings(path: Path = Path(PARAMS), *, own_code: bool = False) -> Settings:
     """Read and check ``params.yaml``, the selected entries' own settings included.
+
+    Args:
+        own_code: whether classes in the file's folder may be imported.
 
     Raises:
         ConfigError: it is missing, is not YAML, or something in it is unknown or out of bounds.
     """
-    return parse_settings(read_yaml(path), str(path))
+    return parse_settings(read_yaml(path), str(path), path.absolute().parent if own_code else None)
 
 
 def read_yaml(path: Path) -> Any:
@@ -384,38 +433,40 @@ def read_yaml_text(path: Path) -> tuple[str, Any]:
         raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
 
 
-def parse_settings(raw: Any, where: str) -> Settings:
+def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settings:
     """Check what ``params.yaml`` holds, the selected entries' own settings included; errors name it ``where``.
+
+    Args:
+        own_code: the folder whose modules may be imported; None leaves entries that name some unchecked.
 
     Raises:
         ConfigError: something in it is unknown or out of bounds.
     """
     try:
-        settings = settings_class().model_validate(raw)
+        settings = settings_class().model_validate(raw, context=own_code)
     except ValidationError as error:
         raise ConfigError(explain(error, where)) from None
-    for section in PROVIDERS:
+    for section in PROVIDED_SECTIONS:
         for name in getattr(settings.run, section):
-            settings._build(section, name)
-    _check_towers(settings, where)
+            with suppress(UntrustedCodeError):
+                settings._build(section, name)
+    for kind, name, role, otherwise in _towers(settings):
+        with suppress(UntrustedCodeError):
+            encoder = settings.encoder(name)
+            if not (encoder.sees if kind == "image" else encoder.reads):
+                raise ConfigError(f"{where}: {role}{otherwise}")
     return settings
 
 
-def _check_towers(settings: Settings, where: str) -> None:
+def _towers(settings: Settings) -> Iterator[tuple[Literal["image", "text"], str, str, str]]:
+    """Which tower each selected encoder needs: its name, where that is selected, and what to say where it has none."""
     for name in settings.run.encoders:
-        if not settings.encoder(name).sees:
-            raise ConfigError(f"{where}: run.encoders: {name!r} has no image tower; name it in run.text_encoders")
+        yield "image", name, "run.encoders: ", f"{name!r} has no image tower; name it in run.text_encoders"
     for name in settings.run.text_encoders:
-        if not settings.encoder(name).reads:
-            raise ConfigError(f"{where}: run.text_encoders: {name!r} has no text tower; name it in run.encoders")
+        yield "text", name, "run.text_encoders: ", f"{name!r} has no text tower; name it in run.encoders"
     for name in settings.run.descriptions:
         shown = settings.description(name).demonstrations
-        if shown is None or shown.encoder is None:
-            continue
-        encoder = settings.encoder(shown.encoder)
-        if not (encoder.sees if shown.choose == "similar_image" else encoder.reads):
-            tower = "an image" if shown.choose == "similar_image" else "a text"
-            raise ConfigError(
-                f"{where}: descriptions.{name}: {shown.choose} needs an encoder with {tower} tower, and "
-                f"{shown.encoder!r} has none"
-            )
+        if shown and shown.encoder:
+            kind: Literal["image", "text"] = "image" if shown.choose == "similar_image" else "text"
+            needed = f"{shown.choose} needs an encoder with {'an' if kind == 'image' else 'a'} {kind} tower"
+            yield kind, shown.encoder, f"descriptions.{name}: ", f"{needed}, and {shown.encoder!r} has none"

@@ -3,31 +3,44 @@
 Which tables there are, what a metric is called and which direction is better stands in each benchmark's specification.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from driftledger.benchmarks.base import Benchmark, SideBySide
 from driftledger.benchmarks.score import Score, base_key
+from driftledger.benchmarks.tables import NOWHERE, Place, places
 from driftledger.collect.observations import Observations
-from driftledger.core.escaping import for_csv, for_markdown
+from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import new_folder, write_bytes, write_text
-from driftledger.metrics.ranks import DECIMALS
-from driftledger.reports.sections import ReportPart, Told, by_benchmark, marks, observed, overview, sections
+from driftledger.reports.sections import (
+    ReportPart,
+    Told,
+    by_benchmark,
+    marks,
+    observed,
+    overview,
+    sections,
+)
 from driftledger.reports.tables import csv, latex, markdown
 
 _COLUMNS = (
     *("dataset", "generator", "encoder", "description"),
-    *("metric", "kind", "name", "model", "value", "rank", "apart"),
+    *("metric", "kind", "name", "model", "value", "rank", "letters", "apart"),
 )
-"""``apart`` says why a rank is not among those of the rows without it."""
+"""Models that share one of ``letters`` cannot be told apart, and their ``rank`` is 1 + how many are shown to be better;
+without letters, which nobody tested, it goes by values. Controls have none. ``apart`` says why a rank is not among
+those of the rows without it."""
 
 OVERALL, STEP = "overall", "step"
 """Kinds of numbers beside those in groups."""
 
 
 def write_leaderboard(
-    target: Path, scores: Sequence[Score], plans: Sequence[str] = (), seen: Observations | None = None
+    target: Path,
+    scores: Sequence[Score],
+    plans: Sequence[str] = (),
+    seen: Observations | None = None,
+    told: Told | None = None,
 ) -> None:
     """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and the tables that most readers
     want; beside it ``tables.md``, those of details, and ``tables/``, a CSV and a LaTeX file of each.
@@ -36,8 +49,9 @@ def write_leaderboard(
         scores: in the order of the selection; of each benchmark the first ones are the overview's.
         plans: sentences on what was registered before it was run.
         seen: of components that were asked the same twice.
+        told: the scores with what tests of their differences show; without it nothing is tested.
     """
-    told = by_benchmark(scores)
+    told = by_benchmark(scores) if told is None else told
     parts = list(sections(told))
     details = [each for each in parts if any(table.detail for table in each.tables)]
     lines = ["# Leaderboard", "", *overview_lines(told)]
@@ -82,36 +96,48 @@ def overview_lines(told: Told) -> Iterator[str]:
 
 def _values_csv(told: Told) -> str:
     """Every number of a score, of its groups and of its curves, with its rank among the models of its block."""
-    import pandas as pd  # which takes half a second
-
-    blocks = [(spec, block) for spec, some in told for block in spec.blocks(some)]
-    rows = [(place, *row) for place, (spec, block) in enumerate(blocks) for row in _rows(spec, block)]
-    frame = pd.DataFrame(rows, columns=["block", *_COLUMNS[:-2], "apart", "ranked"], dtype=object)
-    of_each = frame.astype({"ranked": float}).groupby(["block", "metric", "kind", "name"])
-    frame["rank"] = of_each["ranked"].rank(method="min").astype("Int64")
-    frame["name"] = frame["name"].map(for_csv)
-    return frame.to_csv(columns=[*_COLUMNS], index=False, lineterminator="\n")
+    return csv_text(_COLUMNS, (row for spec, _, blocks in told for block in blocks for row in _rows(spec, block)))
 
 
-def _rows(spec: Benchmark, block: SideBySide) -> Iterator[tuple[object, ...]]:
-    for score in block.scores:
+def _rows(spec: Benchmark, block: SideBySide) -> Iterator[tuple[str, ...]]:
+    numbers = [list(_numbers(score)) for score in block.scores]
+    at = _places(spec, block, numbers)
+    for score, some in zip(block.scores, numbers, strict=True):
         generator, encoder, description = (score.keys.get(key, "") for key in ("generator", "encoder", "description"))
         fixed = (score.on, generator, encoder or score.keys.get("text_encoder", ""), description)
-        for key, kind, name, value in _numbers(score):
+        for key, kind, name, value in some:
+            place = at.get((key, kind, name), {}).get(score.model, NOWHERE)
+            rank = "" if place.rank is None else str(place.rank)
+            yield (
+                *(*fixed, f"{spec.name}/{key}", kind, for_csv(name), score.model),
+                *(repr(float(value)), rank, place.letters, block.apart),
+            )
+
+
+_Number = tuple[str, str, str, float]
+
+
+def _places(
+    spec: Benchmark, block: SideBySide, numbers: Sequence[Sequence[_Number]]
+) -> Mapping[tuple[str, str, str], Mapping[str, Place]]:
+    """Of each number by which models are ranked, key, kind and name → model → where it stands."""
+    values: dict[tuple[str, str, str], dict[str, float]] = {}
+    for score, some in zip(block.scores, numbers, strict=True):
+        for key, kind, name, value in some:
             ranked = spec.ranked(score, key) if kind == OVERALL else value
-            place = _lowest_first(spec, key, kind, ranked)
-            yield (*fixed, f"{spec.name}/{key}", kind, name, score.model, value, block.apart, place)
+            if kind != STEP and base_key(key) == key and spec.metric(key) in spec.metrics and ranked is not None:
+                values.setdefault((key, kind, name), {})[score.model] = ranked
+    found = {}
+    for (key, kind, name), of in values.items():
+        metric = spec.metric(key)
+        assert metric is not None  # it is in the table
+        standing = block.standing(key if kind == OVERALL else f"{kind}/{name}/{key}")
+        there = places(block.scores, [of.get(score.model) for score in block.scores], metric, standing)
+        found[key, kind, name] = {score.model: place for score, place in zip(block.scores, there, strict=True)}
+    return found
 
 
-def _lowest_first(spec: Benchmark, key: str, kind: str, value: float | None) -> float:
-    """A number by which the best model comes first; NaN where there is no best."""
-    metric = spec.metric(key) if kind != STEP and base_key(key) == key else None
-    if value is None or metric not in spec.metrics or metric.higher_is_better is None:
-        return math.nan
-    return round(-value if metric.higher_is_better else value, DECIMALS)
-
-
-def _numbers(score: Score) -> Iterator[tuple[str, str, str, float]]:
+def _numbers(score: Score) -> Iterator[_Number]:
     """Key, kind (:data:`OVERALL`, :data:`STEP` or a kind of groups), name and value."""
     for key, value in sorted(score.metrics.items()):
         yield key, OVERALL, OVERALL, value

@@ -19,8 +19,10 @@ from driftledger.ledger.attest.plans import plans_told
 from driftledger.project.project import Project
 from driftledger.reports.figures import write_figures
 from driftledger.reports.leaderboard import write_leaderboard
-from driftledger.reports.selected import selected_scores
+from driftledger.reports.sections import by_benchmark
+from driftledger.reports.selected import rows_beside, selected_scores
 from driftledger.reports.site.build import write_site
+from driftledger.reports.variance import write_variance
 
 SCORES = "scores"
 """Beside the curves of a benchmark: its metrics, a row per score."""
@@ -34,8 +36,8 @@ def write_report(project: Project) -> None:
     Errors as in :func:`~driftledger.reports.selected.selected_scores`.
     """
     scores = selected_scores(project)
-    seen = read_observations(project.paths.observations)
-    write_leaderboard(project.paths.leaderboard, scores, plans_told(project.paths), seen)
+    seen, told = read_observations(project.paths.observations), by_benchmark(scores, rows_beside(project))
+    write_leaderboard(project.paths.leaderboard, scores, plans_told(project.paths), seen, told)
     write_combinations(project.paths.metrics, project.combinations, scores)
     write_plots(project.paths.plots, scores)
     write_figures(project.paths.figures, scores)
@@ -43,7 +45,9 @@ def write_report(project: Project) -> None:
         own = [score for score in scores if score.benchmark == spec.name]
         for name in spec.pictures:
             write_bytes(project.paths.reports / name, spec.picture(name, own, project.root))
-    write_site(project.paths.site, project, scores)
+    rows_of = rows_beside(project)
+    write_variance(project.paths.reports, [(score, rows_of(score)) for score in scores])
+    write_site(project.paths.site, project, scores, told=told)
 
 
 def write_plots(folder: Path, scores: Sequence[Score]) -> None:

@@ -10,13 +10,48 @@ from typing import NamedTuple
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Cell, Metric, Origin, SideBySide, Table
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.score import Score, marks_of
-from driftledger.benchmarks.tables import best_first, cell, direction, grouped, model_table, ranked, shown_key
+from driftledger.benchmarks.score import Row, Score, marks_of
+from driftledger.benchmarks.standing import RowsOf, Standing, Standings
+from driftledger.benchmarks.tables import (
+    cell,
+    direction,
+    grouped,
+    interval,
+    misplaced,
+    model_table,
+    name_cell,
+    ordered,
+    places,
+    shown_key,
+)
 from driftledger.collect.observations import Observations
+from driftledger.reports.controls import controls_table, normalised_table
 from driftledger.reports.tables import with_coverages
 
-Told = Sequence[tuple[Benchmark, Sequence[Score]]]
-"""The scores of each benchmark that has some."""
+BRACKETS = "the interval, and a coverage below 1"
+LETTERS = (
+    "Models that share a letter cannot be told apart (paired differences, Holm's correction over all pairs); bold is "
+    "the group that no model is shown to be better than. A value without a letter was not tested, and controls do not "
+    "compete."
+)
+
+
+class Part(NamedTuple):
+    """A benchmark's scores."""
+
+    spec: Benchmark
+    scores: Sequence[Score]
+    blocks: Sequence[SideBySide]
+    """Those that are told side by side, with what tests of their differences show."""
+
+
+Told = Sequence[Part]
+"""Of each benchmark that has scores."""
+
+
+def no_rows(score: Score) -> Sequence[Row]:
+    """Where none are at hand, so that nothing is tested."""
+    return ()
 
 
 class ReportPart(NamedTuple):
@@ -61,22 +96,27 @@ class ReportPart(NamedTuple):
             yield f"{', '.join(model for _, model in some)}: {inert(flag)}"
 
 
-def by_benchmark(scores: Sequence[Score]) -> Told:
+def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> Told:
     """The scores of each benchmark that has some, in the order of the benchmarks."""
-    every = [(spec, [score for score in scores if score.benchmark == spec.name]) for spec in benchmarks()]
-    return [(spec, some) for spec, some in every if some]
+    found = []
+    for spec in benchmarks():
+        some = [score for score in scores if score.benchmark == spec.name]
+        blocks = [each._replace(standings=Standings(spec, each.scores, rows_of)) for each in spec.blocks(some)]
+        if some:
+            found.append(Part(spec, some, blocks))
+    return found
 
 
 def sections(told: Told) -> Iterator[ReportPart]:
     """Of each benchmark what sets blocks side by side, then a section per block."""
-    for spec, scores in told:
-        blocks = list(spec.blocks(scores))
+    for spec, _, blocks in told:
         several = [*_across_tables(spec, blocks), *map(with_coverages, spec.tables_across(blocks))]
         if several:
             yield ReportPart(f"{spec.name}, side by side", f"{spec.name}-across", spec, several)
         for block in blocks:
             own = spec.tables(block)
-            tables = [model_table(spec, block)] if own is None else own
+            tables = [model_table(spec, block)] if own is None else list(own)
+            tables += [*normalised_table(spec, block), *controls_table(spec, block)]
             yield ReportPart(block.title, block.name, spec, list(map(with_coverages, tables)), block)
 
 
@@ -92,22 +132,36 @@ class MetricColumn(NamedTuple):
     scores: Mapping[str, Score]
     apart: Mapping[str, str]
     """Model → why it is not ranked with the others."""
+    standing: Standing | None = None
+    """What tests show of those that are ranked."""
 
     @property
     def title(self) -> str:
         return self.metric.named(self.key) + direction(self.metric)
+
+    @property
+    def misplaced(self) -> str:
+        """What its head says where it puts a control above a model."""
+        scores = list(self.scores.values())
+        return misplaced(scores, [self.ranked(score.model) for score in scores], self.metric)
 
     def ranked(self, model: str) -> float | None:
         """The value by which it is ranked."""
         return None if model in self.apart else self.values.get(model)
 
     def cells(self, models: Sequence[str]) -> Iterator[Cell]:
-        """The value of each, and its coverage where that is not all."""
-        for model, rank in zip(models, ranked([self.ranked(model) for model in models], self.metric), strict=True):
+        """The value of each, its interval, and its coverage where that is not all."""
+        there = [score for model in models if (score := self.scores.get(model)) is not None]
+        at = places(there, [self.ranked(score.model) for score in there], self.metric, self.standing)
+        place_of = {score.model: place for score, place in zip(there, at, strict=True)}
+        for model in models:
             score = self.scores.get(model)
-            told = "" if score is None or score.coverage == 1 else f"{score.coverage:.{COVERAGE.digits}f}"
-            of = None if score is None else Origin(score, self.key)
-            yield cell(self.values.get(model), rank, self.metric.digits, told, of)
+            if score is None:
+                yield cell(None)
+                continue
+            covered = "" if score.coverage == 1 else f"coverage {score.coverage:.{COVERAGE.digits}f}"
+            more = "; ".join(filter(None, (interval(score.metrics, self.key, self.metric.digits), covered)))
+            yield cell(self.values.get(model), place_of[model], self.metric.digits, more, Origin(score, self.key))
 
 
 def _columns(spec: Benchmark, blocks: Sequence[SideBySide], metric: Metric) -> Iterator[MetricColumn]:
@@ -124,21 +178,26 @@ def _columns(spec: Benchmark, blocks: Sequence[SideBySide], metric: Metric) -> I
                 values={score.model: spec.ranked(score, key) for score in there},
                 scores={score.model: score for score in there},
                 apart={score.model: block.apart for block in some for score in block.scores if block.apart},
+                standing=some[0].standing(key),
             )
 
 
 def _table(title: str, heads: Sequence[str], columns: Sequence[MetricColumn], name: str) -> Table:
     """A row per model, by the first column the best first."""
+    score_of = {model: score for column in reversed(columns) for model, score in column.scores.items()}
     models = dict.fromkeys(model for column in columns for model in column.values)
-    order = best_first({model: columns[0].ranked(model) for model in models})
-    cells = [[Cell(model) for model in order], *(list(column.cells(order)) for column in columns)]
+    first = columns[0].metric.higher_is_better is not False
+    scores = ordered([score_of[model] for model in models], {m: columns[0].ranked(m) for m in models}, first)
+    order = [score.model for score in scores]
+    cells = [list(map(name_cell, scores)), *(list(column.cells(order)) for column in columns)]
     apart = [
         f"{head} of {model} has no rank: {why}."
         for head, column in zip(heads, columns, strict=True)
         for model, why in column.apart.items()
         if column.values[model] is not None
     ]
-    return Table(title, ["", *heads], list(zip(*cells, strict=True)), apart, name=name)
+    told = [f"{head}{column.misplaced}" for head, column in zip(heads, columns, strict=True)]
+    return Table(title, ["", *told], list(zip(*cells, strict=True)), apart, name=name)
 
 
 def _across_tables(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Table]:
@@ -155,7 +214,7 @@ def _across_tables(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Ta
                 titles = [re.sub("[{}]", "", metric.title)]
             alike = " · ".join(value for key, value in of[0].items() if key not in differ)
             title = f"{titles[0]}{alike and f' on {alike}'}; columns are ranked one by one"
-            yield _table(f"{title}, in brackets a coverage below 1", heads, columns, re.sub("[{}]", "", metric.key))
+            yield _table(f"{title}, in brackets {BRACKETS}", heads, columns, re.sub("[{}]", "", metric.key))
 
 
 def at_a_glance(told: Told) -> list[tuple[str, MetricColumn]]:
@@ -163,10 +222,10 @@ def at_a_glance(told: Told) -> list[tuple[str, MetricColumn]]:
     come first."""
     return [
         (f"{spec.title} {column.title}", column)
-        for spec, scores in told
+        for spec, _, blocks in told
         for metric in spec.metrics
         if metric.key in spec.glanced
-        for column in list(_columns(spec, list(spec.blocks(scores)), metric))[:1]
+        for column in list(_columns(spec, blocks, metric))[:1]
     ]
 
 
@@ -176,14 +235,14 @@ def overview(told: Told) -> list[Table]:
     if not columns:
         return []
     of = "; ".join(f"{head}: {column.on}" for head, column in columns)
-    note = f"Higher is better unless a column says otherwise; in brackets a coverage below 1. {of}."
+    note = f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} {of}."
     table = _table("At a glance", [head for head, _ in columns], [each for _, each in columns], "overview")
     return [table._replace(notes=[note, *table.notes])]
 
 
 def observed(told: Told, seen: Observations, inert: Callable[[str], str] = str) -> Iterator[str]:
     """Of each component behind the scores that was asked the same twice, how often it gave something else."""
-    cards = (card for _, scores in told for score in scores for card in score.components.values())
+    cards = (card for _, scores, _ in told for score in scores for card in score.components.values())
     for fingerprint, name in {card.fingerprint: card.name for card in cards}.items():
         if fingerprint in seen:
             yield f"{inert(name)}: {seen[fingerprint]}"
@@ -191,8 +250,8 @@ def observed(told: Told, seen: Observations, inert: Callable[[str], str] = str) 
 
 def marks(told: Told, inert: Callable[[str], str] = str) -> Iterator[str]:
     """What components say of themselves, everything once, and of which models' scores this holds."""
-    models = dict.fromkeys(score.model for _, scores in told for score in scores)
-    marked = dict.fromkeys((mark, s.model) for _, scores in told for s in scores for mark in marks_of(s.components))
+    models = dict.fromkeys(score.model for _, scores, _ in told for score in scores)
+    marked = dict.fromkeys((mark, s.model) for _, scores, _ in told for s in scores for mark in marks_of(s.components))
     for mark, some in grouped(marked, lambda each: each[0]).items():
         whose = "all models" if len(some) == len(models) > 1 else ", ".join(model for _, model in some)
         yield f"{whose}: {inert(mark)}"

@@ -1,9 +1,13 @@
 """The scores that a report is of."""
 
+from collections.abc import Mapping
+
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.score import SCORE, Score
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
+from driftledger.benchmarks.standing import RowsOf
 from driftledger.core.errors import StoreError
-from driftledger.core.files import read_json
+from driftledger.core.files import read_json, read_jsonl
 from driftledger.project.project import Project
 
 
@@ -13,17 +17,30 @@ def selected_scores(project: Project) -> list[Score]:
     Raises:
         StoreError: a score is missing, or was computed with other settings than ``params.yaml`` has now.
     """
-    scores = []
-    for spec, keys in project.selected.scores:
-        score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
-        _check_current(project, spec, score)
-        scores.append(score)
-    return scores
+    return [selected_score(project, spec, keys) for spec, keys in project.selected.scores]
 
 
-def _check_current(project: Project, spec: Benchmark, score: Score) -> None:
+def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> Score:
+    """One of them; errors as in :func:`selected_scores`."""
+    score = read_json(project.root / spec.scores.at(keys) / SCORE, Score)
     if spec.scoring.model_validate(score.inputs.settings) != spec.scoring_of(project.settings):
         raise StoreError(
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other settings than "
             "params.yaml has now; run 'dvc repro'"
         )
+    return score
+
+
+def rows_of(project: Project, score: Score) -> list[Row]:
+    """The rows behind one of them."""
+    return read_jsonl(project.root / benchmark(score.benchmark).scores.at(score.keys) / ROWS, Row)
+
+
+def rows_beside(project: Project) -> RowsOf:
+    """The rows behind each of them; none where somebody took them away."""
+
+    def rows(score: Score) -> list[Row]:
+        there = (project.root / benchmark(score.benchmark).scores.at(score.keys) / ROWS).is_file()
+        return rows_of(project, score) if there else []
+
+    return rows

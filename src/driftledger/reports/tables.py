@@ -75,9 +75,13 @@ def csv(table: Table) -> bytes:
         cells = [each if isinstance(each, Cell) else Cell(each) for each in (row[place] for row in table.rows)]
         head.append(title)
         columns.append([each.text if each.value is None else each.value for each in cells])
-        for what, told in (("±", [each.deviation for each in cells]), ("in brackets", [each.more for each in cells])):
+        for what, told in (
+            ("letters", [each.letters for each in cells]),
+            ("±", [each.deviation for each in cells]),
+            ("in brackets", [each.more for each in cells]),
+        ):
             if any(told):
-                head.append(f"{title}, {what}")
+                head.append(", ".join(filter(None, (title, what))))
                 columns.append(list(told))
     return csv_table(list(map(for_csv, head)), zip(*columns, strict=True))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.base import Artifacts, Metric
 from driftledger.benchmarks.coverage import how_many
-from driftledger.benchmarks.score import SPREAD, USAGE, Row, base_key, in_section, tracked_key
+from driftledger.benchmarks.score import REPEAT, SPREAD, USAGE, Row, base_key, in_section, tracked_key
 from driftledger.benchmarks.traces import Shot, Shown, Trace, worth_showing
 from driftledger.collect.call_result import Cost
 from driftledger.collect.call_store import CallStore
@@ -41,12 +41,13 @@ class ScorePart(NamedTuple):
         return self.prefix.partition("/")[2]
 
     def metrics(self) -> Iterator[LoggedMetric]:
-        """Headlines first, then the other metrics, curves with their steps, and groups that the benchmark tracks.
+        """Headlines first, then the other metrics, curves with their steps, headlines of each repeat alone with its
+        number as the step, and groups that the benchmark tracks.
 
         Headlines alone are linked to the versions that they are of, whose pages would be full of steps otherwise.
         """
         of, headlines = measured_in(self.lineage.score), self.lineage.spec.headlines(self.lineage.score)
-        for key, value, step in (*self._values(), *self._curves(), *self._groups()):
+        for key, value, step in (*self._values(), *self._curves(), *self._repeats(), *self._groups()):
             name = tracked_key(self.prefix, key, headline=key in headlines)
             yield LoggedMetric(name, value, step, self.lineage.on, of if key in headlines else ())
 
@@ -67,6 +68,11 @@ class ScorePart(NamedTuple):
     def _curves(self) -> Iterator[tuple[str, float, int]]:
         for name, points in self.lineage.score.curves.items():
             yield from ((name, point.value, point.step) for point in points)
+
+    def _repeats(self) -> Iterator[tuple[str, float, int]]:
+        headlines = self.lineage.spec.headlines(self.lineage.score)
+        for repeat, values in self.lineage.score.groups.get(REPEAT, {}).items():
+            yield from ((f"{REPEAT}/{key}", values[key], int(repeat)) for key in headlines if key in values)
 
     def _groups(self) -> Iterator[tuple[str, float, int]]:
         score, spec = self.lineage.score, self.lineage.spec

@@ -9,7 +9,6 @@ import time
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.project.settings import Tracking
@@ -45,16 +44,14 @@ def pages(tracking: Tracking, server: str | None = None) -> list[str]:
     return [f"{top}/evaluation-runs", f"{top}/runs?viewStateShareKey={key_of_view(LEADERBOARD)}&compareRunsMode=CHART"]
 
 
-def where_to_look(tracking: Tracking, site: Path) -> Iterator[str]:
-    """The end of a run: the page of the scores, and that of the report where it has been written.
+def where_to_look(tracking: Tracking) -> str:
+    """The page of the scores, for the end of a run.
 
     Raises:
         LedgerError: MLflow cannot be asked.
     """
     scores = pages(tracking)[0]
-    yield f"scores: {scores}" if _is_server(tracking_uri(tracking)) else f"scores: 'driftledger ui', then {scores}"
-    if site.is_file():
-        yield f"report: {site}"
+    return f"scores: {scores}" if _is_server(tracking_uri(tracking)) else f"scores: 'driftledger ui', then {scores}"
 
 
 def _is_server(uri: str) -> bool:

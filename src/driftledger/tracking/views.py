@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.score import USAGE, base_key, tracked_key
+from driftledger.benchmarks.score import REPEAT, USAGE, base_key, tracked_key
 from driftledger.benchmarks.tables import grouped
 from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.tracking.score_part import ScorePart
@@ -80,7 +80,12 @@ def views(parts: Sequence[ScorePart], metrics: Iterable[str]) -> Iterator[SavedV
     for title, some in grouped(parts, lambda part: _titled(part.lineage.spec)).items():
         own = {chart.key: chart for part in some for chart in _headlines(part)}
         curves = {chart.key: chart for part in some for chart in _curves(part)}
-        sections = {"over iterations": list(curves.values()), "scores": list(own.values())}
+        repeats = {chart.key: chart for part in some for chart in _repeats(part)}
+        sections = {
+            "over iterations": list(curves.values()),
+            "repeat by repeat": list(repeats.values()),
+            "scores": list(own.values()),
+        }
         yield SavedView(title, list(own), {name: charts for name, charts in sections.items() if charts}, closed)
     if taken := [Chart(key, _cost_title(key), over_steps=False) for key in metrics if key.startswith(f"{USAGE}/")]:
         yield SavedView("Cost", [chart.key for chart in taken], {"per call": taken}, closed)
@@ -107,6 +112,15 @@ def _curves(part: ScorePart) -> Iterator[Chart]:
         if metric is not None and metric.headline and base_key(name) == name:
             title = f"{metric.title.format(t='t')} · {part.on}"
             yield Chart(tracked_key(part.prefix, name), title, over_steps=True)
+
+
+def _repeats(part: ScorePart) -> Iterator[Chart]:
+    """What each repeat alone is worth, with the repeats side by side."""
+    spec, score = part.lineage.spec, part.lineage.score
+    for key in spec.headlines(score) if score.groups.get(REPEAT) else ():
+        if (metric := spec.metric(key)) is not None:
+            title = f"{metric.named(key)} of each repeat · {part.on}"
+            yield Chart(tracked_key(part.prefix, f"{REPEAT}/{key}"), title, over_steps=True)
 
 
 def _cost_title(key: str) -> str:

@@ -95,5 +95,9 @@ def stored(files: ScoreFiles) -> dict[Key, Value]:
         raise ValueError(f"there are {max(units.values())} rows of {max(units, key=units.__getitem__)!r:.60}")
     for row in files.rows:
         unit, group, cluster, outcome = (given.text(row, name) for name in ("unit", "group", "cluster", "outcome"))
-        found.row(unit, group, cluster, outcome, given.mapping(row["extra"]), given.mapping(row["values"]))
+        each = (given.mapping(one) for one in given.sequence(row.get("repeats", [])))
+        repeats = [(given.text(one, "outcome"), given.mapping(one["values"])) for one in each]
+        if len(repeats) == 1:
+            raise ValueError(f"the row of {unit!r:.60} tells of one repeat by itself")
+        found.row(unit, group, cluster, outcome, given.mapping(row["extra"]), given.mapping(row["values"]), repeats)
     return found.numbers

@@ -44,8 +44,20 @@ class Found:
     def put(self, place: Sequence[str], value: Any) -> None:
         self.numbers.update(leaves(tuple(place), value))
 
-    def row(self, unit: str, group: str, cluster: str, outcome: str, extra: given.Row, values: given.Row) -> None:
+    def row(
+        self,
+        unit: str,
+        group: str,
+        cluster: str,
+        outcome: str,
+        extra: given.Row,
+        values: given.Row,
+        repeats: Sequence[tuple[str, given.Row]] = (),
+    ) -> None:
+        """Of several repeats the outcome and the values of each beside those of all."""
         self.put(["rows", unit], {"group": group, "cluster": cluster, "outcome": outcome, "extra": extra, **values})
+        for place, (ended, own) in enumerate(repeats if len(repeats) > 1 else ()):
+            self.put(["rows", unit, "repeats", str(place)], {"outcome": ended, **own})
 
     def counts(self, scored: int, counted: int, total: int) -> None:
         self.put(["counts"], {"scored": scored, "counted": counted, "total": total, "coverage": scored / total})
@@ -60,11 +72,13 @@ class Found:
 
     def withhold(self, metrics: Sequence[str], why: str) -> None:
         """All that there is of these metrics cannot be checked here; what stands of them is a place holder."""
-        self.withheld |= {re.compile(rf"{name}(_at_\d+|_mean)?(_low|_high)?"): why for name in metrics}
+        self.withheld |= {re.compile(rf"{name}(_at_\d+|_mean)?(_low|_high|_std)?"): why for name in metrics}
 
     def why_not(self, place: Key) -> str | None:
         """Why a value cannot be checked; None where it can."""
         if place[0] in ("counts", "outcomes", "served") and place in self.numbers:
             return None
-        named = {"rows": 2, "curves": 1}.get(place[0], 2 if place[1] == "agreement" else -1)
+        named = {"rows": 4 if "repeats" in place[2:3] else 2, "curves": 1}.get(
+            place[0], 2 if place[1] == "agreement" else -1
+        )
         return next((why for name, why in self.withheld.items() if name.fullmatch(place[named])), None)

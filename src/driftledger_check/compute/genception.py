@@ -7,23 +7,39 @@ what other models said of the image (after CrossCheckGPT and SelfCheckGPT).
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
 from driftledger_check.compute import given
-from driftledger_check.compute.chains import Chains, place_of
+from driftledger_check.compute.chains import Chains, ended, place_of, put_repeats, read_chains
+from driftledger_check.compute.cycles import OF_SIMILARITIES, PIXELS_PER_SIDE, cycle_metrics, pixel_distance
 from driftledger_check.compute.encoders import Encoder, Picture
 from driftledger_check.compute.found import Found
 from driftledger_check.compute.frechet import PRECISION, frechet_distance
-from driftledger_check.compute.intervals import Bootstrap
-from driftledger_check.compute.means import Array, by_group, cosines, finite, gc_at, mean, mean_of, places
+from driftledger_check.compute.intervals import Intervals
+from driftledger_check.compute.means import (
+    Array,
+    by_group,
+    cosines,
+    finite,
+    gc_at,
+    mean,
+    mean_of,
+    over_repeats,
+    places,
+    steps_of_all,
+)
 from driftledger_check.compute.neighbours import STEPS, rounded_cosines
 from driftledger_check.files import ScoreFiles, Vector
 
 MOST_ITERATIONS = 100
 CROSS_CHECK, TEXT_MEAN = "cross_check", "text_similarity_mean"
+WITH_INTERVAL = (TEXT_MEAN, CROSS_CHECK, "pixel_distance")
 
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -39,10 +55,23 @@ class Frechet(NamedTuple):
     """How many the last of these is over."""
 
 
+class Part(NamedTuple):
+    """What chains come to: those of one repeat, or the mean over all."""
+
+    columns: Mapping[str, Array]
+    """Metric → a value per sample."""
+    rows: Mapping[str, Array]
+    """Key of a row's values → n×T of them, or n×1."""
+    frechet: Frechet
+    words: Mapping[str, float]
+    kinds: Mapping[str, Array]
+    """Kind of mean cumulative drift → n×T similarities."""
+
+
 def recompute(files: ScoreFiles, found: Found) -> None:
-    settings, chains, samples = (
+    settings, repeats, samples = (
         given.settings(files),
-        Chains(files.collected["chain"], found),
+        read_chains(files.collected["chain"], found),
         given.samples(files.data),
     )
     groups = given.lists(files.data.json("dataset.json")["groups"])
@@ -51,7 +80,49 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     stops = {each: given.whole(t, 1, most) for name, t in [*sooner.items()][::-1] for each in groups.get(name, ())}
     categories = [sample.category for sample in samples]
     until = [stops.get(category, most) for category in categories]
-    encoder, drawn = Encoder(files, "encoder", found), _drawn(samples, chains, most)
+    encoder, intervals = Encoder(files, "encoder", found), Intervals.of(settings)
+    parts = [_part(files, samples, chains, until, most, encoder, found) for chains in repeats]
+    whole = parts[0] if len(parts) == 1 else _mean_of(parts)
+
+    def means(part: Part, ends: Intervals | None) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+        metrics, by_category = _means(part.columns, categories, part.frechet, encoder.frechet_name, ends)
+        for t in range(min(until) + 1, most + 1):  # over some of the categories it would be of something else
+            metrics = {key: value for key, value in metrics.items() if not re.search(rf"_at_{t}(_low|_high)?$", key)}
+        metrics |= cycle_metrics({name: side[:, : min(until)] for name, side in part.kinds.items()}, ends)
+        return metrics, by_category
+
+    metrics, by_category = means(whole, intervals)
+    by_groups = {name: mean_of([by_category[each] for each in some], of_all=True) for name, some in groups.items()}
+    found.put(
+        [], {"metrics": metrics, "groups": {"category": by_category, "group": by_groups}, "details": {"groups": groups}}
+    )
+    put_repeats(found, [means(part, None)[0] | dict(part.words) for part in parts])
+    every = {place[1]: given.number(value) for place, value in found.numbers.items() if place[0] == "metrics"}
+    _put_curves(found, every, encoder.frechet_name, most)
+    for place, sample in enumerate(samples):
+        ends = [given.text(chains.last[sample.id], "outcome") for chains in repeats]
+        told = [
+            (end, {name: side[place].tolist() for name, side in part.rows.items()})
+            for end, part in zip(ends, parts, strict=True)
+        ]
+        values = {name: side[place].tolist() for name, side in whole.rows.items()}
+        found.row(sample.id, sample.category, sample.id, ended(ends), {}, values, told)
+    scored = sum(len(finite(part.columns["similarity_mean"])) for part in parts)
+    found.counts(scored, scored, len(samples) * len(parts))
+    last = ((chains.last[sample.id], t) for chains in repeats for sample, t in zip(samples, until, strict=True))
+    found.outcomes(each for each, t in last if place_of(each)[1] != t or each["image"] is None)
+
+
+def _part(
+    files: ScoreFiles,
+    samples: Sequence[given.Sample],
+    chains: Chains,
+    until: Sequence[int],
+    most: int,
+    encoder: Encoder,
+    found: Found,
+) -> Part:
+    drawn = _drawn(samples, chains, most)
     try:
         similarity, frechet = _seen(files, samples, drawn, encoder, most)
     except given.MissingError as why:
@@ -59,13 +130,26 @@ def recompute(files: ScoreFiles, found: Found) -> None:
         for t, pictures in enumerate(drawn):
             similarity[list(pictures), t] = 0.0  # a place holder, for what is counted
         name = encoder.frechet_name
-        found.withhold(("similarity", "gc", "gc_images", "images", name, f"whole_{name}"), str(why))
+        found.withhold(("similarity", "gc", "gc_images", "images", name, f"whole_{name}", *OF_SIMILARITIES), str(why))
     gc = np.array([[gc_at(row, t) for t in range(1, most + 1)] for row in similarity.tolist()])
     columns = {
         f"{name}_at_{t + 1}": side[:, t] for name, side in (("similarity", similarity), ("gc", gc)) for t in range(most)
     }
     columns["similarity_mean"] = _running_means(similarity, until)
     rows = {"similarity": similarity, "gc": gc}
+    kinds = {"mcd": similarity}
+    try:
+        columns["pixel_distance"] = _apart(files, samples, chains)
+        rows["pixel_distance"] = columns["pixel_distance"][:, None]
+    except given.MissingError as why:
+        found.withhold(["pixel_distance"], str(why))
+    if encoder.reads:
+        try:
+            said, shown = _across(files, samples, chains, encoder, most)
+            rows |= {"original_to_text": said, "text_to_drawing": shown}
+            kinds |= {"mcd_image_to_text": said, "mcd_text_to_image": shown}
+        except given.MissingError as why:
+            found.withhold(("mcd_image_to_text", "mcd_text_to_image", "original_to_text", "text_to_drawing"), str(why))
     if "text_encoder" in files.score["components"]:
         try:
             similar, support = _read(files, samples, chains, max(until), found)
@@ -74,37 +158,86 @@ def recompute(files: ScoreFiles, found: Found) -> None:
                 columns[TEXT_MEAN] = _running_means(similar[:, 1:], [end - 1 for end in until])
             columns[CROSS_CHECK] = support
             rows |= {"text_similarity": similar, CROSS_CHECK: support[:, None]}
+            kinds["mcd_texts"] = similar
         except given.MissingError as why:
-            found.withhold(("text_similarity", CROSS_CHECK), str(why))
-    metrics, by_category = _means(columns, categories, frechet, encoder.frechet_name, Bootstrap.of(settings))
-    for t in range(min(until) + 1, most + 1):  # over some of the categories it would be of something else
-        metrics = {key: value for key, value in metrics.items() if not re.search(rf"_at_{t}(_low|_high)?$", key)}
-    by_groups = {name: mean_of([by_category[each] for each in some], of_all=True) for name, some in groups.items()}
-    found.put(
-        [], {"metrics": metrics, "groups": {"category": by_category, "group": by_groups}, "details": {"groups": groups}}
-    )
-    _put_curves(found, metrics, encoder.frechet_name, most)
+            found.withhold(("text_similarity", "mcd_texts", CROSS_CHECK), str(why))
+    return Part(columns, rows, frechet, chains.words, kinds)
+
+
+def _mean_of(parts: Sequence[Part]) -> Part:
+    """A sample is worth the mean over the repeats in which it has a value; a distance is the mean over all repeats."""
+    first, distances = parts[0], [part.frechet for part in parts]
+    shared = [key for key in first.columns if all(key in part.columns for part in parts)]
+    columns = {key: over_repeats([part.columns[key] for part in parts]) for key in shared}
+    rows = {
+        key: over_repeats([part.rows[key] for part in parts])
+        for key in first.rows
+        if all(key in part.rows for part in parts)
+    }
+    by_category = {
+        name: steps_of_all([each.by_category.get(name, []) for each in distances]) for name in distances[0].by_category
+    }
+    whole, images = steps_of_all([each.whole for each in distances]), min(each.images for each in distances)
+    kinds = {
+        key: over_repeats([part.kinds[key] for part in parts])
+        for key in first.kinds
+        if all(key in part.kinds for part in parts)
+    }
+    return Part(columns, rows, Frechet(by_category, whole, images), {}, kinds)
+
+
+def _apart(files: ScoreFiles, samples: Sequence[given.Sample], chains: Chains) -> Array:
+    """n: between the original and the first redrawing, pixel by pixel."""
+    first = {sample.id: chains.drawn.get((sample.id, 1)) for sample in samples}
+    originals = {sample.id: Picture.of(files.data, sample.file) for sample in samples}
+    return np.array([math.nan if image is None else _distance(originals[name], image) for name, image in first.items()])
+
+
+@lru_cache(maxsize=2**14)
+def _distance(a: Picture, b: Picture) -> float:
+    return pixel_distance(*(_pixels(each) for each in (a, b)))
+
+
+@lru_cache(maxsize=512)
+def _pixels(picture: Picture) -> NDArray[np.uint8]:
+    size = (PIXELS_PER_SIDE, PIXELS_PER_SIDE)
+    return np.asarray(picture.open().convert("RGB").resize(size, Image.Resampling.BILINEAR))
+
+
+def _across(
+    files: ScoreFiles, samples: Sequence[given.Sample], chains: Chains, encoder: Encoder, most: int
+) -> tuple[Array, Array]:
+    """n×T cosines of originals with descriptions, and of first descriptions with what was drawn."""
+    every = {place_of(each): text for each in chains.records if (text := given.said(each))}
+    told = {at: text for at, text in every.items() if at[1] <= most}
+    said, shown = (np.full((len(samples), most), np.nan) for _ in range(2))
+    texts = encoder.texts(told.values(), []) if told else {}
     for place, sample in enumerate(samples):
-        values = {name: side[place].tolist() for name, side in rows.items()}
-        found.row(sample.id, sample.category, sample.id, given.text(chains.last[sample.id], "outcome"), {}, values)
-    scored = len(finite(columns["similarity_mean"]))
-    found.counts(scored, scored, len(samples))
-    ends = ((chains.last[sample.id], end) for sample, end in zip(samples, until, strict=True))
-    found.outcomes(last for last, end in ends if place_of(last)[1] != end or last["image"] is None)
+        steps = range(1, most + 1)
+        own = {t: texts[told[sample.id, t]] for t in steps if (sample.id, t) in told}
+        if own:
+            [original] = encoder.images([Picture.of(files.data, sample.file)])
+            said[place, [t - 1 for t in own]] = cosines(np.stack([original] * len(own)), np.stack([*own.values()]))
+        pictures = {t: chains.drawn[sample.id, t] for t in steps if (sample.id, t) in chains.drawn}
+        if 1 in own and pictures:
+            seen = encoder.images([*pictures.values()])
+            shown[place, [t - 1 for t in pictures]] = cosines(np.stack([own[1]] * len(seen)), seen)
+    return said, shown
 
 
 def _means(
-    columns: Mapping[str, Array], categories: Sequence[str], frechet: Frechet, name: str, boot: Bootstrap
+    columns: Mapping[str, Array], categories: Sequence[str], frechet: Frechet, name: str, intervals: Intervals | None
 ) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-    """Over all, and of each category; ``name`` is that of the distance."""
+    """Over all, with intervals where there are to be some, and of each category; ``name`` is that of the
+    distance."""
     by_category = by_group(columns, categories)
     for category, distances in frechet.by_category.items():
         by_category[category] |= _weighed(name, distances)
     metrics = mean_of(list(by_category.values()), of_all=False)
     for key, column in columns.items():
         there = [(value, one) for value, one in zip(column.tolist(), categories, strict=True) if not math.isnan(value)]
-        if there and (key.startswith("gc_at_") or key in (TEXT_MEAN, CROSS_CHECK)):
-            metrics |= boot.of_mean(key, [value for value, _ in there], [one for _, one in there])
+        if intervals is not None and there and (key.startswith("gc_at_") or key in WITH_INTERVAL):
+            metrics |= intervals.of_mean(key, [value for value, _ in there], [one for _, one in there])
         if key.startswith("gc_at_") and all(key in row for row in by_category.values()):
             metrics[key.replace("gc_", "gc_images_")] = mean([value for value, _ in there])
     whole = _weighed(f"whole_{name}", frechet.whole)
@@ -117,14 +250,15 @@ def _weighed(name: str, distances: Sequence[float]) -> dict[str, float]:
 
 
 def _put_curves(found: Found, metrics: Mapping[str, float], frechet_name: str, most: int) -> None:
-    ends = {"gc_low": "_low", "gc_high": "_high"}
-    for curve in ("similarity", "gc", "gc_low", "gc_high", frechet_name, "text_similarity"):
+    ends = {"gc_low": "_low", "gc_high": "_high", "gc_std": "_std", "similarity_std": "_std"}
+    for curve in ("similarity", "gc", *ends, frechet_name, "text_similarity"):
         end = ends.get(curve, "")
         keys = {str(t): f"{curve.removesuffix(end)}_at_{t}{end}" for t in range(1, most + 1)}
         found.put(["curves", curve], {t: metrics[key] for t, key in keys.items() if key in metrics})
-    for place, value in found.numbers.items():
+    for place in found.numbers:
         if place[0] in ("metrics", "groups", "curves") and any(frechet_name in part for part in place[1:]):
-            found.tolerances[place] = PRECISION * abs(given.number(value))
+            rounded = (*place[:-1], place[-1].removesuffix("_std"))  # a deviation is as far off as what it is of
+            found.tolerances[place] = PRECISION * abs(given.number(found.numbers[rounded]))
 
 
 def _drawn(samples: Sequence[given.Sample], chains: Chains, most: int) -> list[dict[int, Picture]]:

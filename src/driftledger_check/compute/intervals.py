@@ -1,92 +1,161 @@
-"""Percentile bootstrap intervals that repeat to the bit: the raw stream of PCG64 and sums of whole numbers.
+"""Confidence intervals by formulas: Student's t of a mean of group means, Wilson's of a share, and both over clusters.
 
-A draw takes the upper half of 32 random bits times n. Groups are drawn in the order of their names, each from its
-values in ascending order; clusters are drawn as a whole, in the order of their sums.
+A quantile of Student's distribution is solved for in decimal numbers of many digits, and rounded once. So are sums;
+what is left are single roundings in the order of the formulas.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from driftledger_check.compute import given
-from driftledger_check.compute.means import Array, places
+from driftledger_check.compute.means import mean, places
 
-Whole = NDArray[np.int64]
-
-MOST_RESAMPLES = 100_000
-MOST_DRAWS = 2**27
-"""Of one interval: 2,000 resamples of 67,000 samples, some seconds."""
-AT_ONCE = 2**18
+_DIGITS = 44
+_SMALL, _SOLVED = Decimal(10) ** -34, Decimal(10) ** -25
+"""Relative, of what is summed up, and of the tails of a quantile."""
+_PI = Decimal("3.14159265358979323846264338327950288419716939937510582")
 
 
-class Bootstrap(NamedTuple):
-    """How intervals are drawn."""
+class Intervals(NamedTuple):
+    """All of one confidence."""
 
-    resamples: int
     confidence: Fraction
-    seed: int
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "Bootstrap":
-        drawn = given.mapping(settings["bootstrap"])
-        confidence = given.number(drawn["confidence"])
+    def of(cls, settings: Mapping[str, Any]) -> "Intervals":
+        confidence = given.number(settings["confidence"])
         if not 0 < confidence < 1:
             raise ValueError(f"a confidence of {confidence} is not between 0 and 1")
-        seed = given.whole(settings["seed"], 0, 2**128)
-        resamples = given.whole(drawn["resamples"], 1, 10**6)
-        if resamples > MOST_RESAMPLES:
-            raise given.MissingError(f"{resamples} resamples are more than the checker draws")
-        return cls(resamples, Fraction(str(confidence)), seed)
+        return cls(Fraction(str(confidence)))
 
-    def of_mean(self, key: str, values: Sequence[float], groups: Sequence[str], unit: float = 1.0) -> dict[str, float]:
-        """Of the mean over groups of the mean over their values."""
-        column, bits = np.array(values, dtype=np.float64), self._bits(len(values))
-        means = np.stack([self._means(np.sort(column[rows]), bits) for rows in places(groups).values()], axis=1)
-        return self._ends(key, sorted(math.fsum(row.tolist()) / len(row) for row in means), unit)
+    def of_mean(self, key: str, values: Sequence[float], groups: Sequence[str]) -> dict[str, float]:
+        """Of the mean over groups of the mean over their values; nothing where a group has a single one.
+
+        Satterthwaite 1946, Welch 1947.
+        """
+        sides = [[float(values[at]) for at in rows] for rows in places(groups).values()]
+        if any(len(side) == 1 for side in sides):
+            return {}
+        parts = [statistics.variance(side) / len(side) for side in sides]
+        total = math.fsum(parts)
+        if total:
+            shares = [(part / total) ** 2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True)]
+            degrees = 1 / math.fsum(shares)
+        else:
+            degrees = float(len(values) - len(sides))
+        middle, half = mean([mean(side) for side in sides]), self._t(degrees) * (math.sqrt(total) / len(sides))
+        return {f"{key}_low": middle - half, f"{key}_high": middle + half}
+
+    def of_hits(self, key: str, hits: int, n: int, unit: float) -> dict[str, float]:
+        """Of ``unit`` times the share of hits, all of them independent (Wilson 1927)."""
+        return _wilson(key, hits / n, n, self._t(math.inf), unit)
 
     def of_ratio(
-        self, key: str, above: Sequence[int], below: Sequence[int], clusters: Sequence[str], unit: float
+        self, key: str, above: Iterable[int], below: Iterable[int], clusters: Sequence[str], unit: float
     ) -> dict[str, float]:
-        """Of ``unit`` · Σ above / Σ below over questions, drawn by their images."""
+        """Of ``unit`` · Σ above / Σ below over questions, which come in clusters; nothing where there is one alone.
+
+        Wilson's, for R(1 − R) / V answers; V and its degrees of freedom are those of Bell and McCaffrey 2002.
+        """
         sums: dict[str, list[int]] = {}
         for cluster, p, q in zip(clusters, above, below, strict=True):
             both = sums.setdefault(cluster, [0, 0])
             both[0] += p
             both[1] += q
-        # a sum of any draw must be exact in float64
-        if len(sums) * max(max(abs(p), abs(q)) for p, q in sums.values()) >= 2**53:
+        each = [(p, q) for p, q in sums.values() if q]
+        if len(each) < 2:
+            return {}
+        hits, total = (sum(side) for side in zip(*each, strict=True))
+        if total >= 2**53:
             raise ValueError("the values are too large to be summed exactly")
-        each = np.array(sorted(sums.values(), key=lambda both: both[::-1]), dtype=np.int64)
-        ratios: list[float] = []
-        for drawn in self._draws(len(each), self._bits(len(each))):
-            p, q = (each[:, side].take(drawn).sum(axis=1) for side in (0, 1))
-            ratios += (p[q > 0] / q[q > 0]).tolist()
-        return self._ends(key, sorted(ratios), unit)
+        variance = math.sqrt(
+            math.fsum(float(Fraction((total * p - hits * q) ** 2, total**3 * (total - q))) for p, q in each)
+        )
+        shares = [float(Fraction(q * q, total * (total - q))) for _, q in each]
+        crossed = math.fsum(shares) ** 2 - math.fsum(share * share for share in shares)
+        degrees = 1 / (math.fsum(float(Fraction(q * q, total * total)) for _, q in each) + crossed)
+        share = hits / total
+        answers = share * (1 - share) / (variance * variance) if variance else float(len(each))
+        return _wilson(key, share, answers, self._t(degrees), unit)
 
-    def _bits(self, n: int) -> np.random.PCG64:
-        if self.resamples * n > MOST_DRAWS:
-            raise given.MissingError(f"{self.resamples} resamples of {n} are more than the checker draws")
-        return np.random.PCG64(self.seed)
+    def _t(self, degrees: float) -> float:
+        return t_quantile(1 - self.confidence, degrees)
 
-    def _draws(self, n: int, bits: np.random.PCG64) -> Iterator[Whole]:
-        step = max(1, AT_ONCE // n)
-        for start in range(0, self.resamples, step):
-            raw = bits.random_raw((min(step, self.resamples - start), n)) >> np.uint64(32)
-            yield ((raw * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
 
-    def _means(self, values: Array, bits: np.random.PCG64) -> Array:
-        """As whole numbers of 2⁻ᵉ, so fine that n of them just stay within 63 bits: their sums have no order."""
-        _, magnitude = math.frexp(float(np.abs(values).max()))
-        exponent = 62 - magnitude - len(values).bit_length()
-        fixed = np.rint(np.ldexp(values, exponent)).astype(np.int64)
-        sums = np.concatenate([fixed.take(drawn).sum(axis=1) for drawn in self._draws(len(values), bits)])
-        means: Array = np.ldexp(sums.astype(np.float64), -exponent) / len(values)
-        return means
+def _wilson(key: str, share: float, n: float, t: float, unit: float) -> dict[str, float]:
+    part = t * t / n
+    middle, whole = share + part / 2, 1 + part
+    half = math.sqrt(part * (share * (1 - share) + part / 4))
+    low, high = (middle - half) / whole if share > 0 else 0.0, (middle + half) / whole if share < 1 else 1.0
+    return {f"{key}_low": unit * low, f"{key}_high": unit * high}
 
-    def _ends(self, key: str, ascending: Sequence[float], unit: float) -> dict[str, float]:
-        cut = int(len(ascending) * (1 - self.confidence) / 2)
-        return {f"{key}_low": unit * ascending[cut], f"{key}_high": unit * ascending[-1 - cut]}
+
+@lru_cache(maxsize=1000)
+def t_quantile(doubt: Fraction, degrees: float) -> float:
+    """The t that a share ``doubt`` of the distribution exceeds, on both sides together, by regula falsi; an end that
+    stays where it is twice counts half (the Illinois rule)."""
+    with localcontext(Context(prec=_DIGITS)):
+        wanted = Decimal(doubt.numerator) / doubt.denominator
+        low, high = Decimal(0), Decimal(1)
+        while (above := _tails(high, degrees) - wanted) > 0:
+            low, high = high, 2 * high
+        below, side = _tails(low, degrees) - wanted if low else 1 - wanted, 0
+        while True:
+            between = (low * above - high * below) / (above - below)
+            off = _tails(between, degrees) - wanted
+            if abs(off) < _SOLVED * wanted:
+                return float(between)
+            if off > 0:
+                low, below, above, side = between, off, above / 2 if side > 0 else above, 1
+            else:
+                high, above, below, side = between, off, below / 2 if side < 0 else below, -1
+
+
+def _tails(t: Decimal, degrees: float) -> Decimal:
+    """I_x(a, b), of which the smaller of both sides is summed up (DLMF 8.17.8): its terms are all positive."""
+    if math.isinf(degrees):
+        term = total = t * (-t * t / 2).exp() * (2 / _PI).sqrt()
+        n = 3
+        while term > _SMALL * total:
+            term *= t * t / n
+            total += term
+            n += 2
+        return 1 - total
+    v, half = Decimal(degrees), Decimal("0.5")
+    x = v / (v + t * t)
+    return _series(x, v / 2, half) if x < half else 1 - _series(1 - x, half, v / 2)
+
+
+def _series(x: Decimal, a: Decimal, b: Decimal) -> Decimal:
+    term = total = (a * x.ln() + b * (1 - x).ln() + _log_gamma(a + b) - _log_gamma(a) - _log_gamma(b)).exp() / a
+    n = 0
+    while term > _SMALL * total:
+        term *= x * (a + b + n) / (a + 1 + n)
+        total += term
+        n += 1
+    return total
+
+
+@lru_cache(maxsize=1000)
+def _log_gamma(x: Decimal) -> Decimal:
+    """Spouge 1994, "Computation of the Gamma, Digamma, and Trigamma Functions", with an error below 10⁻⁴⁰."""
+    z, a = x - 1, len(_spouge()) + 1
+    with localcontext(Context(prec=2 * _DIGITS)):
+        total = (2 * _PI).sqrt() + sum(each / (z + k) for k, each in enumerate(_spouge(), 1))
+        return (z + Decimal("0.5")) * (z + a).ln() - (z + a) + total.ln()
+
+
+@lru_cache(maxsize=1)
+def _spouge() -> list[Decimal]:
+    a, found, factorial = 50, list[Decimal](), Decimal(1)
+    with localcontext(Context(prec=2 * _DIGITS)):
+        for k in range(1, a):
+            base = Decimal(a - k)
+            found.append(base ** (k - 1) * base.sqrt() * base.exp() / factorial)
+            factorial *= -k
+    return found

@@ -19,6 +19,18 @@ def mean(values: Collection[float]) -> float:
     return math.fsum(values) / len(values)
 
 
+def over_repeats(repeats: Sequence[Array]) -> Array:
+    """The mean of each entry over the repeats that have one; NaN where none has."""
+    columns = zip(*(each.ravel().tolist() for each in repeats), strict=True)
+    there = ([value for value in column if not math.isnan(value)] for column in columns)
+    return np.array([mean(some) if some else math.nan for some in there]).reshape(repeats[0].shape)
+
+
+def steps_of_all(repeats: Sequence[Sequence[float]]) -> list[float]:
+    """The mean at each step that all repeats have."""
+    return [mean(step) for step in zip(*repeats, strict=False)]
+
+
 def finite(values: Array) -> list[float]:
     """Without what is NaN, which says that there is no value."""
     return [value for value in values.tolist() if not math.isnan(value)]

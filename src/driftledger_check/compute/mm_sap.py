@@ -42,7 +42,7 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     for name, (above, below) in mine.items():
         if below.any():
             sums = [each.sum(axis=1).tolist() for each in (above, below)]
-            metrics |= graded.boot.of_ratio(name, sums[0], sums[1], graded.images, PERCENT)
+            metrics |= graded.intervals.of_ratio(name, sums[0], sums[1], graded.images, PERCENT)
     found.put(["metrics"], metrics)
     subtask = graded.column("subtask")
     subtasks = [f"{a}: {b}" for a, b in zip(subset, subtask, strict=True)]

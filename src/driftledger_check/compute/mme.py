@@ -1,12 +1,13 @@
 """MME (Fu et al. 2023, section 2.2): two questions about each image, both of which a model must get right."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from driftledger_check.compute import given
 from driftledger_check.compute.found import PERCENT, Found
+from driftledger_check.compute.intervals import Intervals
 from driftledger_check.compute.means import mean, places
 from driftledger_check.compute.questions import Flags, Graded, joint
 from driftledger_check.files import ScoreFiles
@@ -51,6 +52,23 @@ class Scores:
         return float(sum(scores) / (len(scores) if mean else 1)) if len(scores) == len(categories) else None
 
 
+def _ends(
+    intervals: Intervals, right: Flags, counted: Flags, about: Mapping[str, list[int]], categories: Sequence[str]
+) -> dict[str, float]:
+    """Of what is over images; accuracy+ and the score have an interval where every question counts."""
+    clusters = {at: image for image, pair in about.items() for at in pair}
+    asked = [counted[at] for at in range(len(categories))]
+    names = [clusters[at] for at in range(len(categories))]
+    hits = [int(hit and counts) for hit, counts in zip(right, asked, strict=True)]
+    ends = intervals.of_ratio("accuracy", hits, map(int, asked), names, PERCENT)
+    if not all(asked):
+        return ends
+    got = [[bool(right[at]) for at in pair] for pair in about.values()]
+    ends |= intervals.of_hits("accuracy_plus", sum(map(all, got)), len(got), PERCENT)
+    worth = [PERCENT * (sum(pair) / 2 + all(pair)) for pair in got]
+    return ends | intervals.of_mean("score", worth, [categories[pair[0]] for pair in about.values()])
+
+
 def recompute(files: ScoreFiles, found: Found) -> None:
     graded = Graded(files, found)
     questions, first = graded.questions, [row[0] for row in graded.by_question]
@@ -81,6 +99,7 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     found.put(["metrics"], {name: value for name, value in metrics.items() if value is not None})
     found.put(["groups"], {"category": mine.each, "group": means})
     counted = read | graded.wrong()[:, 0]
+    found.put(["metrics"], _ends(graded.intervals, right, counted, about, categories))
     for image, pair in about.items():
         correct = [float(right[at]) if counted[at] else None for at in pair]
         known = [value for value in correct if value is not None]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from driftledger_check.compute import given
 from driftledger_check.compute.found import PERCENT, Found
-from driftledger_check.compute.intervals import Bootstrap
+from driftledger_check.compute.intervals import Intervals
 from driftledger_check.files import ScoreFiles
 
 Flags = NDArray[np.bool_]
@@ -24,7 +24,7 @@ class Graded:
     def __init__(self, files: ScoreFiles, found: Found) -> None:
         self.found, self.settings = found, given.settings(files)
         self.questions = files.data.rows("questions.jsonl")
-        self.boot, self.unread = Bootstrap.of(self.settings), self.settings.get("unread", "left_out")
+        self.intervals, self.unread = Intervals.of(self.settings), self.settings.get("unread", "left_out")
         grades: dict[str, list[given.Row]] = {}
         self.grades = files.collected["grade"].rows("records.jsonl")
         for each in sorted(self.grades, key=lambda each: (each["variant"], each.get("repeat", 0))):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from driftledger_check.compute import given
 from driftledger_check.compute.encoders import Encoder
 from driftledger_check.compute.found import PERCENT, Found
-from driftledger_check.compute.intervals import Bootstrap
+from driftledger_check.compute.intervals import Intervals
 from driftledger_check.compute.means import mean, places
 from driftledger_check.compute.naming import Names
 from driftledger_check.compute.neighbours import column_sums, nearest, rounded_cosines, votes
@@ -54,7 +54,7 @@ class Retrieved(NamedTuple):
 
 
 def recompute(files: ScoreFiles, found: Found) -> None:
-    card, boot = files.data.json("dataset.json"), Bootstrap.of(given.settings(files))
+    card, intervals = files.data.json("dataset.json"), Intervals.of(given.settings(files))
     asked = given.mapping(given.mapping(files.score["inputs"])["protocol"])
     lengths, shots = given.sequence(asked["max_tokens"]), [0, *given.sequence(asked["shots"])]
     if len(lengths) * len(shots) > MOST_CONDITIONS:
@@ -87,7 +87,7 @@ def recompute(files: ScoreFiles, found: Found) -> None:
         except given.MissingError as why:
             found.withhold([".*"], str(why))
             continue
-        numbers = _numbers(queries, retrieved, boot, leaks)
+        numbers = _numbers(queries, retrieved, intervals, leaks)
         top1[limit, times] = numbers["top1"]
         found.put(["groups", "condition", condition], numbers | counts | ({"max_tokens": limit} if limit else {}))
         if headline:
@@ -101,7 +101,9 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     found.served("model", records, "served_model", "system_fingerprint")
 
 
-def _numbers(queries: Sequence[Described], retrieved: Retrieved, boot: Bootstrap, leaks: given.Row) -> dict[str, float]:
+def _numbers(
+    queries: Sequence[Described], retrieved: Retrieved, intervals: Intervals, leaks: given.Row
+) -> dict[str, float]:
     """All in percent, but the number of words; nothing of nothing."""
     top1, own, curve = retrieved.votes[:, 0], retrieved.named[:, 0], _percents(retrieved.votes)
     hits = {"top1": top1, "class_mean": _hits(queries, retrieved.class_mean)}
@@ -112,7 +114,7 @@ def _numbers(queries: Sequence[Described], retrieved: Retrieved, boot: Bootstrap
     shares |= {name: top1[part] for name, part in parts.items() if part.any()}
     values = {name: _percents(some[:, None])[0] for name, some in shares.items()}
     for name, some in hits.items():
-        values |= boot.of_mean(name, some.astype(np.float64).tolist(), [given.ALL] * len(some), PERCENT)
+        values |= intervals.of_hits(name, int(some.sum()), len(some), PERCENT)
     right = sum(retrieved.support[query.label] for query in queries)
     return values | {
         "vote_best": max(curve),

@@ -24,7 +24,7 @@ from tests.conftest import draw
 
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]
 KEYS = {"question_set": "exam", "model": "seer"}
-COMMON = {"min_coverage": 0.5, "unread": "wrong", "bootstrap": {"resamples": 200, "confidence": 0.95}}
+COMMON = {"min_coverage": 0.5, "unread": "wrong", "confidence": 0.95}
 SECTIONS: dict[str, dict[str, Any]] = {
     "mm_sap": COMMON
     | {
@@ -114,8 +114,8 @@ class Exam:
     @property
     def project(self) -> Project:
         """As much of a project as the runner asks for."""
-        run = SimpleNamespace(seed=3, judge="umpire")
-        settings = SimpleNamespace(run=run, section=lambda name: self.section)
+        run = SimpleNamespace(seed=3)
+        settings = SimpleNamespace(run=run, judge="umpire", section=lambda name: self.section)
         return cast(
             Project,
             SimpleNamespace(root=self.root, settings=settings, model=lambda name: self.model, judge=lambda: self.judge),

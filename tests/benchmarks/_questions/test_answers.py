@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-import yaml
 
 from driftledger.benchmarks._questions.answers import rendered
 from driftledger.benchmarks._questions.records import AnswerRecord, permutation
@@ -21,7 +20,7 @@ from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
 from driftledger.project.settings import Settings, parse_settings
 from tests.benchmarks._questions.asking import MME, SAP, VET, Exam, Grades, Says, exam
-from tests.conftest import REPOSITORY
+from tests.support.params import default_params
 
 EXAMS = {
     "mm_sap": partial(exam, benchmark_name="mm_sap", questions=SAP, model=Says(text="A"), permutations=2),
@@ -151,7 +150,7 @@ def test_an_answer_in_which_nothing_was_read_has_an_empty_cell(tmp_path: Path) -
 
 
 def selecting(name: str, entry: dict[str, Any]) -> Settings:
-    raw = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    raw = default_params()
     raw["run"] |= {name: ["mine"], "question_sets": [*raw["run"]["question_sets"], "mine"]}
     raw["question_sets"]["mine"] = entry
     return parse_settings(raw, "params.yaml")

@@ -11,7 +11,7 @@ from driftledger.benchmarks.base import Artifacts, Input
 from driftledger.benchmarks.fidelity.spec import Fidelity
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.collect.call_key import CallKey
-from driftledger.core.registry import PROVIDERS, provider_class
+from driftledger.core.registry import provider_class, providers
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.ledger.compare.comparable import differing
 from driftledger.ledger.lineage import Lineage, read_evidence
@@ -96,7 +96,7 @@ def test_what_is_absent_takes_only_what_depends_on_it() -> None:
     assert {key for key, needed in needs.items() if Input.DRAWN not in needed} == {"clip_s", "human", "words"}
 
 
-@pytest.mark.parametrize("provider", sorted(PROVIDERS["encoders"]))
+@pytest.mark.parametrize("provider", sorted(providers("encoders")))
 def test_every_encoders_frechet_distance_is_in_the_table_and_lower_is_better(provider: str) -> None:
     name = getattr(provider_class("encoders", provider), "frechet_name", None)
     for metric in (Fidelity().metric(name), GenCeption().metric(f"{name}_at_5")) if name is not None else ():

@@ -14,13 +14,13 @@ from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Outcome
 from driftledger.project.project import Project
-from tests.conftest import REPOSITORY
+from tests.support.params import default_params
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """Two models' redrawings of ten samples; the second model has refused to describe one."""
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     params["run"] |= {"models": ["blind", "regions_coarse"], "fidelity": ["photos"]}
     params["fidelity"]["ratings"] = "ratings.csv"
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")

@@ -20,7 +20,6 @@ from driftledger.benchmarks.fidelity.spec import Fidelity
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.settings import Bootstrap
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
@@ -33,7 +32,7 @@ from driftledger.data.records import read_samples
 from tests.support.fakes import ColourModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.labelled import Item, write_labelled
 
-SCORING = FidelityScoring(ssim_side=64, bootstrap=Bootstrap(resamples=200, confidence=0.9), seed=1)
+SCORING = FidelityScoring(ssim_side=64, confidence=0.9, seed=1)
 DRAWN = {"a": (100, 0, 0), "b": (100, 100, 0), "c": (0, 100, 0), "d": None}
 """Sample → the colour that was drawn again from its description; all were (100, 0, 0)."""
 

@@ -12,8 +12,8 @@ TABLES = """\
 
 | | CLIP-S | SSIM | frechet_eye (lower is better) | image similarity | human rating (1–5) |
 |---|---:|---:|---:|---:|---:|
-| seer | – | 28.25 (27.0–29.5) | **71.28** | **75.00** | **3.50** (3.1–3.9) |
-| blind | – | **30.00** | 93.00 | 20.00 | – |
+| seer | – | 28.25 (27.0–29.5) | 71.28 | 75.00 | 3.50 (3.1–3.9) |
+| blind | – | 30.00 | 93.00 | 20.00 | – |
 
 SSIM is of 128 pixels a side. The paper names no size, and its values are not comparable with these: scikit-image's \
 photographs of the Moon and of bricks have 20.5 at 64 pixels and 54.1 at 512.
@@ -53,14 +53,14 @@ def test_an_encoder_with_both_towers_fills_the_papers_columns() -> None:
     full = {"clip_s": 26.63, "ssim": 29.52, "fid": 71.28, "clip_s_i": 75.98}
     lines = lines_of([score("seer", full)])
     assert "| | CLIP-S | SSIM | FID (lower is better) | CLIP-S-I |" in lines
-    assert "| seer | **26.63** | **29.52** | **71.28** | **75.98** |" in lines
+    assert "| seer | 26.63 | 29.52 | 71.28 | 75.98 |" in lines
     assert not any(line.startswith("Human") for line in lines)
 
 
 def test_models_stand_in_the_order_of_what_the_encoder_sees_of_them() -> None:
     scores = [score(name, {"clip_s": value, "ssim": 50 - value}) for name, value in (("a", 9.0), ("b", 20.0))]
     [table] = tables_of(scores)
-    assert [cells[0] for cells in table.rows] == ["b", "a"]
+    assert [str(cells[0]) for cells in table.rows] == ["b", "a"]
     assert [table] == tables_of(scores[::-1])
 
 

@@ -12,9 +12,10 @@ from driftledger.benchmarks.genception.human import human_sheet
 from driftledger.commands import stages
 from driftledger.core.errors import ConfigError, CoverageError, StoreError
 from driftledger.core.files import read_jsonl
-from driftledger.core.registry import PROVIDERS
+from driftledger.core.registry import OURS
 from driftledger.project.project import Project
-from tests.conftest import REPOSITORY, draw
+from tests.conftest import draw
+from tests.support.params import default_params
 
 CHAIN = ("genception", "chain", ["my_images", "anna", "size"])
 
@@ -22,11 +23,11 @@ CHAIN = ("genception", "chain", ["my_images", "anna", "size"])
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """Three drawn images, a person as the model, and a fake generator."""
-    monkeypatch.setitem(PROVIDERS["generators"], "size", "tests.support.fakes:SizeGenerator")
+    monkeypatch.setitem(OURS["generators"], "size", "tests.support.fakes:SizeGenerator")
     root = tmp_path / "project"
     for number in range(3):
         draw(root / "my_images" / f"{number}.png", number, (20 + 10 * number, 30))
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     params["run"] |= {"datasets": ["my_images"], "genception": ["my_images"], "trac": [], "fidelity": []}
     params["run"] |= {"mm_sap": [], "mm_vet": [], "mme": [], "question_sets": []}
     params["run"] |= {"models": ["anna"], "generators": ["size"]}
@@ -81,6 +82,25 @@ def test_people_describe_what_was_drawn_from_what_they_wrote(project: Project) -
     records = read_jsonl(project.root / "data/chains/my_images/anna/size/records.jsonl", ChainRecord)
     assert [record.description for record in records] == ["20x30", "21x30", "30x30", "31x30", "40x30", "41x30"]
     assert human_sheet(fresh(project), "my_images", "anna").endswith("0 images to describe, 6 described")
+
+
+def test_of_several_chains_people_describe_each_image_once(project: Project) -> None:
+    """The original is the same in all of them, and what is drawn from its description is not."""
+    params = yaml.safe_load((project.root / "params.yaml").read_text())
+    params["genception"]["repeats"] = 2
+    (project.root / "params.yaml").write_text(yaml.safe_dump(params))
+    project = fresh(project)
+    stages.dataset(project, "my_images")
+    assert "3 images to describe, 0 described" in human_sheet(project, "my_images", "anna")
+    fill_in(project, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)})
+    with pytest.raises(CoverageError, match=r"6 of 6 chains were ended by a failed call"):
+        stages.run_stage(fresh(project), *CHAIN)
+    assert human_sheet(fresh(project), "my_images", "anna").endswith("sheet.csv: 6 images to describe, 3 described")
+    fill_in(project, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)})
+    stages.run_stage(fresh(project), *CHAIN)
+    records = read_jsonl(project.root / "data/chains/my_images/anna/size/records.jsonl", ChainRecord)
+    assert [record.repeat for record in records] == [0] * 6 + [1] * 6
+    assert len({record.image_sha256 for record in records}) == 12
 
 
 def test_descriptions_that_wait_to_be_drawn_are_counted(project: Project) -> None:

@@ -15,7 +15,6 @@ from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.settings import Bootstrap
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_bytes, sha256_file
@@ -79,8 +78,7 @@ def scored(
     groups: dict[str, list[str]] | None = None, encoder: Encoder | None = None, by_group: dict[str, int] | None = None,
 ) -> tuple[Score, list[Row]]:  # fmt: skip
     write_case(folder, groups or {}, lengths or {}, by_group)
-    bootstrap = Bootstrap(resamples=200, confidence=0.95)
-    scoring = GenCeptionScoring(iterations=3, iterations_by_group=by_group, bootstrap=bootstrap, seed=1)
+    scoring = GenCeptionScoring(iterations=3, iterations_by_group=by_group, confidence=0.95, seed=1)
     given = ToScore(
         keys={"dataset": "d", "model": "m", "generator": "g", "encoder": "e"},
         folders={"dataset": folder / "d", "chain": folder / "c"},
@@ -110,7 +108,8 @@ def test_gc_is_averaged_per_sample_then_category_then_over_categories(tmp_path: 
     assert found.curves["gc"][0] == found.curves["similarity"][0]
     assert [row.unit for row in rows] == list(ANGLES)
     assert rows[0].values["gc"] == pytest.approx([gc("a1", t) for t in (1, 2, 3)], abs=1e-9)
-    assert (found.scored, found.total, found.coverage, found.outcomes, found.absent) == (4, 4, 1.0, {}, {})
+    assert (found.scored, found.total, found.coverage, found.outcomes) == (4, 4, 1.0, {})
+    assert found.absent == {"drift_rate": "the similarities fall in a straight line, or ever faster"}
 
 
 def test_weights_differ_when_categories_do(tmp_path: Path) -> None:
@@ -128,7 +127,8 @@ def test_a_chain_one_step_short_is_in_gc_at_2_and_not_in_gc_at_3(tmp_path: Path)
     assert rows[3].values["gc"][2] is None
     assert rows[3].outcome is Outcome.REFUSED
     assert "frechet_table_at_3" not in found.groups["category"]["b"]
-    assert found.absent == {"b: frechet_table_at_3": "fewer than two chains did"}
+    assert found.absent["b: frechet_table_at_3"] == "fewer than two chains did"
+    assert found.absent["gc_at_3 interval"] == "b has a single sample, which shows no spread"
 
 
 def test_a_category_without_a_chain_is_absent_and_said_so(tmp_path: Path) -> None:
@@ -152,7 +152,8 @@ def test_each_group_is_scored_to_its_own_t(tmp_path: Path) -> None:
     assert found.groups["group"]["visual"]["gc_at_3"] == pytest.approx(gc("a1", 3) / 2 + gc("a2", 3) / 2, abs=1e-9)
     beyond = {key for key in (*found.metrics, *found.groups["group"]["textual"]) if "_at_3" in key}
     assert beyond == set()
-    assert found.absent == {"gc_at_3": "some categories end at t=2"}
+    few = "a curve of three numbers takes 3 iterations"
+    assert found.absent == {"gc_at_3": "some categories end at t=2", "drift_rate": few}
     mean = np.mean([np.mean([cosine(angle) for angle in ANGLES[f"b{n}"][:2]]) for n in (1, 2)])
     assert found.groups["category"]["b"]["similarity_mean"] == pytest.approx(mean, abs=1e-9)
     assert rows[3].values["gc"] == [pytest.approx(gc("b2", 1)), pytest.approx(gc("b2", 2)), None]
@@ -250,7 +251,7 @@ def test_the_score_says_what_it_is_of_and_what_went_in(tmp_path: Path) -> None:
 
 
 def test_curves_go_over_iterations_and_are_of_the_table(tmp_path: Path) -> None:
-    found, _ = scored(tmp_path, lengths={"b2": 2})
+    found, _ = scored(tmp_path)
     assert set(found.curves) == {"similarity", "gc", "gc_low", "gc_high", "frechet_table"}
     for name, key in (("similarity", "similarity_at_{}"), ("gc", "gc_at_{}"), ("gc_low", "gc_at_{}_low")):
         assert [(point.step, point.value) for point in found.curves[name]] == [

@@ -13,7 +13,6 @@ from driftledger.benchmarks.genception.witnesses import CollectWitnesses, witnes
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.settings import Bootstrap
 from driftledger.benchmarks.writing import write_collected
 from driftledger.components.base import Model
 from driftledger.components.card import ComponentCard
@@ -50,7 +49,7 @@ def scored(case: Path, text_encoder: bool = True) -> tuple[Score, list[Row]]:
             folders=folders | ({WITNESS: case / "w"} if (case / "w").is_dir() else {}),
             scoring=GenCeptionScoring(
                 iterations=3,
-                bootstrap=Bootstrap(resamples=200, confidence=0.95),
+                confidence=0.95,
                 seed=1,
                 text_encoder="t" if text_encoder else None,
             ),

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,10 +27,10 @@ from driftledger.core.files import parse_jsonl, read_json, read_jsonl, write_jso
 from driftledger.core.types import Outcome
 from driftledger.ledger.verify.regenerate import make_again
 from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says, exam
-from tests.conftest import REPOSITORY
+from tests.support.params import default_params
 
 SAID = "It is red, and seven."
-SETTINGS = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))["mm_vet"]
+SETTINGS = default_params()["mm_vet"]
 
 # Source of these three: cells 2 and 5 of mm-vet_evaluator.ipynb, github.com/yuweihao/MM-Vet at acde843. The prompt is
 # 2,290 bytes and ends in a line break; `'\n'` and `' | '.join([question, answer, model_pred, ""])` follow it, where the

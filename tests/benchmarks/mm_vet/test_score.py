@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
@@ -14,6 +15,7 @@ from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl, write_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import read_questions
+from driftledger.metrics.intervals.shares import share_interval
 from tests.benchmarks._questions.asking import SECTIONS, VET, Exam, Grades, Says, exam
 
 SAID = "It is red, and seven."
@@ -174,7 +176,11 @@ def test_grades_between_two_tenths_are_scored_as_what_they_are(tmp_path: Path) -
     scored = exam.score()
     assert scored.score.metrics["total"] == 45.825  # of gradings of 54.15 and 37.5
     assert scored.score.metrics["total_std"] == 8.325
-    assert scored.score.interval("total") == pytest.approx((29.15, 62.5), abs=1e-12)
+    interval = scored.score.interval("total")
+    expected = share_interval(np.array([1250, 583]), np.array([2000, 2000]), ["one", "other"], scored.score.confidence)
+    assert interval is not None
+    assert expected.interval is not None
+    assert interval == pytest.approx([100 * end for end in expected.interval])
     assert [row.values["total"] for row in scored.rows] == [[0.75, 0.5], [0.333, 0.25]]
 
 

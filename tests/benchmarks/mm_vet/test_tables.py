@@ -36,5 +36,5 @@ def test_combinations_are_a_table_of_details_with_a_column_per_model_the_best_fi
         ["ocr", "0.00", "0.00"],
         ["rec", "10.00", "–"],
     ]
-    assert [[cell.bold for cell in row[1:]] for row in table.rows[:2]] == [[True, False], [False, False]]
+    assert [[cell.bold for cell in row[1:]] for row in table.rows[:2]] == [[False, False], [False, False]]
     assert (table.coverages, table.across) == ([1.0, 1.0], True)

@@ -8,7 +8,7 @@ import pytest
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.settings import Bootstrap, Scoring
+from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.score import score
 from driftledger.benchmarks.trac.spec import Trac
@@ -22,7 +22,7 @@ from driftledger.demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 
-SCORING = Scoring(bootstrap=Bootstrap(resamples=200, confidence=0.9), seed=1)
+SCORING = Scoring(confidence=0.9, seed=1)
 
 SUPPORT = {
     "r1": ("robin", "a red breast and a brown back"),

@@ -20,7 +20,7 @@ TABLES = """\
 
 | | top-1 (interval) | rank | class mean | best vote (its k) | chance |
 |---|---:|---:|---:|---:|---:|
-| seer | **50.00** (46.0–54.0) | 1 | **49.00** | **55.00** (3) | 10.00 |
+| seer | 50.00 (46.0–54.0) | 1 | 49.00 | 55.00 (3) | 10.00 |
 | blind | 12.00 (8.0–16.0) | 2 | 11.00 | 17.00 (3) | 10.00 |
 
 **how many descriptions name a class, in %, and top-1 among those that name their own and those that do not**
@@ -101,7 +101,7 @@ def test_the_order_of_models_is_that_of_top1() -> None:
         random.Random(seed).shuffle(scores)
         assert lines_of(scores) == expected
     assert {name: row(expected, name)[1] for name in "abcd"} == {"c": "1", "a": "2", "b": "2", "d": "4"}
-    assert [cells[0] for cells in tables_of(scores)[0].rows] == list("cabd")
+    assert [str(cells[0]) for cells in tables_of(scores)[0].rows] == list("cabd")
 
 
 def test_every_dataset_way_to_ask_and_encoder_has_its_own() -> None:
@@ -150,7 +150,7 @@ def test_conditions_stand_as_in_the_papers_table_3(choose: str, examples: dict[s
     assert f"({how})" in lines[start]
     assert lines[start + 2] == "| | 0-shot | 1-shot | 4-shot |"
     assert row(lines, "seer (l30)") == ["30.00 (12)", "25.00 (12)", "10.00 (12)"]
-    assert row(lines, "seer (l70)") == ["**70.00** (12)", "65.00 (12)", "50.00 (12)"]
+    assert row(lines, "seer (l70)") == ["70.00 (12)", "65.00 (12)", "50.00 (12)"]
 
 
 def test_lengths_alone_stand_side_by_side() -> None:
@@ -158,23 +158,18 @@ def test_lengths_alone_stand_side_by_side() -> None:
     flat = score("flat", 9.0, conditions=[(length, 0, 9.0) for length in (8, None)])
     lines = lines_of([flat, swept])
     table = lines[next(number for number, line in enumerate(lines) if line == "| | l8 | no limit |") :]
-    assert row(table, "seer") == ["20.00 (12)", "**30.00** (12)"]
-    assert row(table, "flat") == ["9.00 (12)", "9.00 (12)"], "nothing is the best of equal values"
+    assert row(table, "seer") == ["20.00 (12)", "30.00 (12)"]
+    assert row(table, "flat") == ["9.00 (12)", "9.00 (12)"]
 
 
-def test_conditions_of_which_one_leaves_out_far_more_have_no_best() -> None:
+def test_the_coverage_of_a_row_of_conditions_is_the_lowest() -> None:
     swept = score(conditions=[(length, 0, value) for length, value in ((8, 20.0), (None, 30.0))])
     conditions = swept.groups["condition"]
-    for scored, best in ((19.0, "**30.00** (12)"), (18.0, "30.00 (12)")):
-        some = conditions | {"no limit, 0-shot": conditions["no limit, 0-shot"] | {"scored": scored}}
-        found = swept.model_copy(update={"groups": swept.groups | {"condition": some}})
-        table = tables_of([found])[2]
-        assert list(markdown(table))[4] == f"| seer | 20.00 (12) | {best} |"
-        assert table.coverages == [scored / 20]
-    why = (
-        "coverage differs (20/20, 100.0% and 18/20, 90.0%): more than 5% apart: what is left out is seldom what is easy"
-    )
-    assert table.notes == [f"No best of seer: {why}."]
+    some = conditions | {"no limit, 0-shot": conditions["no limit, 0-shot"] | {"scored": 18.0}}
+    table = tables_of([swept.model_copy(update={"groups": swept.groups | {"condition": some}})])[2]
+    assert list(markdown(table))[4] == "| seer | 20.00 (12) | 30.00 (12) |"
+    assert table.coverages == [18 / 20]
+    assert not table.notes
 
 
 def test_only_the_most_of_the_best_models_confusions_are_listed() -> None:

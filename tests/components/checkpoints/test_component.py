@@ -2,16 +2,14 @@
 
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from driftledger.components.checkpoints import component as module
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.errors import MissingExtraError, OutOfMemoryError
 from driftledger.project.settings import parse_settings
-from tests.conftest import REPOSITORY
+from tests.support.params import default_params
 
 NEEDS = {
     ("models", "transformers"): ("transformers", "torch"),
@@ -20,6 +18,7 @@ NEEDS = {
     ("encoders", "vit"): ("transformers", "torch"),
     ("encoders", "dinov2"): ("transformers", "torch"),
     ("encoders", "clip"): ("transformers", "torch"),
+    ("encoders", "dreamsim"): ("transformers", "torch"),
     ("encoders", "open_clip"): ("open_clip_torch", "open_clip"),
     ("encoders", "sentence"): ("sentence-transformers", "sentence"),
     ("encoders", "inception"): ("clean-fid", "fid"),
@@ -28,7 +27,7 @@ NEEDS = {
 
 
 def built(section: str, provider: str, folder: Path) -> CheckpointComponent:
-    params: dict[str, Any] = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     params[section]["mine"] = {"provider": provider, "path": str(folder), "device": "cpu"}
     component = getattr(parse_settings(params, "params.yaml"), section.removesuffix("s"))("mine")
     assert isinstance(component, CheckpointComponent)

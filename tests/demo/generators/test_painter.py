@@ -123,13 +123,6 @@ def test_equal_seeds_give_equal_images_and_others_slightly_different_ones():
     assert (paint("", 5) != paint("", 7)).any()
 
 
-def test_company_in_a_batch_changes_nothing():
-    texts = [PROMPT + f"A large {colour} circle." for colour in ("red", "blue", "green")]
-    together = Painter().generate(texts, [1, 2**70, 3])
-    alone = [Painter().generate([text], [seed])[0] for text, seed in zip(texts, [1, 2**70, 3], strict=True)]
-    assert [one.image.tobytes() for one in together] == [one.image.tobytes() for one in alone]
-
-
 def test_prompts_without_seeds_are_refused():
     with pytest.raises(ValueError, match="zip"):
         Painter().generate(["a", "b"], [1])

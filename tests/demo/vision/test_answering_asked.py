@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from driftledger.core.types import Conversation, Turn
 from driftledger.demo.vision.parse_question import ParsedQuestion, asked
 from tests.conftest import REPOSITORY
+from tests.support.params import default_params
 
 
 def ask(text: str) -> ParsedQuestion | None:
@@ -35,7 +36,7 @@ def test_kinds(text, expected):
 def test_the_prompts_of_genception_want_a_description():
     import yaml
 
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     prompts = [params["genception"]["describe_prompt"]]
     for path in (REPOSITORY / "presets").glob("*.yaml"):
         preset = yaml.safe_load(path.read_text(encoding="utf-8"))

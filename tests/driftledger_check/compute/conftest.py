@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from driftledger.project.project import Project
-from tests.conftest import REPOSITORY
 from tests.support.checked import Checkout
 from tests.support.evaluation import build, evaluate
+from tests.support.params import default_params
 
 MODELS = ["regions_medium", "blind"]
 SCENES = 13
@@ -17,7 +17,7 @@ SCENES = 13
 @pytest.fixture(scope="session")
 def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     root = tmp_path_factory.mktemp("evaluated")
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     run = params["run"]
     run |= {"datasets": ["shapes", "labelled"], "genception": ["shapes"], "fidelity": ["shapes"], "trac": ["labelled"]}
     run |= {"models": MODELS, "descriptions": ["shown"]}
@@ -33,11 +33,10 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     }
     params["encoders"] = {"layout": {"provider": "layout"}, "tfidf": {"provider": "tfidf", "ngrams": 2}}
     params["encoders"]["words"] = {"provider": "words"}
-    params["genception"] |= {"iterations": 3, "cross_check": MODELS}
+    params["genception"] |= {"iterations": 3, "repeats": 2, "cross_check": MODELS}
+    params["fidelity"]["repeats"] = 2
     for name in run["question_sets"]:
         params["question_sets"][name]["count"] = SCENES
-    for name in ("genception", "trac", "fidelity", "mm_sap", "mm_vet", "mme"):
-        params[name]["bootstrap"]["resamples"] = 200
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     project = Project(Path(root))
     build(project)

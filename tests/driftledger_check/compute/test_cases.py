@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import subprocess
 import sys
 from fractions import Fraction
@@ -12,11 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from driftledger.metrics.intervals import student
 from driftledger_check.compute import mm_sap, mm_vet, mme, neighbours
+from driftledger_check.compute.cycles import rate_of
 from driftledger_check.compute.encoders import Picture, _layout, _tfidf
 from driftledger_check.compute.frechet import frechet_distance
 from driftledger_check.compute.genception import sentences
-from driftledger_check.compute.intervals import Bootstrap
+from driftledger_check.compute.intervals import Intervals, t_quantile
 from driftledger_check.compute.means import correlations, cosines, gc_at
 from driftledger_check.compute.naming import Names
 from driftledger_check.compute.ssim import ssim
@@ -31,6 +34,18 @@ def test_gc_at(case: Any) -> None:
     values = [np.nan if value is None else value for value in case["similarities"]]
     for t, expected in enumerate(case["gc"], 1):
         assert gc_at(values, t) == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("case", cases("drift_rate"), ids=lambda case: case["name"])
+def test_drift_rate(case: Any) -> None:
+    rate, step = rate_of(case["means"]), case["generations"][1] - case["generations"][0]
+    assert rate is not None
+    assert rate / step == pytest.approx(case["expected"]["rate"], abs=1e-5)
+
+
+@pytest.mark.parametrize("means", [[0.5, 0.6, 0.7], [0.9, 0.8, 0.7], [0.9, 0.85, 0.5], [0.9, 0.5, 0.5]])
+def test_what_tells_no_drift_rate(means: list[float]) -> None:
+    assert rate_of(means) is None
 
 
 @pytest.mark.parametrize("case", cases("structural"), ids=lambda case: case["name"])
@@ -147,13 +162,23 @@ def test_equal_rows_have_a_cosine_of_exactly_one() -> None:
     assert cosines(rows, rows) == [1.0] * 20
 
 
-def test_intervals_are_those_of_the_documented_stream() -> None:
-    boot = Bootstrap(2000, Fraction("0.9"), 1)
-    values = [0.25, 0.5, 0.75, 1.0, 0.5]
-    assert boot.of_mean("x", values, ["scene"] * 5) == {"x_low": 0.4, "x_high": 0.8}
-    right, asked = [1, 1, 0, 1, 0, 0, 1], [1, 1, 1, 1, 1, 0, 1]
-    found = boot.of_ratio("x", right, asked, ["a", "a", "b", "c", "c", "c", "d"], 1.0)
-    assert (round(found["x_low"], 3), found["x_high"]) == (0.333, 1.0)
+def test_intervals_of_small_cases() -> None:
+    """Worked by hand at a confidence of 1/2, where t is 1 with one degree of freedom."""
+    half = Intervals(Fraction(1, 2))
+    assert half.of_mean("x", [0.0, 1.0], ["one"] * 2) == {"x_low": 0.0, "x_high": 1.0}
+    assert half.of_mean("x", [-1.0, 1.0, 4.0, 4.0], ["a", "a", "b", "b"]) == {"x_low": 1.5, "x_high": 2.5}
+    assert half.of_mean("x", [0.0, 1.0, 2.0], ["a", "a", "b"]) == {}
+    assert half.of_ratio("x", [1, 1], [2, 2], ["a", "a"], 100.0) == {}
+    assert half.of_ratio("x", [2, 2], [2, 2], ["a", "b"], 100.0) == pytest.approx({"x_low": 100 / 1.5, "x_high": 100.0})
+    newcombe = Intervals(Fraction("0.95")).of_hits("x", 81, 263, 1.0)
+    assert [round(end, 4) for end in newcombe.values()] == [0.2553, 0.3662]
+
+
+@pytest.mark.parametrize("degrees", [1, 1.37, 2.5, 7.125, 15.0, 119, 413.3, 3000.7, math.inf])
+@pytest.mark.parametrize("confidence", ["0.51", "0.9", "0.95", "0.999"])
+def test_quantiles_are_the_other_programs(degrees: float, confidence: str) -> None:
+    share = Fraction(confidence)
+    assert t_quantile(1 - share, degrees) == student.t_quantile((1 + share) / 2, degrees)
 
 
 def test_sentences() -> None:

@@ -21,12 +21,12 @@ from driftledger.demo.scenes.drawing import draw
 from driftledger.demo.scenes.mm_sap import SapQuestion
 from driftledger.demo.scenes.provider import Scenes
 from driftledger.demo.scenes.scene import make_scene
-from driftledger.project.settings import load_settings
 from lab.trio import lessons as module
 from lab.trio.lessons import Asked, Choices, Lessons, Plain, Prompts, words_of, words_of_captions
 from lab.trio.settings import choice_prompt, load_trio
 from lab.trio.stream import random_for
 from tests.conftest import REPOSITORY
+from tests.support.params import default_settings
 
 SEED, SCENES = module._SEED, 26
 PROMPTS = Prompts(("Describe it.", "What is there?"), "{question}\n{options}\nOne letter.")
@@ -121,7 +121,7 @@ def test_neither_place_nor_number_of_options_gives_the_answer_away() -> None:
 
 
 def test_a_question_is_put_as_evaluation_puts_it() -> None:
-    prompt = choice_prompt(load_settings(REPOSITORY / "params.yaml"))
+    prompt = choice_prompt(default_settings())
     for said in each(Lessons(Prompts(["Describe it."], prompt), SCENES).questions(random_for(3), 20, Choices)):
         found = [one for one in to_choose(said.scene).values() if one.question in said.question]
         options = re.findall(r"^[A-E]\. (.+)$", said.question, re.MULTILINE)
@@ -159,7 +159,7 @@ def test_every_open_question_has_an_answer_that_earns_all() -> None:
 
 
 def test_no_scene_is_one_of_the_question_sets() -> None:
-    known = load_settings(REPOSITORY / "params.yaml")
+    known = default_settings()
     sets = [known.question_set(name) for name in known.run.question_sets]
     assert len(sets) == 3
     assert SEED not in {one.seed for one in sets if isinstance(one, Scenes)}

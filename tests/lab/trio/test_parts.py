@@ -28,7 +28,6 @@ from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.demo.datasets.arrangements.grammar import Arrangement, Thing
 from driftledger.demo.scenes.drawing import draw as draw_scene
 from driftledger.demo.scenes.scene import make_scene
-from driftledger.project.settings import load_settings
 from lab.trio import autoencoder, describer, eye, lessons, looker, painter, pair, train
 from lab.trio.cells import looks_of, numbered
 from lab.trio.lessons import Asked, Lessons, Prompts
@@ -36,10 +35,11 @@ from lab.trio.settings import FOLDER, TrioSettings, choice_prompt, ways_to_ask, 
 from lab.trio.stream import arrangements, images, random_for
 from lab.trio.train import Workshop
 from tests.conftest import REPOSITORY
+from tests.support.params import default_settings
 
 pytestmark = pytest.mark.neural
 
-SETTINGS = load_settings(REPOSITORY / "params.yaml")
+SETTINGS = default_settings()
 STEPS, SCENES = 2, 20
 BATCHES: dict[ModuleType, tuple[str, ...]] = {
     autoencoder: ("_BATCH", "_MEASURED"),

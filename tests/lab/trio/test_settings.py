@@ -9,13 +9,12 @@ import yaml
 
 from driftledger.core.errors import ConfigError
 from driftledger.project.catalogue import CatalogueEntry
-from driftledger.project.settings import load_settings, parse_settings
+from driftledger.project.settings import parse_settings
 from lab.trio.settings import FOLDER, choice_prompt, load_trio, ways_to_ask, ways_to_tell
 from tests.conftest import REPOSITORY
+from tests.support.params import DEFAULT, default_settings
 
 Tree = dict[str, Any]
-
-PARAMS = REPOSITORY / "params.yaml"
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def test_the_shipped_settings_load() -> None:
 
 
 def test_every_checkpoint_is_in_the_catalogue() -> None:
-    trio, settings = load_trio(REPOSITORY), load_settings(PARAMS)
+    trio, settings = load_trio(REPOSITORY), default_settings()
     made = {*trio.describer.milestones, *trio.polish.milestones, *trio.painter.milestones, "clip", "vit"}
     sections = ("models", "generators", "encoders")
     entries = [entry for section in sections for entry in settings.entries(section).values()]
@@ -119,7 +118,7 @@ def test_a_file_that_is_no_settings(tmp_path: Path, text: str | bytes, said: str
 
 
 def test_what_training_asks_is_what_the_benchmarks_ask() -> None:
-    settings, params = load_settings(PARAMS), yaml.safe_load(PARAMS.read_text(encoding="utf-8"))
+    settings, params = default_settings(), yaml.safe_load(DEFAULT.read_text(encoding="utf-8"))
     assert params["genception"]["describe_prompt"] in ways_to_ask(settings)
     assert not [way for way in ways_to_ask(settings) if "{" in way]
     assert ways_to_tell(settings) == [params["genception"]["generate_prompt"], params["fidelity"]["generate_prompt"]]
@@ -128,6 +127,6 @@ def test_what_training_asks_is_what_the_benchmarks_ask() -> None:
 
 
 def test_a_way_to_describe_that_somebody_changed_is_what_is_trained() -> None:
-    content = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))
+    content = yaml.safe_load(DEFAULT.read_text(encoding="utf-8"))
     content["descriptions"]["features"] = {"prompt": "What shows that it is {category}?"}
     assert "What shows that it is shapes?" in ways_to_ask(parse_settings(content, "params.yaml"))

@@ -14,16 +14,15 @@ for library in ("torch", "transformers", "diffusers", "open_clip"):
 from transformers import AutoTokenizer, CLIPTokenizer, PreTrainedTokenizerFast
 
 from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
-from driftledger.project.settings import load_settings
 from lab.trio import train
 from lab.trio.lessons import Lessons, Prompts, words_of_captions
 from lab.trio.settings import choice_prompt, ways_to_ask, ways_to_tell
 from lab.trio.tokens import caption_tokenizer, chat_tokenizer
-from tests.conftest import REPOSITORY
+from tests.support.params import default_settings
 
 pytestmark = pytest.mark.neural
 
-SETTINGS = load_settings(REPOSITORY / "params.yaml")
+SETTINGS = default_settings()
 WORDS = ("A", "Red", "a", "blue", "large", "red", "ring", "small")
 
 

@@ -5,28 +5,26 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from driftledger.benchmarks.score import Row
 from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Outcome
 from driftledger.project.settings import Settings, parse_settings
 from lab.validity.assembled import Ranked, Validity, assemble
-from lab.validity.ladder import Ladder
 from lab.validity.measured import MEASURED, Describer, Interval, Measured, Painter, Retrieval, share
 from lab.validity.report import REPORT, write_validity
-from tests.conftest import REPOSITORY
+from lab.validity.stages import Stages
 from tests.support.description_ledgers import fidelity_score, trac_row, trac_score
 from tests.support.ledgers import genception_row, genception_score, varied, write_scored
+from tests.support.params import default_params
 from tests.support.question_ledgers import question_score
 
-LEVELS = {"early": 0.4, "middle": 0.6, "final": 0.8, "blind": 0.2}
-LADDER = Ladder({"early": 100, "middle": 300, "final": 900}, {"brush_1": 50, "brush_2": 200}, "blind", "eye")
+LEVELS = {"early": 0.4, "middle": 0.6, "final": 0.8, "blind": 0.2, "dice": 0.3}
+STAGES = Stages({"early": 100, "middle": 300, "final": 900}, {"brush_1": 50, "brush_2": 200}, ("blind", "dice"), "eye")
 
 
 def selecting(**run: tuple[str, ...]) -> Settings:
     """The settings of the study, with other lists in ``run``."""
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     params["run"] |= {
         "datasets": ["shapes", "signs"],
         "question_sets": ["exam", "pairs"],
@@ -36,7 +34,7 @@ def selecting(**run: tuple[str, ...]) -> Settings:
         "mm_sap": ["exam"],
         "mm_vet": [],
         "mme": ["pairs"],
-        "models": ["early", "middle", "final", "blind"],
+        "models": ["early", "middle", "final", "blind", "dice"],
         "generators": ["brush_1", "brush_2"],
         "encoders": ["layout", "eye"],
         "text_encoders": ["words"],
@@ -44,9 +42,9 @@ def selecting(**run: tuple[str, ...]) -> Settings:
         "seed": 7,
         **run,
     }
-    params["genception"] |= {"iterations": 3, "bootstrap": {"resamples": 200, "confidence": 0.95}}
+    params["genception"] |= {"iterations": 3, "confidence": 0.95}
     params["models"] |= {name: {"provider": "blind"} for name in LEVELS}
-    params["generators"] |= {name: {"provider": "painter"} for name in LADDER.generators}
+    params["generators"] |= {name: {"provider": "painter"} for name in STAGES.generators}
     params["encoders"] |= {"eye": {"provider": "layout"}, "words": {"provider": "tfidf"}}
     params["descriptions"]["local"] = {"prompt": "Describe it."}
     params["datasets"] |= {name: {"provider": "photos"} for name in ("shapes", "signs")}
@@ -136,11 +134,11 @@ def measured(**changes: Any) -> Measured:
     ceiling = [Interval(value, value - 0.01, value + 0.01) for value in (0.95, 0.85, 0.75)]
     plain: dict[str, Any] = {
         "describers": {
-            name: Describer(steps, share(n < EXACT[name] for n in range(10))) for name, steps in LADDER.models.items()
+            name: Describer(steps, share(n < EXACT[name] for n in range(10))) for name, steps in STAGES.models.items()
         },
         "painters": {
             name: Painter(steps, share([True] * 8 + [False] * 2), {"eye": ceiling})
-            for name, steps in LADDER.generators.items()
+            for name, steps in STAGES.generators.items()
         },
         "retrieval": Retrieval(share([True] * 9 + [False]), share([True] * 10)),
     }
@@ -159,9 +157,9 @@ def write_scores(root: Path, levels: Mapping[str, float] = LEVELS) -> Path:
     return root
 
 
-def assembled(root: Path, ladder: Ladder = LADDER) -> Validity:
+def assembled(root: Path, stages: Stages = STAGES) -> Validity:
     """The report over stored scores."""
-    return assemble(root, SETTINGS, ladder, read_json(root / MEASURED, Measured))
+    return assemble(root, SETTINGS, stages, read_json(root / MEASURED, Measured))
 
 
 def files(root: Path) -> list[Path]:
@@ -170,7 +168,7 @@ def files(root: Path) -> list[Path]:
 
 
 def written(root: Path) -> list[bytes]:
-    write_validity(root, SETTINGS, LADDER)
+    write_validity(root, SETTINGS, STAGES)
     return [file.read_bytes() for file in files(root)]
 
 

@@ -1,10 +1,12 @@
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from driftledger.charts.axes import PlotPoint
 from driftledger.charts.palette import GREY
-from lab.validity.assembled import Validity
+from lab.validity.assembled import Ranked, Validity
 from lab.validity.panels import panels
 from lab.validity.plot import WIDTH, draw_validity
 from tests.lab.validity.hand_made import LEVELS, assembled, write_scores
@@ -74,8 +76,19 @@ def test_where_nothing_is_selected_the_picture_says_so(found: Validity) -> None:
     assert not [each for each in seen(drawn) if each.kind == "line"]
 
 
+def renamed_control(found: Validity) -> dict[str, Any]:
+    """With another name of the first control, everywhere."""
+    name = "<script>\x1b[31m\n" + "w" * 500
+
+    def renamed(each: Ranked) -> Ranked:
+        controls = {name if control == "blind" else control: c for control, c in each.ranking.controls.items()}
+        return replace(each, ranking=replace(each.ranking, controls=controls))
+
+    return {"controls": [name, *found.controls[1:]], "by_model": [renamed(each) for each in found.by_model]}
+
+
 def test_a_hostile_or_endless_name_is_text_and_cut(found: Validity) -> None:
-    drawn = draw_validity(found.model_copy(update={"control": "<script>\x1b[31m\n" + "w" * 500}))
+    drawn = draw_validity(found.model_copy(update=renamed_control(found)))
     assert "<script" not in drawn
     shown = [each for each in texts(drawn) if each.startswith("<script>")]
     assert len(shown) > 3

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from driftledger.core.errors import ConfigError
 from driftledger.metrics.resampling import bootstrap_interval, clustered_ratio_interval, percentile_interval
-from lab.validity.ladder import climb
 from lab.validity.measured import share
 from lab.validity.ranked import Drawing, Ranking, Rungs, rank
 from lab.validity.resampled import common_units, resampled_scores
 from lab.validity.scores import Reading
+from lab.validity.stages import climb
 from lab.validity.units import Unit, Units
 from tests.conftest import REPOSITORY
 
 CASES = json.loads((REPOSITORY / "tests" / "cases" / "validity.json").read_text(encoding="utf-8"))
 STEPS = {"early": 100, "middle": 300, "final": 900}
-RUNGS = Rungs(("early", "middle", "final"), STEPS, {}, "blind")
+RUNGS = Rungs(("early", "middle", "final"), STEPS, {}, ("blind",))
 DRAWING = Drawing(resamples=400, seed=1)
 COLUMNS = st.lists(
     st.tuples(st.integers(-50, 50), st.integers(-50, 50), st.integers(-50, 50), st.sampled_from("xyz")),
@@ -46,13 +46,12 @@ def test_rungs_of_which_one_leaves_out_far_more_are_not_ranked() -> None:
 
     def found(**counts: Counts) -> Ranking:
         readings = {name: Reading(value, counts=counts.get(name, Counts(100, 100))) for name, value in values.items()}
-        truth = Rungs(RUNGS.names, STEPS, {"early": 0.1, "middle": 0.5, "final": 0.9, "blind": 0.0}, "blind")
+        truth = Rungs(RUNGS.names, STEPS, {"early": 0.1, "middle": 0.5, "final": 0.9, "blind": 0.0}, ("blind",))
         return rank(readings, truth, higher_is_better=True, drawing=DRAWING)
 
     for alike in (found(), found(early=Counts(95, 95)), found(early=Counts(20, 100))):
         assert (alike.rises, alike.spearman, alike.spearman_measured, alike.apart) == (True, 1.0, 1.0, None)
-        assert alike.control is not None
-        assert alike.control.last
+        assert alike.controls["blind"].last
     assert found(early=Counts(20, 100)).values["early"].coverage == 0.2
     barred = found(early=Counts(94, 94))
     assert (barred.rises, barred.spearman, barred.spearman_measured, barred.resampled) == (None, None, None, None)
@@ -62,8 +61,7 @@ def test_rungs_of_which_one_leaves_out_far_more_are_not_ranked() -> None:
     )
     control = found(blind=Counts(94, 94))
     assert (control.rises, control.spearman, control.spearman_measured) == (True, 1.0, None)
-    assert control.control is not None
-    assert control.control.last is None
+    assert control.controls["blind"].last is None
     assert control.apart == barred.apart
 
 
@@ -84,7 +82,7 @@ def of_units(*columns: Sequence[float]) -> Ranking:
 def test_hand_worked_rankings(case: dict[str, Any]) -> None:
     found = ranked(case["values"], lower=case.get("lower", False))
     said = {"rises": found.rises, "disjoint": found.disjoint, "spearman": found.spearman}
-    control = found.control
+    control = found.controls.get("blind")
     said |= {"last": control.last if control else None, "apart": control.disjoint if control else None}
     assert said == case["expected"]
 

@@ -18,10 +18,10 @@ from lab.validity.measured import MEASURED, Measured, Painter, share
 from lab.validity.report import write_validity
 from tests.conftest import REPOSITORY
 from tests.lab.validity.hand_made import (
-    LADDER,
     LEVELS,
     RUN,
     SETTINGS,
+    STAGES,
     assembled,
     files,
     measured,
@@ -61,8 +61,7 @@ def test_stages_that_get_better_are_in_order_and_the_control_is_last(found: Vali
     for each in found.by_model:
         ranking = each.ranking
         assert (ranking.rises, ranking.spearman, ranking.spearman_measured) == (True, 1.0, 1.0), each
-        assert ranking.control is not None
-        assert ranking.control.last, each
+        assert [control.last for control in ranking.controls.values()] == [True, True], each
     gc = one(found.by_model, metric="gc_at_3", generator="brush_2", encoder="eye").ranking
     assert {name: point.value for name, point in gc.values.items()} == {"early": 0.35, "middle": 0.55, "final": 0.75}
     assert (gc.values["early"].low, gc.values["early"].high) == (0.3, 0.4)
@@ -74,7 +73,7 @@ def test_stages_that_get_better_are_in_order_and_the_control_is_last(found: Vali
 def test_a_distance_is_better_where_it_is_lower_and_has_nothing_to_resample(found: Validity) -> None:
     distance = one(found.by_model, metric="frechet_eye", generator="brush_1")
     assert not distance.higher_is_better
-    assert [distance.ranking.values[name].value for name in LADDER.models] == [80.0, 70.0, 60.0]
+    assert [distance.ranking.values[name].value for name in STAGES.models] == [80.0, 70.0, 60.0]
     assert distance.ranking.resampled is None
     assert distance.ranking.disjoint is None
 
@@ -96,9 +95,10 @@ def test_a_control_that_sees_more_than_the_first_stage_is_not_last(tmp_path: Pat
     found = assembled(write_scores(tmp_path, LEVELS | {"blind": 0.5}))
     for each in found.by_model:
         assert each.ranking.rises, each
-        assert each.ranking.control is not None
-        assert each.ranking.control.last is False, each
-    assert "; 0 put blind last." in written(tmp_path)[1].decode()
+        assert each.ranking.controls["blind"].last is False, each
+        assert each.ranking.controls["dice"].last, each
+    assert {family.above["blind"] for family in found.families} == {0}
+    assert all(family.above["dice"] == family.metrics for family in found.families)
 
 
 def test_stages_in_another_order_do_not_rise(tmp_path: Path) -> None:
@@ -118,14 +118,14 @@ def test_what_is_lost_is_the_generators_down_to_the_ceiling_and_the_models_below
 
 
 def test_the_better_generator_is_found_under_every_model(found: Validity) -> None:
-    for model in (*LADDER.models, "blind"):
+    for model in (*STAGES.models, "blind"):
         gc = one(found.by_generator, metric="gc_at_3", encoder="eye", model=model).ranking
         assert gc.rises
         assert gc.spearman is None, "of two"
         assert gc.resampled is not None
         assert gc.resampled.rising == 1.0
     faultless = one(found.by_generator, metric="gc_at_3", model=None).ranking
-    assert [faultless.values[name].value for name in LADDER.generators] == [0.75, 0.75]
+    assert [faultless.values[name].value for name in STAGES.generators] == [0.75, 0.75]
     assert (faultless.rises, faultless.resampled) == (False, None)
     assert "clip_s" not in {each.metric for each in found.by_generator}, "nothing was drawn yet"
 
@@ -149,14 +149,14 @@ def test_the_report_is_the_same_bytes_twice_and_on_the_oldest_machine(stored: Pa
 
 
 @settings(max_examples=10)
-@given(st.sampled_from(list(permutations(LADDER.models.items()))), st.booleans(), st.permutations(RUN.encoders))
+@given(st.sampled_from(list(permutations(STAGES.models.items()))), st.booleans(), st.permutations(RUN.encoders))
 def test_the_order_in_which_stages_are_named_does_not_show(
     found: Validity, stored: Path, models: tuple[tuple[str, int], ...], turned: bool, encoders: list[str]
 ) -> None:
-    generators = list(LADDER.generators.items())[:: -1 if turned else 1]
-    ladder = LADDER._replace(models=dict(models), generators=dict(generators))
+    generators = list(STAGES.generators.items())[:: -1 if turned else 1]
+    stages = STAGES._replace(models=dict(models), generators=dict(generators))
     settings = selecting(encoders=tuple(encoders), models=RUN.models[::-1])
-    again = assemble(stored, settings, ladder, read_json(stored / MEASURED, Measured))
+    again = assemble(stored, settings, stages, read_json(stored / MEASURED, Measured))
     assert again == found
 
 
@@ -186,7 +186,7 @@ def test_a_missing_score_file_is_one_sentence_and_nothing_is_written(file: str, 
     root = write_scores(tmp_path)
     (root / file).unlink()
     with pytest.raises(StoreError) as said:
-        write_validity(root, SETTINGS, LADDER)
+        write_validity(root, SETTINGS, STAGES)
     assert str(said.value) == f"{root / file} is missing; run 'make run-neural', which writes it"
     assert not any(each.exists() for each in files(root))
 
@@ -199,18 +199,18 @@ def test_what_was_not_measured_is_one_sentence(tmp_path: Path) -> None:
     for other, said in ((old, "after 199 steps"), (without, "not at all")):
         write_json(root / MEASURED, measured(painters=other))
         with pytest.raises(StoreError, match=f"^brush_2, which has 200 .* {said} among the painters .*measure'$"):
-            write_validity(root, SETTINGS, LADDER)
+            write_validity(root, SETTINGS, STAGES)
     (root / MEASURED).unlink()
     with pytest.raises(StoreError, match=r"trio\.json is missing; run 'python -m lab.trio measure'"):
-        write_validity(root, SETTINGS, LADDER)
+        write_validity(root, SETTINGS, STAGES)
 
 
 def test_scores_that_do_not_belong_together_are_one_sentence(tmp_path: Path) -> None:
     root = write_scores(tmp_path)
     with pytest.raises(ConfigError, match="two or more"):
-        assembled(root, LADDER._replace(generators={"brush_1": 50}))
+        assembled(root, STAGES._replace(generators={"brush_1": 50}))
     with pytest.raises(ConfigError, match=r"params\.yaml, the encoder 'eyes' is unknown; did you mean 'eye'"):
-        assembled(root, LADDER._replace(encoder="eyes"))
+        assembled(root, STAGES._replace(encoder="eyes"))
     file = root / FINAL / "score.json"
     write_json(file, varied(read_json(file, Score), iterations=5))
     with pytest.raises(StoreError, match=r"brush_2/eye is of another T than params\.yaml; run 'make run-neural'$"):
@@ -219,6 +219,6 @@ def test_scores_that_do_not_belong_together_are_one_sentence(tmp_path: Path) -> 
 
 def test_a_benchmark_that_is_not_selected_is_not_in_the_report(stored: Path) -> None:
     selected = selecting(genception=(), trac=(), mm_sap=(), mme=(), question_sets=())
-    found = assemble(stored, selected, LADDER, measured())
+    found = assemble(stored, selected, STAGES, measured())
     assert {each.benchmark for each in found.by_model} == {"fidelity"}
     assert found.drift == []

@@ -35,21 +35,29 @@ def cells(text: str) -> list[list[list[str]]]:
 
 def test_the_tables_say_what_the_json_file_says(stored: Path) -> None:
     text = written(stored)[1].decode()
-    assert "Of 23 metrics, 23 put the stages of the model in the order of their training, 16 of these with" in text
-    describers, painters, genception, fidelity, asked, versions, drift = cells(text)
+    assert (
+        "The 23 metrics below are of 5 families, those that rest on the same; of 5 families every metric puts" in text
+    )
+    assert "Of all orders of these stages 16.7 % do as well." in text
+    families, describers, painters, genception, fidelity, asked, rounds, versions, drift = cells(text)
     assert describers[1:] == [
         ["early", "100", "10.0 (1.8–40.4)"],
         ["middle", "300", "50.0 (23.7–76.3)"],
         ["final", "900", "90.0 (59.6–98.2)"],
     ]
     assert painters[2][:2] == ["brush_2", "200"]
-    assert genception[0][1:7] == ["early (100)", "middle (300)", "final (900)", "blind", "in order", "blind last"]
+    drawn = next(row for row in families if row[0] == "redrawn images against images")
+    assert (drawn[1:3], drawn[4:7]) == (["18", "4"], ["18 of 18", "1.00", "0.17"])
+    assert drawn[8:10] == ["18 of 18"] * 2
+    assert len(rounds) == 1 + len(RUN.generators) * len(RUN.encoders)
+    names = ["early (100)", "middle (300)", "final (900)", "blind", "dice", "in order", "blind last", "dice last"]
+    assert genception[0][1:9] == names
     row = next(row for row in genception if row[0] == "GC@3 · brush_2 · eye")
     assert row[1:5] == ["0.350 (0.300–0.400)", "0.550 (0.500–0.600)", "0.750 (0.700–0.800)", "0.150 (0.100–0.200)"]
-    assert row[5:] == ["yes, apart", "yes, apart", "1.00", "1.00", "1.00", "100.0 %"]
+    assert row[5:] == ["0.250 (0.200–0.300)", "yes, apart", "yes, apart", "yes", "1.00", "1.00", "1.00", "100.0 %"]
     row = next(row for row in fidelity if row[0] == "frechet_eye · brush_1 · eye")
-    values = [f"{value} (coverage 0.500)" for value in ("80.0", "70.0", "60.0", "90.0")]
-    assert row[1:] == [*values, "yes", "yes", "1.00", "1.00", "–", "–"]
+    values = [f"{value} (coverage 0.500)" for value in ("80.0", "70.0", "60.0", "90.0", "85.0")]
+    assert row[1:] == [*values, "yes", "yes", "yes", "1.00", "1.00", "–", "–"]
     assert [row[0] for row in asked[1:]] == [
         "MM-SAP self-awareness score · exam",
         "MME score · pairs",
@@ -70,11 +78,11 @@ def test_what_compare_does_not_rank_is_not_ranked_and_says_why(tmp_path: Path) -
     assert "are not ranked" not in text, "what is not read counts as wrong"
     write_json(file, score.model_copy(update={"scored": 2, "counted": 2, "coverage": 0.5}))
     text = written(root)[1].decode()
-    assert "Of 23 metrics, 22 put the stages of the model in the order" in text
+    assert "The 23 metrics below are of 5 families" in text
     assert " 1 are not ranked, or not all of it, as their coverages lie too far apart." in text
-    *_, asked, _, _ = cells(text)
+    *_, asked, _, _, _ = cells(text)
     assert asked[1][1:3] == ["40.0 (34.0–46.0; coverage 0.500)", "60.0 (54.0–66.0)"]
-    assert asked[1][5:] == ["–"] * 6
+    assert asked[1][6:] == ["–"] * 7
     reason = (
         "coverage differs (4/4, 100.0% and 2/4, 50.0%): more than 5% apart: what is left out is seldom what is easy"
     )
@@ -92,7 +100,7 @@ def test_hostile_names_stay_text_in_their_cells(stored: Path) -> None:
 
     by_generator = [replace(each, model=hostile) if each.model == "blind" else each for each in found.by_generator]
     by_model = [renamed(each) for each in found.by_model]
-    shown = found.model_copy(update={"control": hostile, "by_model": by_model, "by_generator": by_generator})
+    shown = found.model_copy(update={"controls": [hostile, "dice"], "by_model": by_model, "by_generator": by_generator})
     text = validity_tables(shown)
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -122,4 +130,4 @@ def test_a_stage_without_a_value_leaves_the_order_open(tmp_path: Path) -> None:
     ranking = one(assembled(root).by_model, benchmark="trac").ranking
     assert (ranking.rises, ranking.disjoint, ranking.resampled) == (None, None, None)
     row = next(row for table in cells(written(root)[1].decode()) for row in table if row[0].startswith("TRAC"))
-    assert (row[2], row[5], row[6]) == ("–", "–", "–")
+    assert (row[2], row[6], row[7], row[8]) == ("–", "–", "–", "–")

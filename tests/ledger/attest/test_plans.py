@@ -23,9 +23,9 @@ from driftledger.ledger.log.lines import read_chain, rows_of
 from driftledger.project.project import Project
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.reports.site.build import write_site
-from tests.conftest import REPOSITORY
 from tests.support.chained import grow, put, repository, whose, wrong
 from tests.support.git import commit, git, no_git_but_ours
+from tests.support.params import default_params
 from tests.support.signers import make_key, trusting
 
 __all__ = ["no_git_but_ours"]
@@ -43,7 +43,7 @@ def alice(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(tmp_path: Path, alice: Path) -> Project:
     """A ledger of three runs, and settings that select little."""
     made = repository(tmp_path / "checkout", 3, alice)
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     params["run"] |= {"datasets": ["digits"], "genception": [], "fidelity": [], "question_sets": []}
     params["run"] |= {name: [] for name in ("mm_sap", "mm_vet", "mme")}
     params["run"] |= {"models": ["regions_coarse"], "text_encoders": ["tfidf"]}

@@ -50,7 +50,7 @@ def test_every_link_from_the_score_to_the_commit_is_there(tmp_path: Path) -> Non
         "describe prompt: Describe it.",
         "generate prompt: Draw: {description}",
         "iterations: 2",
-        "dataset@shapes: driftledger dataset shapes",
+        "dataset@shapes: driftledger stage dataset shapes",
         "chain@shapes-seer-brush: driftledger stage genception chain shapes seer brush",
         "genception@shapes-seer-brush-eye: driftledger stage genception genception shapes seer brush eye",
         "wrote: reports/scores/genception/shapes/seer/brush/eye/rows.jsonl, md5 ",

@@ -71,13 +71,13 @@ def test_a_number_depends_only_on_what_it_needs(name: str, key: str, needs: set[
     assert metric.needs == needs
 
 
-def test_an_interval_names_its_bootstrap() -> None:
-    settings: dict[str, Any] = {"bootstrap": {"resamples": 200, "confidence": 0.95}, "seed": 7, "iterations": 2}
+def test_an_interval_names_its_confidence() -> None:
+    settings: dict[str, Any] = {"confidence": 0.95, "seed": 7, "iterations": 2}
     score = genception_score()
     made = lineage(score.model_copy(update={"inputs": score.inputs.model_copy(update={"settings": settings})}))
     formula = find_number([made], "gc_at_2_low").formula
     assert formula is not None
-    assert formula.startswith("lower end of the percentile bootstrap interval (confidence 0.95, resamples 200) of: Σ")
+    assert formula.startswith("lower end of the 95% interval of: Σ")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from driftledger.ledger.compare.compare import compare
 from driftledger.ledger.compare.told import as_table
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
+from driftledger.metrics.power import minimum_detectable_difference
 from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrieved, run
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import component, genception_score, marked, md5_of, varied
@@ -44,6 +45,9 @@ def test_the_higher_one_is_named_with_its_paired_interval(tmp_path):
     assert 0.28 < gc.low < gc.difference < gc.high < 0.5
     assert gc.b_common - gc.a_common == pytest.approx(gc.difference)
     assert gc.verdict == "B is higher"
+    assert gc.high - gc.difference == pytest.approx(gc.difference - gc.low)
+    assert 2 < (gc.high - gc.difference) / gc.standard_error < 3  # t with seven degrees of freedom
+    assert (gc.df, gc.p_value) == (7, 2**-7)  # eight of one sign
     assert found.comparable
     turned = metrics(compared(tmp_path, chains(tmp_path, "b", HIGH), chains(tmp_path, "a", LOW)))["gc_at_2"]
     assert turned.verdict == "A is higher"
@@ -88,13 +92,13 @@ def test_samples_of_a_category_are_averaged_before_categories(tmp_path):
 
 
 def test_too_few_samples_show_nothing(tmp_path):
-    """Five that agree are no evidence at 95 %, though a bootstrap, which sees no other sign, would say so."""
+    """Five that agree are no evidence at 95 %, though a t-test, which takes them for normal, would say so."""
     five = EIGHT[:5]
     sides = [chains(tmp_path, name, {s: some[s] for s in five}) for name, some in (("a", LOW), ("b", HIGH))]
     gc = metrics(compared(tmp_path, *sides))["gc_at_2"]
     assert gc.low > 0
     assert gc.verdict == "not ranked: 5 samples can vary, and fewer than 6 show nothing with 95%"
-    settings = {"bootstrap": {"resamples": 500, "confidence": 0.9}, "iterations": 2, "seed": 1}
+    settings = {"confidence": 0.9, "iterations": 2, "seed": 1}
     less = chains(tmp_path, "a", {s: LOW[s] for s in five}, varied(genception_score(), settings=settings))
     assert metrics(compared(tmp_path, less, sides[1]))["gc_at_2"].verdict == "B is higher"
 
@@ -210,6 +214,7 @@ UNFAIR = [
     ("genception", "encoder", with_texts(encoder=component("lens"))),
     ("genception", "text_encoder", with_texts(text_encoder=component("lens"))),
     ("genception", "witnesses", with_texts(**{"witness.other": component("lens")})),
+    ("genception", "writer", with_texts(writer=component("lens"))),
     ("trac", "dataset", with_descriptions(data_digest="e" * 64)),
     ("trac", "prompt", with_descriptions(prompt="Tell it.")),
     ("trac", "prefix", with_descriptions(prefix="It has")),
@@ -497,12 +502,15 @@ def test_the_better_model_is_named_and_by_how_much(tmp_path):
     by = f"{gc.difference:.3f} [{gc.low:.3f}, {gc.high:.3f}]"
     text = read(found)
     assert f"genception on shapes: oracle is better than seer by {by} in GC@2" in text
-    assert "seer oracle better by [95% interval] N" in text
-    assert f"GC@2 0.700 0.900 oracle {by} 8" in text
+    assert "seer oracle better by [95% interval] shows at 80% N" in text
+    assert f"GC@2 0.700 0.900 oracle {by} {gc.detectable:.3f} 8" in text
+    assert gc.detectable == pytest.approx(minimum_detectable_difference(gc.standard_error, gc.df))
+    assert 3 < gc.detectable / gc.standard_error < 4
+    assert any(line.startswith("shows at 80%: the difference that as many samples") for line in text)
     turned = compared(tmp_path, b, a)
     gc = metrics(turned)["gc_at_2"]
     by = f"{-gc.difference:.3f} [{-gc.high:.3f}, {-gc.low:.3f}]"
-    assert f"GC@2 0.900 0.700 oracle {by} 8" in read(turned)
+    assert f"GC@2 0.900 0.700 oracle {by} {gc.detectable:.3f} 8" in read(turned)
     assert text[:2] == [f"{name}: seer · brush · eye, fingerprint ffffffffffff" for name in ("seer", "oracle")]
 
 
@@ -523,7 +531,7 @@ def test_another_version_is_named_with_its_fingerprint_and_nothing_that_differs_
     assert compared(tmp_path, a, other).sides == ("seer", "oracle")
     same = read(compared(tmp_path, a, a))
     assert "genception on shapes: no difference in GC@2 that these samples show" in same
-    assert "GC@2 0.700 0.700 neither 0.000 [0.000, 0.000] 8" in same
+    assert "GC@2 0.700 0.700 neither 0.000 [0.000, 0.000] 0.000 8" in same
 
 
 def test_what_is_not_comparable_stands_apart_with_its_sentence(tmp_path):

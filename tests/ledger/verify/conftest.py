@@ -42,8 +42,6 @@ def with_everything(params: dict[str, Any]) -> None:
     params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 2
     for questions in SETS.values():
         params["question_sets"][questions]["count"] = 26
-    for name in ("genception", "trac", "fidelity", *SETS):
-        params[name]["bootstrap"]["resamples"] = 100
 
 
 STAGES = """

@@ -4,14 +4,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from driftledger.components.card import ComponentCard
 from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.core.images import png_bytes
 from driftledger.core.types import Reply
 from driftledger.ledger.verify import ask_again as module
-from driftledger.ledger.verify.ask_again import Services, _Answers, _small, ask_again, doubt, similarity
+from driftledger.ledger.verify.ask_again import Services, _Answers, ask_again, doubt
 from driftledger.ledger.verify.components import Unavailable
 from driftledger.project.catalogue import CatalogueEntry
 from tests.ledger.verify.conftest import CHAINS, Ledger
@@ -52,16 +50,6 @@ def test_a_service_that_says_anything_tells_nothing() -> None:
     dice = Random(1)
     noise = [_Answers(*(lambda: (" ".join(dice.sample(WORDS, 5)), ("a", "b")))()) for _ in range(10)]
     assert doubt(noise, 1)[1] is None
-
-
-def test_similarity() -> None:
-    assert similarity("A red boat.", "a RED boat") == 1.0
-    assert similarity("B", "A") == 0.0
-    assert similarity("a red boat", "a red cat") == pytest.approx(2 / 3)
-    red, blue = (_small(png_bytes(Image.new("RGB", (40, 30), colour))) for colour in ("red", "blue"))
-    assert similarity(red, red) == 1.0
-    assert similarity(red, blue) == pytest.approx(1 / 3)
-    assert similarity(red, "red") == 0.0
 
 
 @pytest.mark.slow

@@ -15,13 +15,13 @@ from driftledger.demo.encoders.layout import LayoutEncoder
 from driftledger.demo.encoders.tfidf import TfIdf
 from driftledger.demo.generators.painter import Painter
 from driftledger.ledger.verify.components import Components, Kind, Unavailable, at_hand
-from driftledger.project.settings import Settings, load_settings
-from tests.conftest import REPOSITORY
+from driftledger.project.settings import Settings
+from tests.support.params import default_settings
 
 
 @pytest.fixture(scope="module")
 def settings() -> Settings:
-    return load_settings(REPOSITORY / "params.yaml")
+    return default_settings()
 
 
 def with_entry(settings: Settings, section: str, name: str, **entry: Any) -> Settings:

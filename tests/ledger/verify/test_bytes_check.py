@@ -168,7 +168,7 @@ MEANINGS: dict[str, tuple[str, Callable[[Stages], None], str]] = {
     ),
     "setting": (CHAIN, set_in(CHAIN, *PARAMS, "run.seed", to=2), "run.seed = '2'"),
     "prompt": (CHAIN, set_in(CHAIN, *PARAMS, "genception.describe_prompt", to="Draw it."), "Draw it."),
-    "nested setting": (SCORE, set_in(SCORE, *PARAMS, "genception.bootstrap", "resamples", to=7), "'resamples': 7"),
+    "setting of a score": (SCORE, set_in(SCORE, *PARAMS, "genception.confidence", to=0.7), "confidence = '0.7'"),
     "name of a setting": (CHAIN, renamed(CHAIN, *PARAMS, "run.seed", to="run.seet"), "run.seet = '1'"),
     "fingerprint": (CHAIN, set_in(CHAIN, *RESOLVED, "generators.painter", to="0" * 64), "generators.painter = '000"),
     "code": (CHAIN, set_in(CHAIN, *RESOLVED, "code.genception.chain", to="0" * 64), "code.genception.chain = 0000"),
@@ -341,6 +341,16 @@ def test_an_entry_of_a_run_elsewhere_is_held_to_its_name_too(kept: Ledger) -> No
     found = check_bytes(kept.root, [run], kept.contents).findings
     assert places(found)[0] == f"bytes evidence of {evidence.name}: {CHAIN}"
     assert "it runs another command" in found[0].what
+
+
+def test_an_entry_of_version_0_1_names_its_command_as_it_was(kept: Ledger) -> None:
+    first, *rest = kept.evidence.lineages
+    data = next(name for name in first.stages if name.startswith("dataset@"))
+    old = first.stages[data].model_copy(update={"cmd": f"driftledger dataset {data.partition('@')[2]}"})
+    other = first.model_copy(update={"stages": {**first.stages, data: old}})
+    run = kept.evidence.model_copy(update={"lineages": [other, *rest]})
+    found = check_bytes(kept.root, [run], kept.contents).findings
+    assert not [finding for finding in found if "it runs another command" in finding.what]
 
 
 def test_evidence_that_was_changed_is_found(kept: Ledger) -> None:

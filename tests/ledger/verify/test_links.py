@@ -217,16 +217,21 @@ def test_the_seed_and_the_settings_are_those_that_the_stages_ran_with(ledger: Le
     assert side == "it ran with fidelity.ssim_side = 256, and the score has 64"
 
 
-def test_a_setting_that_a_score_does_not_name_is_one_that_was_not_set(ledger: Ledger) -> None:
+@pytest.mark.parametrize(
+    ("setting", "value", "unsaid"), [("iterations_by_group", {"textual": 1}, None), ("repeats", 3, 1)]
+)
+def test_a_setting_that_a_score_does_not_name_is_one_that_was_not_set(
+    ledger: Ledger, setting: str, value: object, unsaid: object
+) -> None:
     stage = f"chain@my_images-{MODEL}-painter"
 
     def change(stages: dict[str, Any]) -> None:
         if stage in stages:
-            stages[stage]["params"]["params.yaml"]["genception.iterations_by_group"] = {"textual": 1}
+            stages[stage]["params"]["params.yaml"][f"genception.{setting}"] = value
 
     ledger.change_locks(change)
     said = set(found(ledger)[f"stage {stage}"].splitlines())  # in the protocol and in the settings
-    assert said == {"it ran with genception.iterations_by_group = {'textual': 1}, and the score has None"}
+    assert said == {f"it ran with genception.{setting} = {value}, and the score has {unsaid}"}
 
 
 def test_the_keys_of_a_score_are_those_of_its_stage_and_its_components(ledger: Ledger) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,14 @@ import yaml
 from scipy import stats
 
 from driftledger.cli import main
-from driftledger.core.errors import ConfigError
+from driftledger.data.leaderboards import leaderboard_folders, read_leaderboards
+from driftledger.project.catalogue import catalogue
+from driftledger.project.correlation import shipped_correlation
 from driftledger.project.project import Project
+from driftledger.reports.correlation.columns import check_names
 from driftledger.reports.correlation.correlation import write_correlation
 from tests.conftest import REPOSITORY, shapes_only
+from tests.support.params import default_params
 from tests.support.svg import pale, seen
 
 TABLE_3 = {
@@ -36,10 +39,9 @@ def nothing_of_ours(params: dict[str, Any]) -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A project that evaluates nothing, with the shipped leaderboards."""
-    params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
+    params = default_params()
     nothing_of_ours(params)
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    shutil.copytree(REPOSITORY / "data" / "leaderboards", tmp_path / "data" / "leaderboards")
     return Project(tmp_path)
 
 
@@ -83,7 +85,7 @@ def test_where_nothing_matches_it_says_so_in_a_sentence(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project.root)
-    monkeypatch.setattr("sys.argv", ["driftledger", "correlation"])
+    monkeypatch.setattr("sys.argv", ["driftledger", "stage", "correlation"])
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code in (0, None)
@@ -95,27 +97,34 @@ def test_where_nothing_matches_it_says_so_in_a_sentence(
 def test_a_bad_row_is_exit_code_2_and_a_sentence(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with (project.root / "data" / "leaderboards" / "mm_vet.csv").open("a", encoding="utf-8") as file:
-        file.write("seer,total,ten,guess,2025\n")
+    own = project.root / "data" / "leaderboards" / "mm_vet.csv"
+    own.parent.mkdir(parents=True)
+    own.write_text("model,benchmark,value,source,date\nseer,total,ten,guess,2025\n", encoding="utf-8")
     monkeypatch.chdir(project.root)
-    monkeypatch.setattr("sys.argv", ["driftledger", "correlation"])
+    monkeypatch.setattr("sys.argv", ["driftledger", "stage", "correlation"])
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert "mm_vet.csv, line 128: 'ten' is no number; write it like 62.7" in line
+    assert "data/leaderboards/mm_vet.csv, line 2: 'ten' is no number; write it like 62.7" in line
 
 
-def test_without_leaderboards_and_without_a_section(project: Project) -> None:
-    shutil.rmtree(project.root / "data" / "leaderboards")
+def test_without_a_section_the_names_that_come_with_the_package_count(project: Project) -> None:
+    write_correlation(project)
+    reports = project.paths.reports
+    before = (reports / "correlation.csv").read_bytes(), (reports / "correlation.md").read_bytes()
     params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
-    params["correlation"]["models"] = {}
-    (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    assert write_correlation(Project(project.root)).startswith("data/leaderboards holds no CSV file")
     del params["correlation"]
     (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    with pytest.raises(ConfigError, match="has no section 'correlation'; add one with"):
-        write_correlation(Project(project.root))
+    write_correlation(Project(project.root))
+    assert ((reports / "correlation.csv").read_bytes(), (reports / "correlation.md").read_bytes()) == before
+
+
+def test_the_names_that_come_with_the_package_are_of_its_catalogue_and_its_leaderboards() -> None:
+    settings = shipped_correlation()
+    folders = leaderboard_folders(REPOSITORY)
+    check_names(read_leaderboards(folders), settings)
+    assert {name for names in settings.models.values() for name in names} <= {*catalogue("models")}
 
 
 def test_the_matrix_is_square_and_the_picture_shows_it(project: Project) -> None:

@@ -68,6 +68,7 @@ class LetterEncoder(TableEncoder):
     """With a text tower: how often each letter occurs; it reads the first two words alone, it says."""
 
     provider: ClassVar[str] = "letters"
+    frechet_name: ClassVar[str] = "frechet_table"
     wide: int = 26
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:

@@ -6,13 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, Drawn, generation_prompt, shown_images
+from driftledger.benchmarks._chains.records import (
+    ChainRecord,
+    ChainRequest,
+    Drawn,
+    asked_again,
+    generation_prompt,
+    image_path,
+    of_repeat,
+    shown_images,
+)
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call_result import Context, Result
 from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
-from driftledger.collect.steps import Ask, Draw, Steps
+from driftledger.collect.steps import Ask, Draw, NotStoredError, Steps
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.files import write_jsonl
 from driftledger.core.seeds import derive_seed
@@ -20,6 +29,8 @@ from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Sub
 from driftledger.data.records import DatasetCard
 
 CALLS_PER_ITERATION = 2
+WRITER = "writer"
+"""The role of who describes a sample in the place of the model."""
 
 
 class Iteration(NamedTuple):
@@ -30,7 +41,7 @@ class Iteration(NamedTuple):
 
 
 Chains = Sequence[Sequence[Iteration]]
-"""A chain per sample."""
+"""A chain per sample, and repeat after repeat."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +52,28 @@ class ChainProtocol:
     model: Model
     generator: Generator
     asked: ChainRequest
+    writer: Model | None = None
+    """Whose description of the sample a chain begins with, in the place of the model's: it starts from a text."""
 
-    def run(self, sample: Sample) -> Steps[list[Iteration]]:
+    def describes(self, t: int) -> Model:
+        """Who is asked for the description of iteration t."""
+        return self.writer if t == 1 and self.writer is not None else self.model
+
+    def run(self, sample: Sample, repeat: int = 0) -> Steps[list[Iteration]]:
         """One sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
         done: list[Iteration] = []
         parent = sample.image
         for t in range(1, self.iterations(sample) + 1):
             context = Context(self.dataset.name, sample.id, t)
-            seed = derive_seed(self.asked.seed, self.dataset.name, sample.id, t)
-            described = yield Ask(self.model, "describe", self.describe(parent, Subject(sample.id, t)), context)
+            seed = derive_seed(self.asked.seed, self.dataset.name, sample.id, t, repeat)
+            asked = self.describe(parent, Subject(sample.id, t))
+            model = self.describes(t)
+            described = yield Ask(model, "describe", asked, context, asked_again(model.model_dump(), repeat))
             drawn = None
             if described.outcome.goes_on:
                 prompt = generation_prompt(self.asked.generate_prompt, described.text)
                 drawn = yield Draw(self.generator, prompt, seed, context)
-            done.append(_iteration(sample.id, t, parent, seed, described, drawn))
+            done.append(_iteration((sample.id, t, repeat), parent, seed, described, drawn))
             if done[-1].image is None:
                 break
             parent = done[-1].image
@@ -70,15 +89,19 @@ class ChainProtocol:
         return Conversation.ask(asked.describe_prompt, image, subject, asked.max_tokens, prefix=asked.prefix)
 
 
-def _iteration(sample: str, t: int, parent: ImageFile, seed: int, described: Result, drawn: Result | None) -> Iteration:
+def _iteration(
+    place: tuple[str, int, int], parent: ImageFile, seed: int, described: Result, drawn: Result | None
+) -> Iteration:
+    sample, t, repeat = place
     outcome = described.outcome if drawn is None or drawn.outcome.goes_on else drawn.outcome
     image = drawn.image if drawn is not None else None
     record = ChainRecord(
         sample=sample,
+        repeat=repeat,
         t=t,
         outcome=outcome,
         description=described.text,
-        image=f"images/{sample}/{t}.png" if image else None,
+        image=image_path(*place) if image else None,
         image_sha256=image.sha256 if image else None,
         parent_sha256=parent.sha256,
         seed=seed,
@@ -96,7 +119,11 @@ def _iteration(sample: str, t: int, parent: ImageFile, seed: int, described: Res
 
 @dataclass(frozen=True)
 class CollectChains(Collecting[Chains]):
-    """A chain stage: every sample's chain, with one model and one generator."""
+    """A chain stage: every sample's chains, with one model and one generator.
+
+    Repeats are asked one after the other. So the calls of each are in the company that they would be in if it were the
+    only one, and a reply that several of them need is there when the later ones look for it.
+    """
 
     protocol: ChainProtocol
     samples: Sequence[Sample]
@@ -108,34 +135,54 @@ class CollectChains(Collecting[Chains]):
 
     @property
     def _components(self) -> Mapping[str, Component]:
-        return {"model": self.protocol.model, "generator": self.protocol.generator}
+        writer = {} if self.protocol.writer is None else {WRITER: self.protocol.writer}
+        return {"model": self.protocol.model, "generator": self.protocol.generator} | writer
+
+    @property
+    def repeats(self) -> range:
+        """Their numbers."""
+        return range(self.protocol.asked.repeats)
 
     @property
     def calls(self) -> int:
-        return sum(self.protocol.iterations(sample) for sample in self.samples) * CALLS_PER_ITERATION
+        iterations = sum(self.protocol.iterations(sample) for sample in self.samples)
+        return iterations * len(self.repeats) * CALLS_PER_ITERATION
 
     def run(self, run: RunSteps) -> Chains:
-        return run([self._planned(sample) for sample in self.samples])
+        """Errors as in :meth:`Collecting.run`, after every repeat has been gone through."""
+        found: list[list[Iteration]] = []
+        missing: list[NotStoredError] = []
+        for repeat in self.repeats:
+            try:
+                found += run([self._planned(sample, repeat) for sample in self.samples])
+            except NotStoredError as error:
+                missing.append(error)
+        if missing:
+            raise NotStoredError([each for error in missing for each in error.rest])
+        return found
 
-    def _planned(self, sample: Sample) -> Planned[list[Iteration]]:
+    def _planned(self, sample: Sample, repeat: int) -> Planned[list[Iteration]]:
         protocol = self.protocol
-        each = (
-            (protocol.model, protocol.describe(sample.image, Subject(sample.id, 1))),
-            (protocol.generator, protocol.asked.generate_prompt),
-        )
-        return Planned(lambda: protocol.run(sample), each * protocol.iterations(sample))
+        shown = protocol.describe(sample.image, Subject(sample.id, 1))
+        calls = [
+            call
+            for t in range(1, protocol.iterations(sample) + 1)
+            for call in ((protocol.describes(t), shown), (protocol.generator, protocol.asked.generate_prompt))
+        ]
+        return Planned(lambda: protocol.run(sample, repeat), calls)
 
     def failures(self, collected: Chains) -> FailedCalls:
         ends = [chain[-1].record for chain in collected]
         failed = [
-            f"{end.sample} at t={end.t}: {end.error or 'no reason given'}"
+            f"{end.sample} at t={end.t}{of_repeat(end.repeat)}: {end.error or 'no reason given'}"
             for end in ends
             if end.outcome is Outcome.FAILED
         ]
         return FailedCalls(failed, len(collected), "chains")
 
     def write(self, folder: Path, collected: Chains) -> CollectedCard:
-        """Write ``records.jsonl`` and ``images/<sample>/<t>.png``."""
+        """Write ``records.jsonl``, ``images/<sample>/<t>.png`` and, of every further repeat,
+        ``repeats/<repeat>/<sample>/<t>.png``."""
         iterations = [iteration for chain in collected for iteration in chain]
         for record, image in iterations:
             if image is not None and record.image is not None:
@@ -143,10 +190,17 @@ class CollectChains(Collecting[Chains]):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(image.path, target)
         write_jsonl(folder / RECORDS, (record for record, _ in iterations))
-        asked = {role: (self.keys[role], component) for role, component in self._components.items()}
+        names = {WRITER: self.protocol.asked.writer} | dict(self.keys)
+        asked = {role: (names[role] or role, component) for role, component in self._components.items()}
         return self.card(self.protocol.dataset.digest, asked, self.protocol.asked.model_dump(mode="json"))
 
     def show(self, collected: Chains, encoder: Encoder, features: FeatureStore) -> None:
-        drawn: Drawn = {(r.sample, r.t): image for chain in collected for r, image in chain if image is not None}
-        for images in shown_images(self.samples, drawn, self.protocol.asked.iterations):
-            encode_images(encoder, images, features)
+        for repeat in self.repeats:
+            some = self.of_repeat(collected, repeat)
+            drawn: Drawn = {(r.sample, r.t): image for chain in some for r, image in chain if image is not None}
+            for images in shown_images(self.samples, drawn, self.protocol.asked.iterations):
+                encode_images(encoder, images, features)
+
+    def of_repeat(self, collected: Chains, repeat: int) -> Chains:
+        """The chains of one repeat, in the order of the samples."""
+        return collected[repeat * len(self.samples) : (repeat + 1) * len(self.samples)]

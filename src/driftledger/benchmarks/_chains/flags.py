@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.records import CollectedCard
 from driftledger.benchmarks.scoring import noted
 from driftledger.collect.served import changed_versions, count_versions, version
 from driftledger.metrics.exact import exact_mean
@@ -39,7 +40,20 @@ def flags(records: Sequence[ChainRecord]) -> list[str]:
     return [*changed_versions(served_versions(records)), *_cut(records), *noted(record.notes for record in records)]
 
 
-def few_images(distances: Iterable[str], images: int) -> Iterator[str]:
+def begun_by(card: CollectedCard) -> Iterator[str]:
+    """A sentence where chains begin with a text."""
+    if "writer" in card.components:
+        yield f"chains begin with texts by {card.components['writer'].name}: what t = 1 shows owes nothing to the model"
+
+
+def unified(card: CollectedCard) -> Iterator[str]:
+    """A sentence where one component describes and draws."""
+    model, generator = (card.components[role] for role in ("model", "generator"))
+    if model.fingerprint == generator.fingerprint:
+        yield f"{model.name} describes and draws: one model of one fingerprint, whose drift is that of both"
+
+
+def few_images(distances: Iterable[object], images: int) -> Iterator[str]:
     """A sentence where a Fréchet distance is over too few images.
 
     Args:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -44,13 +44,19 @@ class ChainRequest(Iterations):
     prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
     """The beginning of every description, which the model goes on from."""
     generate_prompt: str
+    writer: str | None = Field(default=None, exclude_if=lambda writer: writer is None)
+    """The catalogue's name of who gives the description that a chain begins with, in the place of the model."""
     seed: int
+    repeats: int = Field(default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1)
+    """How many chains each sample has, from seeds of their own."""
 
 
 class ChainRecord(CalledRecord):
     """One sample's iteration ``t``, describe and generate together."""
 
     sample: Id
+    repeat: int = Field(default=0, ge=0, exclude_if=lambda repeat: repeat == 0)
+    """Which of the sample's chains; the first one has the number 0, which is not written out."""
     t: int = Field(ge=1)
     description: str | None = None
     image: RelativePath | None = None
@@ -69,11 +75,57 @@ class ChainRecord(CalledRecord):
 
     @property
     def place(self) -> str:
-        return f"sample {self.sample}, t = {self.t}"
+        return f"sample {self.sample}, t = {self.t}{of_repeat(self.repeat)}"
 
     @property
     def drawn(self) -> tuple[str, str] | None:
         return None if self.image is None else (self.image, self.image_sha256 or "none")
+
+
+def of_repeat(repeat: int) -> str:
+    """What is said behind the name of something that there is one of in each repeat; nothing of the first.
+
+    >>> of_repeat(0), of_repeat(2)
+    ('', ', repeat 2')
+    """
+    return f", repeat {repeat}" if repeat else ""
+
+
+def image_path(sample: str, t: int, repeat: int = 0) -> str:
+    """Where the image of an iteration lies in the folder of its chains.
+
+    >>> image_path("disc", 3), image_path("disc", 3, 1)
+    ('images/disc/3.png', 'repeats/1/disc/3.png')
+    """
+    return f"{f'repeats/{repeat}' if repeat else 'images'}/{sample}/{t}.png"
+
+
+def by_repeat(records: Sequence[ChainRecord], repeats: int) -> list[list[ChainRecord]]:
+    """The records of each repeat, as they would stand there alone; without those of a repeat that was not asked for."""
+    found: list[list[ChainRecord]] = [[] for _ in range(repeats)]
+    for record in records:
+        if record.repeat < repeats:
+            found[record.repeat].append(record)
+    return found
+
+
+def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
+    """Which asking of the same question it is when a model describes an image for a repeat; None where one reply does
+    for all repeats.
+
+    A model that draws lots, which has a ``temperature`` that is not 0 and no ``seed``, is asked anew for every repeat
+    but the first. Any other would say the same again, so that its reply to the same image is taken from the store.
+
+    Args:
+        settings: of the model, as it or its card has them.
+
+    >>> asked_again({"temperature": 0.7, "seed": None}, 0), asked_again({"temperature": 0.7, "seed": None}, 2)
+    (None, 2)
+    >>> asked_again({"temperature": 0.0}, 2), asked_again({"temperature": 1.0, "seed": 3}, 2), asked_again({}, 2)
+    (None, None, None)
+    """
+    draws_lots = settings.get("temperature", 0.0) != 0.0 and settings.get("seed") is None
+    return repeat if repeat and draws_lots else None
 
 
 def generation_prompt(template: str, description: str | None) -> str:
@@ -82,23 +134,25 @@ def generation_prompt(template: str, description: str | None) -> str:
 
 
 def check_chains(records: Sequence[ChainRecord], card: CollectedCard, parents: Mapping[str, str]) -> Iterator[Linked]:
-    """Every record of a chain follows the one before it, from a seed of its own."""
-    seed, dataset = card.protocol["seed"], card.keys["dataset"]
-    for sample, chain in groupby(records, key=lambda record: record.sample):
+    """Every record of a chain follows the one before it, from a seed of its own, in a repeat that was asked for."""
+    seed, dataset, repeats = card.protocol["seed"], card.keys["dataset"], card.protocol.get("repeats", 1)
+    for (sample, repeat), chain in groupby(records, key=lambda record: (record.sample, record.repeat)):
         parent = parents.get(sample)
         for t, record in enumerate(chain, 1):
-            if record.t != t or record.image not in (None, f"images/{sample}/{t}.png"):
+            if record.t != t or record.image not in (None, image_path(sample, t, repeat)):
                 yield Linked(record.place, f"this is record {t} of its chain, or another's image")
             if parents and record.parent_sha256 != parent:
                 before = "the sample's image" if record.t == 1 else f"the image at t = {record.t - 1}"
                 yield Linked(record.place, f"its parent_sha256 is not that of {before}")
-            if record.seed != derive_seed(seed, dataset, sample, record.t):
+            if record.seed != derive_seed(seed, dataset, sample, record.t, repeat):
                 yield Linked(record.place, "its seed is not the one that follows from run.seed")
+            if repeat >= repeats:
+                yield Linked(record.place, f"the card beside it tells of {repeats} repeats")
             parent = record.image_sha256
 
 
 def drawn_images(folder: Path, records: Sequence[ChainRecord]) -> Drawn:
-    """What the chains in ``folder`` drew."""
+    """What the chains in ``folder`` drew, given the records of one repeat."""
     return {
         (record.sample, record.t): ImageFile(folder / record.image, record.image_sha256 or "")
         for record in records

@@ -6,8 +6,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, drawn_images, generation_prompt
+from driftledger.benchmarks._chains.collect import WRITER, ChainProtocol, CollectChains
+from driftledger.benchmarks._chains.records import (
+    ChainRecord,
+    ChainRequest,
+    asked_again,
+    by_repeat,
+    drawn_images,
+    generation_prompt,
+    of_repeat,
+)
 from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Runner
@@ -15,7 +23,7 @@ from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, Draw
 from driftledger.components.base import Generator, Model
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.core.types import Conversation, Sample, Subject
+from driftledger.core.types import Conversation, ImageFile, Sample, Subject
 from driftledger.data.records import read_samples
 
 if TYPE_CHECKING:
@@ -46,9 +54,9 @@ class ChainRunner(Runner):
             project.dataset_card(dataset),
             self.asked(project, dataset),
         )
-        model = project.model(keys["model"])
+        model, writer = project.model(keys["model"]), None if asked.writer is None else project.model(asked.writer)
         check_prefix(asked.prefix, keys["model"], model)
-        protocol = ChainProtocol(card, model, project.generator(keys["generator"]), asked)
+        protocol = ChainProtocol(card, model, project.generator(keys["generator"]), asked, writer)
         return self.collects(self.spec.name, stage, keys, protocol, samples)
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
@@ -57,6 +65,8 @@ class ChainRunner(Runner):
         chains = _Chains(stage, path, where("dataset"), where(stage))
         yield Caller("model", chains.card.components["model"], path, chains.described)
         yield Caller("generator", chains.card.components["generator"], path, chains.drawn)
+        if WRITER in chains.card.components:
+            yield Caller(WRITER, chains.card.components[WRITER], path, chains.written)
 
 
 class _Chains:
@@ -67,36 +77,53 @@ class _Chains:
         self._asked = ChainRequest.model_validate(self.card.protocol)
         self._stage, self._path = stage, path
         self._records = read_jsonl(folder / RECORDS, ChainRecord)
-        originals = {(sample.id, 0): sample.image for sample in read_samples(dataset)}
-        self._shown = originals | dict(drawn_images(folder, self._records))
-        self._last = {record.sample: record.t for record in sorted(self._records, key=lambda record: record.t)}
+        self._originals = {sample.id: sample.image for sample in read_samples(dataset)}
+        repeats = by_repeat(self._records, self._asked.repeats)
+        self._drawn = [drawn_images(folder, records) for records in repeats]
+        self._last = [
+            {record.sample: record.t for record in sorted(records, key=lambda record: record.t)} for records in repeats
+        ]
 
     def _moves(self, record: ChainRecord) -> int:
-        return self._last[record.sample] - record.t + 1
+        return self._last[record.repeat][record.sample] - record.t + 1
+
+    def _shown(self, record: ChainRecord) -> ImageFile:
+        """The image that the model was shown."""
+        before = (record.sample, record.t - 1)
+        return self._drawn[record.repeat][before] if record.t > 1 else self._originals[record.sample]
 
     def _context(self, record: ChainRecord) -> Context:
         return Context(self.card.keys["dataset"], record.sample, record.t)
 
     def described(self, model: Model) -> Iterator[RecordedCall]:
+        """What the model said: of a chain that begins with a text, from t = 2 on."""
+        return self._said(model, lambda t: t > 1 or WRITER not in self.card.components)
+
+    def written(self, writer: Model) -> Iterator[RecordedCall]:
+        """The texts that chains begin with."""
+        return self._said(writer, lambda t: t == 1)
+
+    def _said(self, model: Model, of: Callable[[int], bool]) -> Iterator[RecordedCall]:
         for record in self._records:
-            if record.description:
-                place = f"{self._path}/{RECORDS}: {record.sample}, t={record.t}: description"
+            if record.description and of(record.t):
+                place = f"{self._path}/{RECORDS}: {record.sample}, t={record.t}{of_repeat(record.repeat)}: description"
                 ask = partial(self._ask, model, record)
                 kind, moves = f"{self._stage}: describe", self._moves(record)
                 yield RecordedCall(kind, model, place, ask, record.description, moves)
 
     def _ask(self, model: Model, record: ChainRecord) -> Ask:
-        shown, subject = self._shown[record.sample, record.t - 1], Subject(record.sample, record.t)
+        shown, subject = self._shown(record), Subject(record.sample, record.t)
         way = self._asked
         asked = Conversation.ask(way.describe_prompt, shown, subject, way.max_tokens, prefix=way.prefix)
-        return Ask(model, "describe", asked, self._context(record))
+        again = asked_again(model.model_dump(), record.repeat)
+        return Ask(model, "describe", asked, self._context(record), again)
 
     def drawn(self, generator: Generator) -> Iterator[RecordedCall]:
         for record in self._records:
             if record.image is not None:
                 draw = partial(self._draw, generator, record)
                 place = f"{self._path}/{record.image}"
-                gave, moves = self._shown[record.sample, record.t], self._moves(record)
+                gave, moves = self._drawn[record.repeat][record.sample, record.t], self._moves(record)
                 yield RecordedCall(f"{self._stage}: draw", generator, place, draw, gave, moves)
 
     def _draw(self, generator: Generator, record: ChainRecord) -> Draw:

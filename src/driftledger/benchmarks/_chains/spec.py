@@ -4,7 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, check_chains, generation_prompt
+from driftledger.benchmarks._chains.records import (
+    ChainRecord,
+    ChainRequest,
+    asked_again,
+    check_chains,
+    generation_prompt,
+)
 from driftledger.benchmarks.base import DATASET, Benchmark, Input, Metric, Rule, Stage
 from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import RECORDS, CollectedCard, Linked
@@ -64,11 +70,13 @@ class ChainBenchmark(Benchmark):
 def _calls(score: Score, folder: Path) -> Mapping[str, Sequence[str]]:
     """``describe`` and ``generate`` → keys of the calls that the chains in ``folder``, which ``score`` is of, made."""
     asked = ChainRequest.model_validate(score.inputs.protocol)
-    model, generator = score.components["model"].fingerprint, score.components["generator"].fingerprint
+    model, generator = score.components["model"], score.components["generator"].fingerprint
     calls: dict[str, list[str]] = {"describe": [], "generate": []}
     for record in read_jsonl(folder / RECORDS, ChainRecord):
-        described = (model, asked.describe_prompt, record.parent_sha256, asked.max_tokens, asked.prefix)
-        calls["describe"].append(describe_key(*described))
+        who = score.components["writer"] if asked.writer is not None and record.t == 1 else model
+        described = (who.fingerprint, asked.describe_prompt, record.parent_sha256, asked.max_tokens, asked.prefix)
+        again = asked_again(who.settings, record.repeat)
+        calls["describe"].append(describe_key(*described, again))
         if record.image is not None:
             prompt = generation_prompt(asked.generate_prompt, record.description)
             calls["generate"].append(CallKey.of_prompt(generator, prompt, record.seed, {}).digest)

@@ -1,39 +1,50 @@
 """A chain step by step: each description, and what was drawn from it."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest
+from driftledger.benchmarks._chains.records import ChainRecord, ChainRequest, image_path, of_repeat
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, values_of
 from driftledger.core.files import read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.records import read_samples
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.base import Benchmark
     from driftledger.ledger.lineage import Lineage
 
 
 def traces(lineage: "Lineage", root: Path, rows: Sequence[Row], name: str, drawing: str) -> Iterator[Trace]:
-    """The chains of these rows.
-
-    Args:
-        name: what is done with each sample; ``drawing`` is what drawing is called.
-    """
+    """The chains of these rows; the last arguments as in :func:`traces_in`."""
     stage = lineage.collected[lineage.spec.collects[0].name]
     folder, dataset = root / stage.path, root / lineage.data.path
+    return traces_in(folder, dataset, lineage.spec, lineage.score, rows, name, drawing)
+
+
+def traces_in(
+    folder: Path, dataset: Path, spec: "Benchmark", score: Score, rows: Sequence[Row], name: str, drawing: str
+) -> Iterator[Trace]:
+    """The chains of these rows, those of one sample one after the other.
+
+    Args:
+        folder: with the chains that the score is of; ``dataset`` is the folder of their samples.
+        name: what is done with each sample; ``drawing`` is what drawing is called.
+    """
     files = {sample.id: sample.image.path for sample in read_samples(dataset)}
-    asked = ChainRequest.model_validate(lineage.score.inputs.protocol)
-    chains = groupby(read_jsonl(folder / RECORDS, ChainRecord), key=lambda record: record.sample)
-    records = {sample: list(chain) for sample, chain in chains}
-    values = values_of(lineage.spec, lineage.score)
+    asked = ChainRequest.model_validate(score.inputs.protocol)
+    records: dict[str, dict[int, list[ChainRecord]]] = {}
+    for record in read_jsonl(folder / RECORDS, ChainRecord):
+        records.setdefault(record.sample, {}).setdefault(record.repeat, []).append(record)
+    values = values_of(spec, score)
     for row in rows:
-        chain = records[row.unit]
-        similarity = row.values.get("similarity", [])
-        lost = largest_loss(similarity)
+        chains = records[row.unit]
+        seen = {repeat: row.alone(repeat).values.get("similarity", []) for repeat in chains}
+        lost = {repeat: largest_loss(similarity) for repeat, similarity in seen.items()}
+        end = chains[0][-1]
         yield Trace(
             unit=row.unit,
             name=name,
@@ -42,16 +53,24 @@ def traces(lineage: "Lineage", root: Path, rows: Sequence[Row], name: str, drawi
                 "category": row.extra.get("category", row.group),
                 "image": Shot(files[row.unit]),
             },
-            gave={"description": chain[-1].description, **_drawn(folder, chain[-1])},
+            gave={"description": end.description, **_drawn(folder, end)},
             outcome=row.outcome,
             steps=[
-                step._replace(column=f"t = {record.t}", mark=lost.get(record.t, "") if "image" in step.gave else "")
+                step._replace(
+                    name=step.name + of_repeat(repeat),
+                    column=f"t = {record.t}",
+                    mark=lost[repeat].get(record.t, "") if "image" in step.gave else "",
+                    again=f"repeat {repeat}" if repeat else "",
+                )
+                for repeat, chain in chains.items()
                 for record in chain
-                for step in _steps(folder, record, asked, files[row.unit], drawing, similarity[record.t - 1 : record.t])
+                for step in _steps(
+                    folder, record, asked, files[row.unit], drawing, seen[repeat][record.t - 1 : record.t]
+                )
             ],
             values=values(row),
             start="t = 0",
-            curve="s(t)" if len(similarity) > 1 else "",
+            curve="s(t)" if len(seen[0]) > 1 else "",
         )
 
 
@@ -78,7 +97,7 @@ def _steps(
     drawing: str,
     similarity: Sequence[float | None],
 ) -> Iterator[Step]:
-    seen = original if record.t == 1 else folder / "images" / record.sample / f"{record.t - 1}.png"
+    seen = original if record.t == 1 else folder / image_path(record.sample, record.t - 1, record.repeat)
     described = record.description is not None
     failed = record.outcome if record.image is None else Outcome.OK
     yield Step(

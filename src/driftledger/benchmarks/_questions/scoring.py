@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks._questions.settings import UNREAD, QuestionScoring, Unread
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.score import HIGH, LOW, Inputs, Row, Score
-from driftledger.benchmarks.scoring import ToScore, check_coverage, outcomes
+from driftledger.benchmarks.score import Inputs, Row, Score
+from driftledger.benchmarks.scoring import Ends, ToScore, check_coverage, outcomes
 from driftledger.benchmarks.settings import Scoring
 from driftledger.collect.served import changed_versions, count_versions, version
 from driftledger.core.canonical import sha256_file
@@ -19,7 +19,7 @@ from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from driftledger.metrics._checks import Integers
-from driftledger.metrics.resampling import clustered_ratio_interval
+from driftledger.metrics.intervals.shares import share_interval
 
 PERCENT = 100.0
 DATA, ANSWER, GRADE = "question_set", "answer", "grade"
@@ -149,19 +149,9 @@ def question_row(
     )
 
 
-def interval(
-    key: str, unit: float, numerator: Integers, denominator: Integers, clusters: Sequence[str], scoring: Scoring
-) -> dict[str, float]:
-    """The ends of the interval of a metric that is ``unit`` times Σ numerator / Σ denominator over questions."""
-    found = clustered_ratio_interval(
-        numerator,
-        denominator,
-        clusters,
-        resamples=scoring.bootstrap.resamples,
-        confidence=scoring.bootstrap.confidence,
-        seed=scoring.seed,
-    )
-    return {key + LOW: unit * found.low, key + HIGH: unit * found.high}
+def interval(key: str, numerator: Integers, denominator: Integers, clusters: Sequence[str], scoring: Scoring) -> Ends:
+    """The interval of a metric that is Σ numerator / Σ denominator over questions, in percent."""
+    return Ends.of(key, share_interval(numerator, denominator, clusters, scoring.confidence), PERCENT)
 
 
 def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:

@@ -85,7 +85,7 @@ class QuestionBenchmark(Benchmark):
     def tables(self, block: SideBySide) -> Iterator[Table]:
         from driftledger.benchmarks._questions.tables import ranked_tables
 
-        return ranked_tables(self, block.scores)
+        return ranked_tables(self, block)
 
     def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
         from driftledger.benchmarks._questions.tables import answers_csv
@@ -124,6 +124,6 @@ def flow(
             KEYS,
             f"{SCORES}/{name}/{{question_set}}/{{model}}",
             f"{code}.score",
-            settings=("min_coverage", "bootstrap", "unread", *scored),
+            settings=("min_coverage", "confidence", "unread", *scored),
         ),
     )

@@ -1,72 +1,79 @@
 """What people are shown of question benchmarks: tables as the papers print them, and every answer as it was read."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
-from driftledger.benchmarks.base import Cell, Cells, Origin, Table
+from driftledger.benchmarks.base import Cells, Origin, SideBySide, Table
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import cell, deviation, group_tables, metrics_in, title_of
+from driftledger.benchmarks.tables import (
+    cell,
+    deviation,
+    group_tables,
+    metrics_in,
+    misplaced,
+    name_cell,
+    ordered,
+    places,
+    title_of,
+)
 from driftledger.core.escaping import csv_text, for_csv
 from driftledger.core.files import read_jsonl
-from driftledger.metrics.ranks import DECIMALS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from driftledger.benchmarks._questions.spec import QuestionBenchmark
 
-RANK, COVERAGE = "rank", "coverage"
+RANK = "rank"
 HEAD = ("question", "variant", "repeat", "answer", "outcome", "how", "read as", "error")
 
 
-def by_model(scores: Sequence[Score], headline: str) -> "pd.DataFrame":
-    """A row per model, the best first, with its rank; a column per number that one of them has."""
-    import pandas as pd  # slow to import
-
-    models = pd.DataFrame.from_dict({score.model: dict(score.numbers()) for score in scores}, orient="index")
-    models = models.reindex(columns=models.columns.union([headline])).sort_index()
-    models[RANK] = models[headline].round(DECIMALS).rank(method="min", ascending=False)
-    return models.sort_values(headline, ascending=False, kind="stable")
+def best_first(scores: Sequence[Score], headline: str) -> list[Score]:
+    """By the headline, behind all others the controls."""
+    return ordered(scores, {score.model: score.metrics.get(headline) for score in scores})
 
 
-def ranked_tables(spec: "QuestionBenchmark", scores: Sequence[Score]) -> Iterator[Table]:
+def ranked_tables(spec: "QuestionBenchmark", block: SideBySide) -> Iterator[Table]:
     """The tables that the specification names; the first has a column for each further metric that a score has."""
-    models = by_model(scores, spec.metrics[0].key)
+    scores = best_first(block.scores, spec.metrics[0].key)
     named = {number.rpartition("/")[2] for columns in spec.shown.values() for number in columns.values()}
     there = metrics_in(spec, scores).items()
     more = {title_of(key, metric): key for key, metric in there if metric.key not in {*named, *spec.not_shown}}
-    by_name = {score.model: score for score in scores}
     for number, (title, columns) in enumerate(spec.shown.items(), 1):
-        yield _table(title, models, by_name, {**columns, **more}, spec)._replace(name=f"models_{number}")
+        yield _table(title, scores, {**columns, **more}, spec, block)._replace(name=f"models_{number}")
         more = {}
     shown = {number.partition("/")[0] for columns in spec.shown.values() for number in columns.values()}
-    yield from group_tables(spec, [by_name[str(model)] for model in models.index], {*shown, *spec.tabled})
+    yield from group_tables(spec, scores, block, {*shown, *spec.tabled})
 
 
 def _table(
-    title: str,
-    models: "pd.DataFrame",
-    scores: Mapping[str, Score],
-    columns: Mapping[str, str],
-    spec: "QuestionBenchmark",
+    title: str, scores: Sequence[Score], columns: Mapping[str, str], spec: "QuestionBenchmark", block: SideBySide
 ) -> Table:
-    digits = {key: metric.digits for key in columns.values() if (metric := spec.metric(key.rpartition("/")[2]))}
-    rows: list[Cells] = []
-    for model, row in models.iterrows():
-        score, numbers = scores[str(model)], dict(row)
-        rank = _cell(score, numbers, RANK, 0)._replace(of=Origin(score, spec.metrics[0].key))
-        rows.append([str(model), *(_cell(score, numbers, key, digits[key]) for key in columns.values()), rank])
-    return Table(title, ["", *columns, RANK], rows, coverages=models[COVERAGE].tolist())
-
-
-def _cell(score: Score, numbers: Mapping[str, float], key: str, digits: int) -> Cell:
-    """A number, with its deviation where it has one."""
-    there = {name: value for name, value in numbers.items() if not math.isnan(value)}
-    return cell(there.get(key), digits=digits, of=Origin(score, key))._replace(deviation=deviation(there, key, digits))
+    numbers = {score.model: dict(score.numbers()) for score in scores}
+    head, lines = [""], [[name_cell(score) for score in scores]]
+    for title_of_column, number in columns.items():
+        metric = spec.metric(number.rpartition("/")[2])
+        assert metric is not None  # the specification names no other
+        values = [numbers[score.model].get(number) for score in scores]
+        head.append(title_of_column + misplaced(scores, values, metric))
+        at = places(scores, values, metric, block.standing(number))
+        lines.append(
+            [
+                cell(value, place, metric.digits, of=Origin(score, number))._replace(
+                    deviation=deviation(numbers[score.model], number, metric.digits)
+                )
+                for score, value, place in zip(scores, values, at, strict=True)
+            ]
+        )
+    first = spec.metrics[0]
+    values = [numbers[score.model].get(first.key) for score in scores]
+    ranks = places(scores, values, first, block.standing(first.key))
+    lines.append(
+        [cell(at.rank, digits=0, of=Origin(score, first.key)) for score, at in zip(scores, ranks, strict=True)]
+    )
+    rows: list[Cells] = list(zip(*lines, strict=True))
+    return Table(title, [*head, RANK], rows, coverages=[score.coverage for score in scores])
 
 
 def answers_csv(answered: Path, graded: Path, kind: type[GradeRecord]) -> bytes:

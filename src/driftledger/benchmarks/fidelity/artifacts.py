@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._chains.contact_sheet import Tile, draw_rows, spread
-from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks._chains.records import ChainRecord, by_repeat, image_path
 from driftledger.benchmarks.base import Artifacts
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.score import Row
+from driftledger.benchmarks.score import RepeatRow, Row
 from driftledger.benchmarks.tables import csv_table, groups_csv
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import SampleEntry
@@ -35,7 +35,7 @@ def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
 
 
 def redraws_sheet(title: str, dataset: Path, redraws: Path, rows: Path) -> bytes:
-    """A PNG with one row per redrawn sample: the original, and its redrawing over how similar it is.
+    """A PNG with one row per redrawn sample: the original, and its first redrawing over how similar it is.
 
     Args:
         title: the first line; plain text.
@@ -45,22 +45,22 @@ def redraws_sheet(title: str, dataset: Path, redraws: Path, rows: Path) -> bytes
     """
     files = {entry.id: dataset / entry.file for entry in read_jsonl(dataset / "samples.jsonl", SampleEntry)}
     tiles = [
-        [Tile(files[row.unit], row.unit), Tile(redraws / "images" / row.unit / "1.png", _similarity(row))]
+        [Tile(files[row.unit], row.unit), Tile(redraws / image_path(row.unit, 1), _similarity(row.alone(0)))]
         for row in spread(read_jsonl(rows, Row))
     ]
     return draw_rows(title, tiles)
 
 
-def _similarity(row: Row) -> str:
+def _similarity(row: RepeatRow) -> str:
     return next((f"{value:.1f} {name}" for name in _SHOWN if (value := _value(row, name)) is not None), "–")
 
 
-def _value(row: Row, key: str) -> float | None:
+def _value(row: Row | RepeatRow, key: str) -> float | None:
     return next(iter(row.values.get(key, [])), None)
 
 
 def _samples_csv(redraws: Path, rows: Path) -> bytes:
-    by_sample = {record.sample: record for record in read_jsonl(redraws / RECORDS, ChainRecord)}
+    by_sample = {record.sample: record for record in by_repeat(read_jsonl(redraws / RECORDS, ChainRecord), 1)[0]}
     samples = read_jsonl(rows, Row)
     columns = sorted({key for row in samples for key in row.values})
     cells = []

@@ -13,13 +13,16 @@ class CollectRedraws(CollectChains):
     """A redraw stage."""
 
     def show(self, collected: Chains, encoder: Encoder, features: FeatureStore) -> None:
-        ends = [chain[-1] for chain in collected]
-        redrawings = [Redrawing(sample, *end) for sample, end in zip(self.samples, ends, strict=True)]
-        encode_reconstructions(redrawings, encoder, features)
+        for repeat in self.repeats:
+            ends = [chain[-1] for chain in self.of_repeat(collected, repeat)]
+            redrawings = [Redrawing(sample, *end) for sample, end in zip(self.samples, ends, strict=True)]
+            encode_reconstructions(redrawings, encoder, features)
 
 
-def asked_once(dataset: DatasetCard, way: tuple[str, Description], generate_prompt: str, seed: int) -> ChainRequest:
-    """What is asked of every image.
+def asked_once(
+    dataset: DatasetCard, way: tuple[str, Description], generate_prompt: str, seed: int, repeats: int = 1
+) -> ChainRequest:
+    """What is asked of every image, once in each repeat.
 
     Args:
         way: the catalogue's name of a way to ask, and what it says.
@@ -35,4 +38,5 @@ def asked_once(dataset: DatasetCard, way: tuple[str, Description], generate_prom
         prefix=description.prefix,
         generate_prompt=generate_prompt,
         seed=seed,
+        repeats=repeats,
     )

@@ -31,7 +31,7 @@ def ratings_sheet(project: "Project", dataset: str, samples: int, rater: str | N
         StoreError: the images have not been described yet.
     """
     # Every stage is a process that has to start, and needs none of this.
-    from driftledger.benchmarks._chains.records import ChainRecord
+    from driftledger.benchmarks._chains.records import ChainRecord, by_repeat
     from driftledger.benchmarks.fidelity.ratings import RUBRIC, ToRate, write_sheet
     from driftledger.benchmarks.fidelity.settings import FidelitySettings
     from driftledger.benchmarks.fidelity.spec import Fidelity
@@ -47,7 +47,8 @@ def ratings_sheet(project: "Project", dataset: str, samples: int, rater: str | N
     rows = []
     for model in run.models:
         keys = {"dataset": dataset, "model": model, "generator": run.generators[0]}
-        records = read_jsonl(project.root / spec.collects[0].at(keys) / RECORDS, ChainRecord)
+        every = read_jsonl(project.root / spec.collects[0].at(keys) / RECORDS, ChainRecord)
+        records = by_repeat(every, 1)[0]
         chosen = sorted(records, key=lambda record: sha256_of([run.seed, "rating", record.sample]))[:samples]
         rows += [ToRate(dataset, record.sample, model, record.description) for record in chosen if record.description]
     summary = write_sheet(project.root / path, rows, rater)

@@ -30,7 +30,8 @@ class FidelityRunner(ChainRunner):
         """
         settings = cast(FidelitySettings, project.settings.section(self.spec.name))
         way = settings.description, project.settings.description(settings.description)
-        return asked_once(project.dataset_card(dataset), way, settings.generate_prompt, project.settings.run.seed)
+        card, seed = project.dataset_card(dataset), project.settings.run.seed
+        return asked_once(card, way, settings.generate_prompt, seed, settings.repeats)
 
     def samples(self, project: "Project", dataset: str) -> Sequence[Sample]:
         return to_redraw(project.built_samples(dataset))

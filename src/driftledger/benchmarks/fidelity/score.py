@@ -2,24 +2,32 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.flags import few_images, flags, mean_words, served_versions
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainRecord, drawn_images
+from driftledger.benchmarks._chains.flags import few_images, flags, mean_words, served_versions, unified
+from driftledger.benchmarks._chains.records import (
+    FRECHET_DIGITS,
+    ChainRecord,
+    ChainRequest,
+    by_repeat,
+    drawn_images,
+    of_repeat,
+)
 from driftledger.benchmarks.fidelity.encode import Described, Encoded, Redrawing, encode_reconstructions, to_redraw
 from driftledger.benchmarks.fidelity.ratings import Rated, mean_ratings, read_ratings
 from driftledger.benchmarks.fidelity.settings import FidelityScoring
-from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, interval, outcomes
+from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row, Score
+from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.components.base import Encoder
-from driftledger.core.types import Sample
+from driftledger.core.types import Outcome, Sample
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.agreement import agreement
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
+from driftledger.metrics.repeats import deviations
 from driftledger.metrics.structural import comparable, structural_similarity
 
 PERCENT = 100.0
@@ -28,52 +36,111 @@ Values = dict[str, dict[str, float]]
 """Metric → sample → value."""
 
 
+class Measured(NamedTuple):
+    """What redrawings come to: those of one repeat, or the mean over all."""
+
+    redrawn: list[Redrawing]
+    values: Values
+    distance: dict[str, float]
+    """The Fréchet distance, and over how many images it is; empty where there is none."""
+    described: Described | None
+    records: Sequence[ChainRecord]
+
+
 def score(given: ToScore) -> Scored:
     """Score a folder of redrawings; where a sheet of ratings is given, with what people think of the descriptions.
 
+    Of several repeats each is measured as if it were the only one. A sample is worth the mean over its repeats, and
+    whatever is averaged over samples is averaged over these. People are asked about the first repeat alone.
+
     Raises:
-        CoverageError: fewer than ``min_coverage`` of the samples were redrawn.
+        CoverageError: fewer than ``min_coverage`` of the redrawings are there.
         ConfigError: the sheet cannot be read.
     """
     data, scoring = FromDataset(given, "redraw", ChainRecord, "encoder"), cast(FidelityScoring, given.scoring)
     encoder, name, records = data.encoder, data.encoder_name, data.records
-    redrawn = _redrawings(data.samples, records, data.folder)
-    reached = [each for each in redrawn if each.image is not None]
+    repeats = by_repeat(records, ChainRequest.model_validate(data.card.protocol).repeats)
+    redrawings = [_redrawings(data.samples, some, data.folder) for some in repeats]
+    every = [(repeat, each) for repeat, some in enumerate(redrawings) for each in some]
     lost = [
-        f"{each.sample.id}: {each.record.outcome if each.record else 'no record'}"
-        for each in redrawn
+        f"{each.sample.id}{of_repeat(repeat)}: {each.record.outcome if each.record else 'no record'}"
+        for repeat, each in every
         if each.image is None
     ]
-    check_coverage(len(reached), len(redrawn), "images were redrawn", "fidelity", given.min_coverage, lost)
-    encoded = encode_reconstructions(redrawn, encoder, given.features)
-    values, distance = _between_images(reached, encoder, encoded)
-    values["ssim"] = _structure(reached, scoring.ssim_side)
-    described = [each for each in redrawn if each.description is not None]
-    if encoded.described is not None:  # CLIP-S, of everything that was described, whether it could be drawn or not
-        values["clip_s"] = _by_sample(described, cosine_similarity(encoded.described.images, encoded.described.texts))
-    rated = _rated(given, redrawn)
-    if rated.means:
-        values["human"] = rated.means
+    reached = len(every) - len(lost)
+    check_coverage(reached, len(every), "images were redrawn", "fidelity", given.min_coverage, lost)
+    alone = [_measured(given, redrawn, some, data.encoder) for redrawn, some in zip(redrawings, repeats, strict=True)]
+    whole = _mean_of(alone, records)
+    rated = _rated(given, redrawings[0])
+    values = whole.values | ({"human": rated.means} if rated.means else {})
+    by_itself = [_plain(each) for each in alone] if len(alone) > 1 else []
+    spreads = {key + STD: std for key, std in deviations(by_itself).items() if key != "images"}
+    intervals = _intervals(values, scoring)
     scored = Score(
         **data.origin("fidelity"),
-        metrics=_overall(values, scoring) | distance | mean_words(records),
-        groups={"category": _by_category(values, redrawn), "agreement": _agreement(values)},
+        metrics={metric: exact_mean([*of_sample.values()]) for metric, of_sample in values.items()}
+        | intervals.metrics
+        | whole.distance
+        | mean_words(records)
+        | spreads,
+        groups={
+            "category": _by_category(values, redrawings[0]),
+            "agreement": _agreement(values),
+            **({REPEAT: {str(repeat): each for repeat, each in enumerate(by_itself)}} if by_itself else {}),
+        },
         outcomes=outcomes(records),
-        scored=len(reached),
-        counted=len(reached),
-        total=len(redrawn),
-        coverage=len(reached) / len(redrawn),
-        absent=_absent(encoder, name, values, distance),
+        scored=reached,
+        counted=reached,
+        total=len(every),
+        coverage=reached / len(every),
+        absent=_absent(encoder, name, values, whole.distance) | intervals.absent,
         served=served_versions(records),
         flags=[
+            *unified(data.card),
             *flags(records),
-            *_cut(encoded.described),
-            *few_images(distance, len(reached)),
+            *_cut([each.described for each in alone if each.described is not None]),
+            *few_images(whole.distance, int(whole.distance.get("images", reached))),
             *_stale(rated),
         ],
         details={"ratings": {"used": rated.ratings, "raters": rated.raters, "stale": rated.stale}},
     )
-    return Scored(scored, list(_rows(redrawn, values)))
+    return Scored(scored, list(_rows(redrawings, values, alone)))
+
+
+def _measured(given: ToScore, redrawn: list[Redrawing], records: Sequence[ChainRecord], encoder: Encoder) -> Measured:
+    """What the redrawings of one repeat come to."""
+    reached = [each for each in redrawn if each.image is not None]
+    encoded = encode_reconstructions(redrawn, encoder, given.features)
+    values, distance = _between_images(reached, encoder, encoded)
+    values["ssim"] = _structure(reached, cast(FidelityScoring, given.scoring).ssim_side)
+    described = [each for each in redrawn if each.description is not None]
+    if encoded.described is not None:  # CLIP-S, of everything that was described, whether it could be drawn or not
+        values["clip_s"] = _by_sample(described, cosine_similarity(encoded.described.images, encoded.described.texts))
+    return Measured(redrawn, values, distance, encoded.described, records)
+
+
+def _mean_of(repeats: Sequence[Measured], records: Sequence[ChainRecord]) -> Measured:
+    """The mean over repeats: of a sample over those in which it has a value, of a Fréchet distance over all."""
+    if len(repeats) == 1:
+        return repeats[0]
+    values: Values = {}
+    for metric in repeats[0].values:
+        several: dict[str, list[float]] = {}
+        for each in repeats:
+            for sample, value in each.values[metric].items():
+                several.setdefault(sample, []).append(value)
+        values[metric] = {sample: exact_mean(some) for sample, some in several.items()}
+    distances = [each.distance for each in repeats]
+    distance = {key: exact_mean([each[key] for each in distances]) for key in distances[0] if all(distances)}
+    if "images" in distance:
+        distance["images"] = min(each["images"] for each in distances)
+    return Measured(repeats[0].redrawn, values, distance, repeats[0].described, records)
+
+
+def _plain(measured: Measured) -> dict[str, float]:
+    """The metrics, without intervals."""
+    means = {metric: exact_mean(list(of_sample.values())) for metric, of_sample in measured.values.items() if of_sample}
+    return means | measured.distance | mean_words(measured.records)
 
 
 def _rated(given: ToScore, redrawn: Sequence[Redrawing]) -> Rated:
@@ -112,14 +179,12 @@ def _structure(reached: Sequence[Redrawing], side: int) -> dict[str, float]:
     }
 
 
-def _overall(values: Values, scoring: FidelityScoring) -> dict[str, float]:
-    """Means over samples, with their intervals."""
-    overall: dict[str, float] = {}
-    for metric, of_sample in values.items():
-        several = list(of_sample.values())
-        ends = interval(metric, np.array(several), [ONE_CATEGORY] * len(several), scoring)
-        overall |= {metric: exact_mean(several)} | ends
-    return overall
+def _intervals(values: Values, scoring: FidelityScoring) -> Ends:
+    """Of the means over samples."""
+    columns = {metric: np.array([*of_sample.values()]) for metric, of_sample in values.items()}
+    return Ends.together(
+        interval(metric, column, [ONE_CATEGORY] * len(column), scoring) for metric, column in columns.items()
+    )
 
 
 def _by_category(values: Values, redrawn: Sequence[Redrawing]) -> Values:
@@ -158,12 +223,11 @@ def _absent(encoder: Encoder, name: str, values: Values, distance: Mapping[str, 
     return reasons
 
 
-def _cut(described: Described | None) -> Iterator[str]:
-    if described is not None and described.cut:
-        yield (
-            f"CLIP-S is of the beginning of {described.cut} of {len(described.texts)} descriptions: the text tower "
-            "reads no more"
-        )
+def _cut(described: Sequence[Described]) -> Iterator[str]:
+    cut = sum(each.cut for each in described)
+    if cut:
+        texts = sum(len(each.texts) for each in described)
+        yield f"CLIP-S is of the beginning of {cut} of {texts} descriptions: the text tower reads no more"
 
 
 def _stale(rated: Rated) -> Iterator[str]:
@@ -171,16 +235,27 @@ def _stale(rated: Rated) -> Iterator[str]:
         yield f"{rated.stale} human ratings are of other descriptions than these and do not count"
 
 
-def _rows(redrawn: Sequence[Redrawing], values: Values) -> Iterator[Row]:
-    for each in redrawn:
-        sample = each.sample
-        if each.record is None:
+def _rows(redrawings: Sequence[Sequence[Redrawing]], values: Values, alone: Sequence[Measured]) -> Iterator[Row]:
+    for several in zip(*redrawings, strict=True):
+        sample = several[0].sample
+        outcomes = [each.record.outcome for each in several if each.record is not None]
+        if len(outcomes) < len(several):
             raise ValueError(f"sample {sample.id} has no record")
         yield Row(
             unit=sample.id,
             group=ONE_CATEGORY,
             cluster=sample.id,
-            outcome=each.record.outcome,
-            values={name: [of_sample[sample.id]] for name, of_sample in values.items() if sample.id in of_sample},
+            outcome=next((outcome for outcome in outcomes if outcome is not Outcome.OK), Outcome.OK),
+            values=_of_sample(values, sample.id),
+            repeats=[
+                RepeatRow(outcome=outcome, values=_of_sample(each.values, sample.id))
+                for outcome, each in zip(outcomes, alone, strict=True)
+            ]
+            if len(alone) > 1
+            else [],
             extra={"category": sample.category or ONE_CATEGORY},
         )
+
+
+def _of_sample(values: Values, sample: str) -> dict[str, list[float | None]]:
+    return {name: [of_sample[sample]] for name, of_sample in values.items() if sample in of_sample}

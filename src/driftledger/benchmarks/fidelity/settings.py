@@ -12,6 +12,8 @@ class FidelitySettings(Section):
 
     description: DescriptionName
     """Asked once per image, without examples and with at most one length."""
+    repeats: int = Field(ge=1, le=1000)
+    """How often each image is redrawn, from seeds of their own."""
     generate_prompt: DrawingPrompt
     ssim_side: int = Field(ge=16, le=4096)
     """Both images are brought to so many pixels per side before SSIM compares them."""

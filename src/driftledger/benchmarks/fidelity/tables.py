@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from driftledger.benchmarks.base import Benchmark, Cells, Metric, Origin, Table
+from driftledger.benchmarks.base import Benchmark, Cells, Metric, Origin, SideBySide, Table
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import best_first, cell, column, metrics_in, title_of
+from driftledger.benchmarks.tables import cell, column, head_of, metrics_in, name_cell, ordered
 
 _FIRST = ("clip_s", "clip_s_i", "image_similarity", "ssim")
 """The first of these that a model has decides where it stands."""
@@ -20,26 +20,26 @@ SSIM_NOTE = (
 """Measured in the tests of the metric."""
 
 
-def tables(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
+def tables(spec: Benchmark, block: SideBySide) -> Iterator[Table]:
     """A row per model, and how each metric goes with what people say."""
+    scores = block.scores
     there = metrics_in(spec, scores)
-    order = (*_COLUMNS, *(metric.key for metric in spec.metrics if metric.key not in _COLUMNS))
-    keys = sorted(there, key=lambda key: order.index(there[key].key))
+    columns = (*_COLUMNS, *(metric.key for metric in spec.metrics if metric.key not in _COLUMNS))
+    keys = sorted(there, key=lambda key: columns.index(there[key].key))
     decides = next((key for key in _FIRST if key in keys), "")
-    by_model = {score.model: score for score in scores}
-    ordered = [by_model[name] for name in best_first({score.model: score.metrics.get(decides) for score in scores})]
-    yield _values(ordered, {_COLUMNS[0]: spec.metrics[1]} | {key: there[key] for key in keys})
-    yield from _agreement(ordered, {key: there[key] for key in keys})
+    order = ordered(scores, {score.model: score.metrics.get(decides) for score in scores})
+    yield _values(order, {_COLUMNS[0]: spec.metrics[1]} | {key: there[key] for key in keys}, block)
+    yield from _agreement(order, {key: there[key] for key in keys})
 
 
-def _values(scores: Sequence[Score], metrics: Mapping[str, Metric]) -> Table:
-    columns = (column(scores, key, metric) for key, metric in metrics.items())
+def _values(scores: Sequence[Score], metrics: Mapping[str, Metric], block: SideBySide) -> Table:
+    columns = (column(scores, key, metric, block) for key, metric in metrics.items())
     sides = sorted({score.inputs.settings["ssim_side"] for score in scores})
     notes = [f"SSIM is of {' and '.join(map(str, sides))} pixels a side. {SSIM_NOTE}"] if "ssim" in metrics else []
     return Table(
         "as in the paper's Tables 1 and 2; in brackets the interval",
-        ["", *(title_of(key, metric) for key, metric in metrics.items())],
-        list(zip((score.model for score in scores), *columns, strict=True)),
+        ["", *(head_of(scores, key, metric) for key, metric in metrics.items())],
+        list(zip(map(name_cell, scores), *columns, strict=True)),
         [*notes, *_rated(scores)],
         [score.coverage for score in scores],
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftledger.benchmarks._chains.contact_sheet import Tile, draw_rows, spread
-from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks._chains.records import ChainRecord, image_path
 from driftledger.benchmarks.base import Artifacts, Benchmark
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import ROWS, Row, Score
@@ -34,10 +34,10 @@ def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
 
 
 def chain_row(caption: str, original: Path, chain: Path, row: Row) -> list[Tile]:
-    """One sample's chain: the original over ``caption``, then each t over its similarity."""
+    """One sample's first chain: the original over ``caption``, then each t over its similarity."""
     redrawn = [
-        Tile(chain / "images" / row.unit / f"{t}.png", "–" if value is None else f"s({t}) = {value:.3f}")
-        for t, value in enumerate(row.values["similarity"], 1)
+        Tile(chain / image_path(row.unit, t), "–" if value is None else f"s({t}) = {value:.3f}")
+        for t, value in enumerate(row.alone(0).values["similarity"], 1)
     ]
     return [Tile(original, caption), *redrawn]
 
@@ -85,5 +85,9 @@ def _samples_csv(iterations: int, rows: Path) -> bytes:
 
 def _descriptions_csv(chain: Path) -> bytes:
     records = read_jsonl(chain / RECORDS, ChainRecord)
-    rows = ([each.sample, each.t, each.outcome, each.description, each.error] for each in records)
-    return csv_table(["sample", "t", "outcome", "description", "error"], rows)
+    several = any(each.repeat for each in records)
+    rows = (
+        [each.sample, *([each.repeat] if several else []), each.t, each.outcome, each.description, each.error]
+        for each in records
+    )
+    return csv_table(["sample", *(["repeat"] if several else []), "t", "outcome", "description", "error"], rows)

@@ -33,11 +33,12 @@ def human_sheet(project: "Project", dataset: str, model: str, generator: str | N
     drawing = project.settings.generator(generator or project.settings.run.generators[0])
     samples = project.built_samples(dataset)
     protocol = ChainProtocol(project.dataset_card(dataset), person, drawing, chain_request(project, dataset))
+    chains = [(sample, repeat) for repeat in range(protocol.asked.repeats) for sample in samples]
     with project.store() as store:
-        ends = [walk(protocol.run(sample), _told_by(person, store)).pending for sample in samples]
+        ends = [walk(protocol.run(*chain), _told_by(person, store)).pending for chain in chains]
     by = _assigned(person.annotators, samples)
     pending = [
-        _waiting(end, by.get(sample.id)) for sample, end in zip(samples, ends, strict=True) if isinstance(end, Ask)
+        _waiting(end, by.get(sample.id)) for (sample, _), end in zip(chains, ends, strict=True) if isinstance(end, Ask)
     ]
     summary = write_sheet(person.sheet.parent, pending, person.annotator, protocol.asked.describe_prompt)
     summarised = f"{person.sheet}: {summary.to_fill_in} images to describe, {summary.filled_in} described"

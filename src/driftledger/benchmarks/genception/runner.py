@@ -62,7 +62,9 @@ def chain_request(project: "Project", dataset: str) -> ChainRequest:
         describe_prompt=settings.describe_prompt,
         max_tokens=None,
         generate_prompt=settings.generate_prompt,
+        writer=settings.writer if dataset in settings.text_first else None,
         seed=project.settings.run.seed,
+        repeats=settings.repeats,
     )
 
 

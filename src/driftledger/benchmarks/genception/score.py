@@ -1,32 +1,49 @@
 """The scoring half: how similar each chain stays to its first image, seen through one encoder."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
 
-from driftledger.benchmarks._chains.flags import few_images, flags, mean_words, served_versions
+from driftledger.benchmarks._chains.flags import begun_by, few_images, flags, mean_words, served_versions, unified
 from driftledger.benchmarks._chains.records import (
     FRECHET_DIGITS,
     ChainRecord,
+    ChainRequest,
     Drawn,
+    by_repeat,
     drawn_images,
+    of_repeat,
     places_reached,
     shown_images,
 )
+from driftledger.benchmarks.genception.cycles.measure import (
+    MCD,
+    MCD_SAID,
+    MCD_SHOWN,
+    MCD_TEXTS,
+    PIXELS,
+    SAID,
+    SHOWN,
+    across,
+    cycle_metrics,
+    pixel_distances,
+)
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.genception.texts import CROSS_CHECK, TEXT_ENCODER, Compared, Witnesses, compare_texts
-from driftledger.benchmarks.score import Point, Row, Score, base_key
-from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, interval, outcomes
+from driftledger.benchmarks.score import REPEAT, STD, Point, RepeatRow, Row, Score, base_key
+from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
-from driftledger.core.types import Float32, Float64, Sample
+from driftledger.core.types import Float32, Float64, Outcome, Sample
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
+from driftledger.metrics.repeats import deviations, mean_as_far_as_all, mean_over_repeats
 
 
 class Drift(NamedTuple):
@@ -54,8 +71,30 @@ class Summary(NamedTuple):
     by_group: dict[str, dict[str, float]]
 
 
+class Measured(NamedTuple):
+    """What chains come to: those of one repeat, or the mean over all."""
+
+    records: Sequence[ChainRecord]
+    drift: Drift
+    per_sample: dict[str, Float64]
+    """By metric; NaN where there is no value."""
+    texts: Compared | None
+    across: Mapping[str, Float64]
+    """What an encoder that reads sees of images beside texts, as rows call it: n×T."""
+
+    @property
+    def kinds(self) -> dict[str, Float64]:
+        """What mean cumulative drift is computed of."""
+        texts = {} if self.texts is None else {MCD_TEXTS: self.texts.similarity}
+        beside = {key: self.across[row] for key, row in ((MCD_SAID, SAID), (MCD_SHOWN, SHOWN)) if row in self.across}
+        return {MCD: self.drift.similarities} | texts | beside
+
+
 def score(given: ToScore) -> Scored:
     """Score a folder of chains.
+
+    Of several repeats each is measured as if it were the only one. A sample is worth the mean over its repeats, and
+    whatever is averaged over samples is averaged over these.
 
     Raises:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
@@ -63,65 +102,72 @@ def score(given: ToScore) -> Scored:
     data, scoring = FromDataset(given, "chain", ChainRecord, "encoder"), cast(GenCeptionScoring, given.scoring)
     samples, groups, frechet_name = data.samples, data.dataset.groups, data.encoder.frechet_name
     categories = [sample.category or ONE_CATEGORY for sample in samples]
-    last = {record.sample: record for record in data.records}
+    repeats = by_repeat(data.records, ChainRequest.model_validate(data.card.protocol).repeats)
+    last = [{record.sample: record for record in records} for records in repeats]
     iterations, ends = scoring.iterations, {name: scoring.of_category(name, groups) for name in categories}
     short = [
-        sample.id
+        (repeat, sample.id)
+        for repeat, records in enumerate(last)
         for sample, category in zip(samples, categories, strict=True)
-        if not _complete(last.get(sample.id), ends[category])
+        if not _complete(records.get(sample.id), ends[category])
     ]
-    lost = [f"{name}: {_why(last.get(name))}" for name in short]
+    chains = len(samples) * len(repeats)
+    lost = [f"{name}{of_repeat(repeat)}: {_why(last[repeat].get(name))}" for repeat, name in short]
     what = "chains reached " + ("their T" if scoring.iterations_by_group else f"t={iterations}")
-    check_coverage(len(samples) - len(short), len(samples), what, "genception", given.min_coverage, lost)
+    check_coverage(chains - len(short), chains, what, "genception", given.min_coverage, lost)
 
-    drawn = drawn_images(data.folder, data.records)
-    drift = measure(samples, categories, drawn, data.encoder, iterations, given.features)
-    until = [ends[category] for category in categories]
-    per_sample = _per_sample(drift.similarities, until)
     witnesses = Witnesses.behind(given.folders, data.card.components["model"])
-    texts, reader = None, given.encoders.get(TEXT_ENCODER)
-    components = dict(witnesses.components)
+    components, reader = dict(witnesses.components), given.encoders.get(TEXT_ENCODER)
     if reader is not None:
-        texts = compare_texts(
-            [each.id for each in samples], data.records, witnesses.others, reader, until, given.features
-        )
-        per_sample |= texts.per_sample
         components[TEXT_ENCODER] = ComponentCard.of(scoring.text_encoder or "", reader)
-    summary = means_of(per_sample, categories, groups)
-    frechet = _frechet_summary(drift.frechet, frechet_name, groups)
-    reached = int(np.isfinite(per_sample["similarity_mean"]).sum())
-    metrics = summary.overall | frechet.overall | _intervals(per_sample, categories, scoring)
-    metrics |= _over_images(per_sample, summary) | mean_words(data.records)
-    whole = _weighted({ONE_CATEGORY: drift.whole}, f"whole_{frechet_name}")
-    metrics |= {key: float(value) for key, [value] in whole.items()} | ({"images": drift.images} if whole else {})
+    until = [ends[category] for category in categories]
+    alone = [_measured(given, data, records, categories, until, witnesses) for records in repeats]
+    whole = _mean_of(alone, data.records)
+    reached = sum(int(np.isfinite(each.per_sample["similarity_mean"]).sum()) for each in alone)
     everywhere = min(ends.values())  # a mean over some of the categories would be of something else
-    for t in range(everywhere + 1, iterations + 1):
-        for key in [key for key in metrics if base_key(key).endswith(f"_at_{t}")]:
-            del metrics[key]
-    by_category = {name: row | frechet.by_category[name] for name, row in summary.by_category.items()}
+    values = _values(whole, categories, groups, frechet_name, everywhere)
+    by_itself = [
+        _values(each, categories, groups, frechet_name, everywhere).overall
+        | cycle_metrics(each.kinds, everywhere, scoring).metrics
+        for each in (alone if len(alone) > 1 else ())
+    ]
+    cycles = cycle_metrics(whole.kinds, everywhere, scoring)
+    means = values.overall | cycles.metrics
+    spreads = {key + STD: std for key, std in deviations(by_itself).items() if key in means and key != "images"}
+    intervals = Ends.together([_intervals(whole.per_sample, categories, scoring), cycles.intervals])
+    metrics = means | _as_far_as(everywhere, intervals.metrics) | spreads
+    without = {key: why for key, why in intervals.absent.items() if key.partition(" ")[0] in metrics}
     scored = Score(
         **data.origin("genception", components, witnesses.digests),
         metrics=metrics,
         groups={
-            "category": by_category,
-            "group": {name: row | frechet.by_group[name] for name, row in summary.by_group.items()},
+            "category": values.by_category,
+            "group": values.by_group,
+            **({REPEAT: {str(repeat): each for repeat, each in enumerate(by_itself)}} if by_itself else {}),
         },
         curves=_curves(metrics, frechet_name, iterations),
-        outcomes=outcomes(last[name] for name in short if name in last),
+        outcomes=outcomes(last[repeat][name] for repeat, name in short if name in last[repeat]),
         scored=reached,
         counted=reached,
-        total=len(samples),
-        coverage=reached / len(samples),
-        absent=_absent(by_category, ends, frechet_name) | (texts.absent(metrics) if texts else {}),
+        total=chains,
+        coverage=reached / chains,
+        absent=_absent(values.by_category, ends, frechet_name)
+        | (whole.texts.absent(metrics) if whole.texts else {})
+        | cycles.absent
+        | without,
         served=served_versions(data.records),
         flags=[
+            *begun_by(data.card),
+            *unified(data.card),
             *flags(data.records),
-            *few_images(frechet.overall, drift.images or reached),
-            *(texts.flags if texts else ()),
+            *few_images(
+                _frechet_summary(whole.drift.frechet, frechet_name, groups).overall, whole.drift.images or reached
+            ),
+            *(whole.texts.flags if whole.texts else ()),
         ],
         details={"groups": groups},
     )
-    return Scored(scored, list(_rows(samples, categories, last, drift.similarities, per_sample, texts)))
+    return Scored(scored, list(_rows(samples, categories, last, whole, alone)))
 
 
 def _complete(record: ChainRecord | None, iterations: int) -> bool:
@@ -132,6 +178,83 @@ def _why(record: ChainRecord | None) -> str:
     if record is None:
         return "no record"
     return f"{record.outcome} at t={record.t}" + (f", {record.error}" if record.error else "")
+
+
+def _measured(
+    given: ToScore,
+    data: FromDataset[ChainRecord],
+    records: Sequence[ChainRecord],
+    categories: Sequence[str],
+    until: Sequence[int],
+    witnesses: Witnesses,
+) -> Measured:
+    """What the chains of one repeat come to.
+
+    Args:
+        until: where the chain of each sample ends.
+    """
+    drawn, iterations = drawn_images(data.folder, records), cast(GenCeptionScoring, given.scoring).iterations
+    drift = measure(data.samples, categories, drawn, data.encoder, iterations, given.features)
+    per_sample = _per_sample(drift.similarities, until) | {PIXELS: pixel_distances(data.samples, drawn)}
+    texts, reader = None, given.encoders.get(TEXT_ENCODER)
+    if reader is not None:
+        names = [each.id for each in data.samples]
+        texts = compare_texts(names, records, witnesses.others, reader, until, given.features)
+        per_sample |= texts.per_sample
+    both = across(data.samples, records, drawn, data.encoder, iterations, given.features)
+    return Measured(records, drift, per_sample, texts, both)
+
+
+def _mean_of(repeats: Sequence[Measured], records: Sequence[ChainRecord]) -> Measured:
+    """The mean over repeats: of a sample over those in which it has a value, of a Fréchet distance over all."""
+    if len(repeats) == 1:
+        return repeats[0]
+    drifts, texts = [each.drift for each in repeats], [each.texts for each in repeats if each.texts is not None]
+    drift = Drift(
+        mean_over_repeats([each.similarities for each in drifts]),
+        {name: mean_as_far_as_all([each.frechet[name] for each in drifts]) for name in drifts[0].frechet},
+        mean_as_far_as_all([each.whole for each in drifts]),
+        min(each.images for each in drifts),
+    )
+    keys = repeats[0].per_sample
+    per_sample = {key: mean_over_repeats([each.per_sample[key] for each in repeats]) for key in keys}
+    both = {key: mean_over_repeats([each.across[key] for each in repeats]) for key in repeats[0].across}
+    return Measured(records, drift, per_sample, Compared.mean_of(texts) if texts else None, both)
+
+
+def _values(
+    measured: Measured,
+    categories: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+    frechet_name: str,
+    everywhere: int,
+) -> Summary:
+    """The metrics, without intervals.
+
+    Args:
+        everywhere: the t that all categories reach.
+    """
+    drift = measured.drift
+    summary = means_of(measured.per_sample, categories, groups)
+    frechet = _frechet_summary(drift.frechet, frechet_name, groups)
+    overall = summary.overall | frechet.overall | _over_images(measured.per_sample, summary)
+    overall |= mean_words(measured.records)
+    whole = _weighted({ONE_CATEGORY: drift.whole}, f"whole_{frechet_name}")
+    overall |= {key: float(value) for key, [value] in whole.items()} | ({"images": drift.images} if whole else {})
+    return Summary(
+        _as_far_as(everywhere, overall),
+        {name: row | frechet.by_category[name] for name, row in summary.by_category.items()},
+        {name: row | frechet.by_group[name] for name, row in summary.by_group.items()},
+    )
+
+
+_AT = re.compile(r"_at_([0-9]+)$")
+
+
+def _as_far_as(everywhere: int, metrics: Mapping[str, float]) -> dict[str, float]:
+    """Without those of a later t."""
+    ends = {key: _AT.search(base_key(key)) for key in metrics}
+    return {key: value for key, value in metrics.items() if (at := ends[key]) is None or int(at[1]) <= everywhere}
 
 
 def measure(
@@ -217,9 +340,7 @@ def _frechet_summary(
 def _weighted(distances: Mapping[str, Sequence[float]], name: str) -> dict[str, Float64]:
     """GC_FID@t of each, by metric name; NaN where one does not go on to t."""
     return {
-        f"{name}_at_{t}": np.array(
-            [gc_at(np.array([values]), t)[0] if len(values) >= t else np.nan for values in distances.values()]
-        )
+        f"{name}_at_{t}": np.array([gc_at(values, t) if len(values) >= t else np.nan for values in distances.values()])
         for t in range(1, max(map(len, distances.values())) + 1)
     }
 
@@ -233,30 +354,30 @@ def _over_images(per_sample: Mapping[str, Float64], summary: Summary) -> dict[st
     }
 
 
-def _intervals(
-    per_sample: Mapping[str, Float64], categories: Sequence[str], scoring: GenCeptionScoring
-) -> dict[str, float]:
-    found: dict[str, float] = {}
-    keys = [*(f"gc_at_{t}" for t in range(1, scoring.iterations + 1)), "text_similarity_mean", CROSS_CHECK]
+def _intervals(per_sample: Mapping[str, Float64], categories: Sequence[str], scoring: GenCeptionScoring) -> Ends:
+    found: list[Ends] = []
+    keys = [*(f"gc_at_{t}" for t in range(1, scoring.iterations + 1)), "text_similarity_mean", CROSS_CHECK, PIXELS]
     for key in (key for key in keys if np.isfinite(per_sample.get(key, np.nan)).any()):
         there = np.isfinite(per_sample[key])
         members = [category for category, is_there in zip(categories, there, strict=True) if is_there]
-        found |= interval(key, per_sample[key][there], members, scoring)
-    return found
+        found.append(interval(key, per_sample[key][there], members, scoring))
+    return Ends.together(found)
 
 
 def _curves(metrics: Mapping[str, float], frechet_name: str, iterations: int) -> dict[str, list[Point]]:
-    """s(t), GC@t with its interval and the Fréchet distance, as far as they go."""
+    """s(t), GC@t with its interval and the Fréchet distance, as far as they go; of repeats with their deviations."""
     names = {
         "similarity": "similarity_at_{t}",
+        "similarity_std": "similarity_at_{t}_std",
         "gc": "gc_at_{t}",
         "gc_low": "gc_at_{t}_low",
         "gc_high": "gc_at_{t}_high",
+        "gc_std": "gc_at_{t}_std",
         frechet_name: frechet_name + "_at_{t}",
     }
     if "text_similarity_mean" in metrics:
         names["text_similarity"] = "text_similarity_at_{t}"
-    return {
+    curves = {
         curve: [
             Point(step=t, value=metrics[key.format(t=t)])
             for t in range(1, iterations + 1)
@@ -264,6 +385,7 @@ def _curves(metrics: Mapping[str, float], frechet_name: str, iterations: int) ->
         ]
         for curve, key in names.items()
     }
+    return {curve: points for curve, points in curves.items() if points or not curve.endswith(STD)}
 
 
 def _absent(
@@ -284,27 +406,34 @@ def _absent(
 def _rows(
     samples: Sequence[Sample],
     categories: Sequence[str],
-    last: Mapping[str, ChainRecord],
-    similarities: Float64,
-    per_sample: Mapping[str, Float64],
-    texts: Compared | None,
+    last: Sequence[Mapping[str, ChainRecord]],
+    whole: Measured,
+    alone: Sequence[Measured],
 ) -> Iterator[Row]:
-    iterations = similarities.shape[1]
-    gc = np.stack([per_sample[f"gc_at_{t}"] for t in range(1, iterations + 1)], axis=1)
+    values = _row_values(whole)
+    of_each = [_row_values(each) for each in alone] if len(alone) > 1 else []
     for index, sample in enumerate(samples):
-        values = {"similarity": _finite(similarities[index]), "gc": _finite(gc[index])}
-        if texts is not None:
-            values |= {
-                "text_similarity": _finite(texts.similarity[index]),
-                CROSS_CHECK: _finite(texts.support[[index]]),
-            }
+        ended = [records[sample.id].outcome for records in last]
         yield Row(
             unit=sample.id,
             group=categories[index],
             cluster=sample.id,
-            outcome=last[sample.id].outcome,
-            values=values,
+            outcome=next((outcome for outcome in ended if outcome is not Outcome.OK), Outcome.OK),
+            values={key: _finite(column[index]) for key, column in values.items()},
+            repeats=[
+                RepeatRow(outcome=outcome, values={key: _finite(column[index]) for key, column in each.items()})
+                for outcome, each in zip(ended, of_each, strict=False)
+            ],
         )
+
+
+def _row_values(measured: Measured) -> dict[str, Float64]:
+    """Row key → n×T values, or n×1."""
+    iterations, texts = measured.drift.similarities.shape[1], measured.texts
+    gc = np.stack([measured.per_sample[f"gc_at_{t}"] for t in range(1, iterations + 1)], axis=1)
+    values = {"similarity": measured.drift.similarities, "gc": gc, PIXELS: measured.per_sample[PIXELS][:, None]}
+    read = {} if texts is None else {"text_similarity": texts.similarity, CROSS_CHECK: texts.support[:, None]}
+    return values | dict(measured.across) | read
 
 
 def _finite(values: Float64) -> list[float | None]:

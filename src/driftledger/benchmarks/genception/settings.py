@@ -15,6 +15,12 @@ class GenCeptionSettings(Section):
     iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
     """Group of the dataset → a smaller T of the chains in its categories."""
+    repeats: int = Field(ge=1, le=1000)
+    """How many chains each image has, which differ in their seeds."""
+    text_first: tuple[Name, ...]
+    """Datasets whose chains begin with a text, that of ``writer``, and not with the model's description."""
+    writer: Annotated[Name | None, EntryOf("models")]
+    """The model whose description is that text: people's, out of a sheet or a file, or any other."""
     describe_prompt: str = Field(min_length=1)
     generate_prompt: DrawingPrompt
     text_encoder: Annotated[Name | None, EntryOf("encoders")]
@@ -23,10 +29,12 @@ class GenCeptionSettings(Section):
     """The models whose descriptions bear out those of each other model: these, whichever are selected."""
 
     @model_validator(mode="after")
-    def _stops_sooner(self) -> Self:
+    def _fits(self) -> Self:
         for group, t in (self.iterations_by_group or {}).items():
             if t > self.iterations:
                 raise ValueError(f"iterations_by_group.{group} is {t}, above iterations, {self.iterations}; lower it")
+        if self.text_first and self.writer is None:
+            raise ValueError("text_first names datasets, and writer nobody who gives the texts; name a model")
         return self
 
 

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
     from driftledger.project.settings import Settings
 
-_OVER_CATEGORIES = "averaged over a category's samples, then over categories"
+_OVER_CATEGORIES = "averaged over a sample's repeats, over a category's samples, then over categories"
 _PAPER = "Cao et al., GenCeption"
+_TELEPHONE = "Mollah et al., The Telephone Game"
 _metric = partial(Metric, needs=SEEN, digits=3)
 _SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 
@@ -43,7 +44,15 @@ class GenCeption(ChainBenchmark):
             "data/chains/{dataset}/{model}/{generator}",
             "driftledger.benchmarks._chains.collect",
             ChainRecord,
-            ("iterations", "iterations_by_group", "describe_prompt", "generate_prompt"),
+            (
+                "iterations",
+                "iterations_by_group",
+                "repeats",
+                "text_first",
+                "writer",
+                "describe_prompt",
+                "generate_prompt",
+            ),
         ),
         Stage(
             WITNESS,
@@ -134,6 +143,59 @@ class GenCeption(ChainBenchmark):
             compared=True,
             row="cross_check",
         ),
+        _metric(
+            "mcd",
+            "MCD",
+            "the mean over iterations of the mean over all chains of s(t), each chain and each iteration alike; of "
+            "chains that reached T. A similarity, in spite of its name: mean cumulative drift",
+            f"drift_rate.mean_cumulative_drift; {_TELEPHONE}",
+        ),
+        _metric(
+            "drift_rate",
+            "SDR",
+            "b of the least-squares curve a·exp(−b·g) + c through MCD's means over chains, g = 2t: semantic drift "
+            "rate. How fast chains come to their end, wherever that is, so that neither direction is better",
+            f"drift_rate.decay; {_TELEPHONE}, version 1",
+            higher_is_better=None,
+        ),
+        _metric(
+            "drift_floor",
+            "SDR's floor",
+            "c of the curve whose b is the semantic drift rate: where s(t) ends",
+            f"drift_rate.decay; {_TELEPHONE}, version 1",
+            higher_is_better=None,
+        ),
+        Metric(
+            "mcd_texts",
+            "MCD of texts",
+            "as MCD, of text s(2) … s(T)",
+            f"drift_rate.mean_cumulative_drift; {_TELEPHONE}",
+            _SAID | {Input.DRAWN},
+            digits=3,
+        ),
+        _metric(
+            "mcd_image_to_text",
+            "MCD image to text",
+            "as MCD, of the cosines between the original and the description of t = 1 … T; where the encoder reads",
+            f"drift_rate.mean_cumulative_drift; {_TELEPHONE}",
+        ),
+        _metric(
+            "mcd_text_to_image",
+            "MCD text to image",
+            "as MCD, of the cosines between the first description and what t = 1 … T drew; where the encoder reads",
+            f"drift_rate.mean_cumulative_drift; {_TELEPHONE}",
+        ),
+        Metric(
+            "pixel_distance",
+            "pixel distance",
+            "the mean absolute difference between the original and its first redrawing at 64 × 64 pixels, as a share "
+            f"of the largest; {_OVER_CATEGORIES}",
+            "pixel_distance.pixel_distance; Cui et al., CAMScore, its level of pixels",
+            frozenset({Input.DRAWN, Input.DESCRIPTIONS, Input.DATA}),
+            higher_is_better=False,
+            digits=3,
+            row="pixel_distance",
+        ),
         WORDS,
         IMAGES,
     )
@@ -152,12 +214,19 @@ class GenCeption(ChainBenchmark):
         Rule("iterations_by_group", "more iterations drift further"),
         Rule("encoder", "values seen through different encoders are on different scales", Input.ENCODER),
         Rule("text_encoder", "values by different text encoders are on different scales", Input.TEXT_ENCODER),
+        Rule("writer", "chains that begin with other texts are other chains"),
         Rule("witnesses", "other models bear out other sentences", Input.WITNESSES),
     )
 
     def check(self, settings: "Settings") -> None:
-        """Refuse to compare descriptions by an encoder that does not read."""
-        name = cast(GenCeptionSettings, settings.section(self.name)).text_encoder
+        """Refuse to compare descriptions by an encoder that does not read, and texts for datasets nobody goes over."""
+        section = cast(GenCeptionSettings, settings.section(self.name))
+        for dataset in section.text_first:
+            if dataset not in settings.run.over(self.name):
+                raise ValueError(
+                    f"genception.text_first: {dataset!r} is none of run.genception; select it, or remove it"
+                )
+        name = section.text_encoder
         if name is not None and not settings.encoder(name).reads:
             raise ValueError(f"genception.text_encoder: {name!r} has no text tower; name another, or set null")
 
@@ -179,6 +248,11 @@ class GenCeption(ChainBenchmark):
 
     def tables(self, block: SideBySide) -> Iterator[Table]:
         return tables(self, block)
+
+    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
+        """A group's are those of its categories."""
+        members = score.details["groups"].get(name, ()) if kind == "group" else (name,)
+        return [row for row in rows if row.group in members]
 
     def tables_across(self, blocks: Sequence[SideBySide]) -> Iterator[Table]:
         return tables_across(self, blocks)

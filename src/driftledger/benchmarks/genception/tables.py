@@ -3,16 +3,22 @@
 from collections.abc import Iterator, Sequence
 
 from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, Origin, SideBySide, Table
+from driftledger.benchmarks.genception.cycles.tables import cycle_tables
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.tables import (
     NOTHING,
+    NOWHERE,
     best_first,
     cell,
     grouped,
+    is_control,
     keys_of,
+    misplaced,
     model_table,
-    ranked,
-    ranks_of,
+    name_cell,
+    name_head,
+    ordered,
+    places,
     shown_key,
 )
 from driftledger.metrics.exact import exact_mean
@@ -31,13 +37,14 @@ def tables(spec: Benchmark, block: SideBySide) -> Iterator[Table]:
         title="GC@t at every t, and what stands beside it; in brackets the interval"
     )
     yield from _people(spec, order)
+    yield from cycle_tables(spec, order)
     yield from _rank_over_groups(spec, order)
     for metric in spec.metrics:
         keys = keys_of(spec, metric, order)
         for key in keys[::-1] if metric is gc else keys[-1:]:
             if any(_value(spec, score, key, "category", name) is not None for score in order for name in _names(order)):
                 detail = not metric.headline or key != keys[-1]
-                yield _by_category(spec, order, key, metric)._replace(detail=detail)
+                yield _by_category(spec, order, key, metric, block)._replace(detail=detail)
 
 
 def tables_across(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Table]:
@@ -51,10 +58,7 @@ def tables_across(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Tab
         if len({block.scores[0].keys["generator"] for block in some}) > 1:
             every = [score for block in some for score in block.scores]
             key = keys_of(spec, metric, every)[-1]
-            parts = [
-                _by_category(spec, _best_first(spec, block.scores), key, metric, every, not block.apart)
-                for block in some
-            ]
+            parts = [_by_category(spec, _best_first(spec, block.scores), key, metric, block, every) for block in some]
             by_model = grouped(
                 (
                     (name, f"{name} · {block.scores[0].keys['generator']}", part, place)
@@ -85,8 +89,7 @@ def tables_across(spec: Benchmark, blocks: Sequence[SideBySide]) -> Iterator[Tab
 def _best_first(spec: Benchmark, scores: Sequence[Score]) -> list[Score]:
     """By GC at the last t that all categories of a score have."""
     last = shown_key(spec, spec.metrics[0], scores) or ""
-    by_model = {score.model: score for score in scores}
-    return [by_model[name] for name in best_first({score.model: spec.ranked(score, last) for score in scores})]
+    return ordered(scores, {score.model: spec.ranked(score, last) for score in scores})
 
 
 def _groups(scores: Sequence[Score]) -> dict[str, list[str]]:
@@ -105,26 +108,28 @@ def _by_category(
     scores: Sequence[Score],
     key: str,
     metric: Metric,
+    block: SideBySide,
     beside: Sequence[Score] = (),
-    is_ranked: bool = True,
 ) -> Table:
-    """As in the paper's Table 2.
+    """As in the paper's Table 2; a block that is apart from the first has no ranks beside those of others.
 
     Args:
         beside: scores whose categories have a row, too.
     """
+    is_ranked = not (beside and block.apart)
 
     def row(label: str, kind: str, name: str) -> Iterator[list[Cell | str]]:
         values = [_value(spec, score, key, kind, name) for score in scores]
-        ranks = ranked(values, metric) if is_ranked else (None,) * len(values)
+        standing = block.standing(_number(key, kind, name))
+        at = places(scores, values, metric, standing) if is_ranked else [NOWHERE] * len(values)
         origins = [_origin(score, key, kind, name) for score in scores]
-        told = zip(values, ranks, origins, strict=True)
-        cells = [cell(value, rank, metric.digits, of=of) for value, rank, of in told]
+        told = zip(values, at, origins, strict=True)
+        cells = [cell(value, place, metric.digits, of=of) for value, place, of in told]
         yield [label if kind == "category" else Cell(f"{label} mean", bold=True), *cells]
         if kind != "category":
             yield [
                 Cell(f"{label} rank", bold=True),
-                *(cell(rank, digits=0, of=of) for rank, of in zip(ranks, origins, strict=True)),
+                *(cell(place.rank, digits=0, of=of) for place, of in zip(at, origins, strict=True)),
             ]
 
     rows: list[list[Cell | str]] = []
@@ -138,7 +143,8 @@ def _by_category(
             rows += row(name, "category", name)
     rows += row("overall", "overall", "")
     better = {True: "; higher is better", False: "; lower is better", None: ""}[metric.higher_is_better]
-    title, head = f"{metric.named(key)}{better}", ["", *(score.model for score in scores)]
+    above = misplaced(scores, [_value(spec, score, key, "overall", "") for score in scores], metric)
+    title, head = f"{metric.named(key)}{better}{above}", ["", *map(name_head, scores)]
     return Table(title, head, rows, (), [score.coverage for score in scores], across=True, name=f"category_{key}")
 
 
@@ -148,7 +154,7 @@ def _rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Tabl
     if len(groups) < 2:
         return
     head: list[str] = [""]
-    rows: list[list[Cell | str]] = [[score.model] for score in scores]
+    rows: list[list[Cell | str]] = [[name_cell(score)] for score in scores]
     total = sum(len(members) for members in groups.values())
     weighed: list[list[float | None]] = [[] for _ in scores]
     for group, members in groups.items():
@@ -156,25 +162,24 @@ def _rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Tabl
         for key in keys_of(spec, gc, scores):
             values = [_value(spec, score, key, "group", group) for score in scores]
             if any(value is not None for value in values):
-                ranks_at.append(ranked(values, gc))
+                ranks_at.append(tuple(place.rank for place in places(scores, values, gc)))
                 head.append(f"{group} {gc.named(key)}")
                 for cells, score, value, rank in zip(rows, scores, values, ranks_at[-1], strict=True):
                     of = _origin(score, key, "group", group)
-                    cells.append(cell(value, rank, gc.digits, f"rank {rank}", of))
+                    cells.append(cell(value, NOWHERE, gc.digits, "" if rank is None else f"rank {rank}", of))
         for place, terms in enumerate(weighed):
             ranks = [float(rank) for at in ranks_at if (rank := at[place]) is not None]
             whole = ranks and len(ranks) == len(ranks_at)
             terms.append(exact_mean(ranks) * len(members) / total if whole else None)
     sums = [None if None in terms else sum(term for term in terms if term is not None) for terms in weighed]
-    best = ranks_of([None if value is None else round(value, 9) for value in sums], higher_is_better=False)
-    for cells, score, value, rank in zip(rows, scores, sums, best, strict=True):
-        cells.append(cell(value, rank, of=Origin(score, "")))
+    for cells, score, value in zip(rows, scores, sums, strict=True):
+        cells.append(cell(value, of=Origin(score, "")))
     shares = " + ".join(f"{len(members)}/{total} · {group}" for group, members in groups.items())
     yield Table(
         "GC by groups of categories, and the GC rank of the paper's first version",
         [*head, "GC rank (lower is better)"],
         rows,
-        [f"GC rank: {shares}, of each group the mean of its ranks."],
+        [f"GC rank: {shares}, of each group the mean of its ranks, which go by the values alone."],
         [score.coverage for score in scores],
         name="group_ranks",
         detail=True,
@@ -184,8 +189,8 @@ def _rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Tabl
 def _people(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:
     """People against the best model, as in Table 5; those that may be ranked with models, for these alone are here."""
     gc = spec.metrics[0]
-    models = [score for score in scores if score.components["model"].provider != PEOPLE]
-    people = [score for score in scores if score not in models and keys_of(spec, gc, [score])]
+    people = [s for s in scores if s.components["model"].provider == PEOPLE and keys_of(spec, gc, [s])]
+    models = [s for s in scores if s.components["model"].provider != PEOPLE and not is_control(s)]
     for number, person in enumerate(people if models else (), 1):
         key = shown_key(spec, gc, [person]) or ""
         rows: list[list[Cell | str]] = []
@@ -221,4 +226,8 @@ def _value(spec: Benchmark, score: Score, key: str, kind: str, name: str) -> flo
 
 def _origin(score: Score, key: str, kind: str, name: str) -> Origin:
     """Of what :func:`_value` gives."""
-    return Origin(score, key if kind == "overall" else f"{kind}/{name}/{key}")
+    return Origin(score, _number(key, kind, name))
+
+
+def _number(key: str, kind: str, name: str) -> str:
+    return key if kind == "overall" else f"{kind}/{name}/{key}"

@@ -21,6 +21,7 @@ from driftledger.core.types import Float32, Float64
 from driftledger.metrics.consistency import support
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.repeats import mean_over_repeats
 
 TEXT_ENCODER = "text_encoder"
 """The role of what descriptions are compared by."""
@@ -44,6 +45,17 @@ class Compared(NamedTuple):
     cut: int
     """How many descriptions are longer than the encoder reads."""
     texts: int
+
+    @classmethod
+    def mean_of(cls, repeats: "Sequence[Compared]") -> "Compared":
+        """The mean over repeats, each read for itself; how much was cut off is counted over all of them."""
+        return cls(
+            mean_over_repeats([each.similarity for each in repeats]),
+            mean_over_repeats([each.support for each in repeats]),
+            repeats[0].ends,
+            sum(each.cut for each in repeats),
+            sum(each.texts for each in repeats),
+        )
 
     @property
     def per_sample(self) -> dict[str, Float64]:

@@ -17,7 +17,7 @@ from driftledger.benchmarks._questions.scoring import (
 from driftledger.benchmarks.mm_sap.records import SIZES, ChoiceRecord
 from driftledger.benchmarks.mm_sap.settings import MMSAPScoring
 from driftledger.benchmarks.score import STD
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.scoring import Ends, Scored, ToScore
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
@@ -64,11 +64,12 @@ def score(given: ToScore) -> Scored:
             metrics[f"score_{name}_free_refusals"] = measured["score"]
     metrics["free_refusals"] = graded.share(Outcome.REFUSED)
     per_variant = [ratios(row, *key, unread_is_wrong=some) for row, some in zip(choices, wrong.T, strict=True)]
+    ends: list[Ends] = []
     for name in MEASURES:
         numerator, denominator = (sum(parts) for parts in zip(*(one[name] for one in per_variant), strict=True))
         if denominator.any():
             images = [question.image_sha256 for question in questions]
-            metrics |= interval(name, PERCENT, numerator, denominator, images, scoring)
+            ends.append(interval(name, numerator, denominator, images, scoring))
     subtasks = [f"{question.subset}: {question.subtask}" for question in questions]
     groups = {name: _grouped(choices, key, wrong, of) for name, of in (("subset", key.subset), ("subtask", subtasks))}
     if positions := _positions(graded):
@@ -79,7 +80,9 @@ def score(given: ToScore) -> Scored:
         worth = [float(one.numerator[index]) if one.denominator[index] else None for one in accepted]
         told = {"subset": question.subset or "", "subtask": question.subtask or ""}
         rows.append(question_row(question, graded.by_question[question.id], {"score": worth}, **told))
-    absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics}
+    intervals = Ends.together(ends)
+    metrics |= intervals.metrics
+    absent = {measure: "no question of its kind" for measure in MEASURES if measure not in metrics} | intervals.absent
     sizes = dict(sorted(Counter(key.subset).items()))
     return Scored(graded.score(metrics, groups, read, absent, details={SIZES: sizes}), rows)
 

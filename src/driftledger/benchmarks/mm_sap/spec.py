@@ -16,8 +16,8 @@ from driftledger.benchmarks.mm_sap.questions import MMSAPQuestions
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
 from driftledger.benchmarks.mm_sap.settings import MMSAPProtocol, MMSAPScoring, MMSAPSettings
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
-from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import cell
+from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.tables import cell, name_cell
 from driftledger.charts.figure import Figure
 from driftledger.data.question_sets.base import QuestionRules
 
@@ -152,15 +152,21 @@ class MMSAP(QuestionBenchmark):
     ) -> Iterator[Linked]:
         return check_orders([each for each in records if isinstance(each, AnswerRecord)], card)
 
+    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
+        """A subtask is called by its subset, too."""
+        if kind == "subtask":
+            return [row for row in rows if f"{row.extra.get('subset')}: {row.extra.get('subtask')}" == name]
+        return super().rows_in(score, kind, name, rows)
+
     def tables(self, block: SideBySide) -> Iterator[Table]:
-        from driftledger.benchmarks._questions.tables import by_model
+        from driftledger.benchmarks._questions.tables import best_first
 
         yield from super().tables(block)
         read = {score.model: score for score in block.scores if "position" in score.groups}
         if read:
             letters = sorted(next(iter(read.values())).groups["position"])
-            order = [read[str(model)] for model in by_model(block.scores, "score").index if model in read]
-            rows: list[Cells] = [[score.model, *(_share(score, letter) for letter in letters)] for score in order]
+            order = [score for score in best_first(block.scores, "score") if score.model in read]
+            rows: list[Cells] = [[name_cell(score), *(_share(score, letter) for letter in letters)] for score in order]
             title = "position bias: chosen, and in brackets where the right option stood, in % of the answers read"
             coverages = [each.coverage for each in order]
             yield Table(title, ["", *letters], rows, coverages=coverages, name="position", detail=True)

@@ -12,6 +12,9 @@ from driftledger.core.types import Outcome
 CALIBRATION = "calibration.jsonl"
 """Beside the records of a grade stage."""
 
+CORRECTED, SENSITIVITY, SPECIFICITY, ALPHA = "total_corrected", "judge_sensitivity", "judge_specificity", "judge_alpha"
+"""The keys in a score of what is known of its judge."""
+
 Grade = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """From 0 (totally wrong) to 1 (totally right)."""
 

@@ -35,7 +35,7 @@ class MMVetRunner(QuestionRunner):
     def grading(self, project: "Project", keys: Mapping[str, str], given: GivenAnswers) -> CollectGrades:
         settings = cast(MMVetSettings, project.settings.section(self.spec.name))
         judging = Judging(keys[DATA], project.judge(), settings.grade_prompt, settings.grade_again, settings.gradings)
-        return CollectGrades(self.spec.name, GRADE, keys, judging, project.settings.run.judge, given)
+        return CollectGrades(self.spec.name, GRADE, keys, judging, project.settings.judge, given)
 
     def read_again(
         self, questions: Sequence[QuestionEntry], answers: Sequence[AnswerRecord], graded: Path

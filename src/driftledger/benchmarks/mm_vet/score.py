@@ -7,6 +7,7 @@ import numpy as np
 from driftledger.benchmarks._questions.scoring import GRADE, GradedAnswers, interval, question_row
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
 from driftledger.benchmarks.mm_vet.forged import forged_flags
+from driftledger.benchmarks.mm_vet.instrument import instrument
 from driftledger.benchmarks.mm_vet.records import CALIBRATION, Calibration, JudgedRecord
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -37,7 +38,9 @@ def score(given: ToScore) -> Scored:
     sums = np.array([sum(round(steps * (grade or 0)) for grade in row) for row in grades])
     counts = (read | wrong).sum(axis=1)
     images = [question.image_sha256 for question in questions]
+    ends = interval("total", sums, steps * counts, images, given.scoring)
     calibration = read_jsonl(given.folders[GRADE] / CALIBRATION, Calibration)
+    judge = instrument(grades, read | wrong, images, calibration, given.scoring.confidence)
     rows = [
         question_row(
             question,
@@ -50,14 +53,17 @@ def score(given: ToScore) -> Scored:
     score = graded.score(
         _values("total", total)
         | graded.both_ways("total", read, lambda wrong: total_grade(grades, unread_is_wrong=wrong).mean)
-        | interval("total", PERCENT / steps, sums, counts, images, given.scoring),
+        | ends.metrics
+        | judge.values,
         {
             "capability": {name: _values("grade", each) for name, each in capabilities.items()},
             "combination": {name: _values("grade", each) for name, each in combinations.items()},
         },
         read,
         {f"{name}: grade": "no question needs it" for name in CAPABILITIES if name not in capabilities}
-        | {f"{name}: grade": "no grade could be read" for name, each in capabilities.items() if each.mean is None},
+        | {f"{name}: grade": "no grade could be read" for name, each in capabilities.items() if each.mean is None}
+        | ends.absent
+        | judge.absent,
         served={"judge": (version(reply.served_model, None) for grade in graded.grades for reply in grade.replies)},
         flags=[*judge_flags(calibration), *forged_flags(graded.answers)],
         details={"calibration": [item.model_dump(mode="json", exclude={"schema_"}) for item in calibration]},

@@ -1,17 +1,20 @@
 """Accuracy, accuracy+ and the score per category, and what MME makes of them in total."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from driftledger.benchmarks._questions.scoring import PERCENT, Flags, GradedAnswers, joint_outcome
+from driftledger.benchmarks._questions.scoring import PERCENT, Flags, GradedAnswers, interval, joint_outcome
 from driftledger.benchmarks.mme.questions import SUBTASKS
 from driftledger.benchmarks.mme.records import YesNoRecord
 from driftledger.benchmarks.score import Row
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.scoring import Ends, Scored, ToScore
+from driftledger.benchmarks.scoring import interval as mean_of_groups
+from driftledger.benchmarks.settings import Scoring
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry
 from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.intervals.shares import proportion_interval
 from driftledger.metrics.yes_no import YesNoScores, by_category, total
 from driftledger.metrics.yes_no import score as yes_no
 
@@ -59,7 +62,8 @@ def score(given: ToScore) -> Scored:
         _row(image, [questions[i] for i in pair], [correct[i] for i in pair], [grades[i].outcome for i in pair])
         for image, pair in pairs.items()
     ]
-    metrics |= _sums(each, SUBTASKS)
+    ends = Ends.together(_intervals(rows, given.scoring))
+    metrics |= _sums(each, SUBTASKS) | ends.metrics
     groups = {"category": {name: _values(values) for name, values in each.items()}}
     if graded.groups:
         groups["group"] = {
@@ -67,8 +71,23 @@ def score(given: ToScore) -> Scored:
             for name, members in graded.groups.items()
             if (mean := total({member: each[member] for member in members}).mean) is not None
         }
-    absent = {f"{name}: score": "nothing could be read" for name in together.missing}
+    absent = {f"{name}: score": "nothing could be read" for name in together.missing} | ends.absent
     return Scored(graded.score(metrics, groups, read, absent), rows)
+
+
+def _intervals(rows: Sequence[Row], scoring: Scoring) -> Iterator[Ends]:
+    """Over images, two questions each: of accuracy and accuracy+ over all, and of the mean over categories."""
+    images = [(row, [value for value in row.values["correct"] if value is not None]) for row in rows]
+    right, asked = (np.array([int(of(known)) for _, known in images]) for of in (sum, len))
+    yield interval("accuracy", right, asked, [row.unit for row in rows], scoring)
+    whole = [(row.group, value) for row in rows if (value := row.values["score"][0]) is not None]
+    if len(whole) < len(rows):
+        why = f"{len(rows) - len(whole)} images have a question without an answer that counts"
+        yield Ends({}, {"accuracy_plus interval": why, "score interval": why})
+    else:
+        both = sum(right == asked)
+        yield Ends.of("accuracy_plus", proportion_interval(int(both), len(rows), scoring.confidence), PERCENT)
+        yield mean_of_groups("score", np.array([value for _, value in whole]), [group for group, _ in whole], scoring)
 
 
 def _sums(each: Mapping[str, YesNoScores], abilities: Mapping[str, Sequence[str]]) -> dict[str, float]:

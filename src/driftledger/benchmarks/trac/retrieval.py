@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.benchmarks.scoring import interval
+from driftledger.benchmarks.scoring import Ends
 from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import DescriptionRecord
 from driftledger.collect.encoding import encode_texts
@@ -16,6 +16,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Sample
 from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.intervals.shares import proportion_interval
 from driftledger.metrics.naming import Named, leaks
 from driftledger.metrics.retrieval import class_mean, votes
 
@@ -151,8 +152,8 @@ def _hits(retrieved: Retrieval, labels: Sequence[str | None]) -> NDArray[np.bool
 
 
 def _with_interval(name: str, hits: NDArray[np.bool_], scoring: Scoring) -> dict[str, float]:
-    ends = interval(name, hits.astype(np.float64), ["all"] * len(hits), scoring)
-    return {name: _percent(hits)} | {key: PERCENT * end for key, end in ends.items()}
+    found = proportion_interval(int(hits.sum()), len(hits), scoring.confidence)
+    return {name: _percent(hits)} | Ends.of(name, found, PERCENT).metrics
 
 
 def _percent(hits: NDArray[np.bool_]) -> float:

@@ -167,8 +167,12 @@ class Trac(Benchmark):
                 if parents and name not in parents:
                     yield Linked(record.place, f"its example {name} is no sample of the dataset")
 
+    def rows_in(self, score: Score, kind: str, name: str, rows: Sequence[Row]) -> Sequence[Row]:
+        """Those of a class; of a condition there are none, since rows are of the headline's alone."""
+        return [row for row in rows if row.extra.get("label") == name] if kind == "class" else []
+
     def tables(self, block: SideBySide) -> Iterator[Table]:
-        return tables(self, block.scores)
+        return tables(self, block)
 
     def figures(self, block: SideBySide) -> Iterator[Figure]:
         return figures(self, block)

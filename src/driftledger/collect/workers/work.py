@@ -6,11 +6,11 @@ fingerprint is another there.
 
 import os
 import socket
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,6 +23,7 @@ from driftledger.components.base import Component, Generator, Model
 from driftledger.core import errors
 from driftledger.core.changes import changes
 from driftledger.core.errors import ConfigError, DriftledgerError
+from driftledger.core.places import import_place, is_place, place_of
 from driftledger.core.strict import explain
 from driftledger.core.types import Conversation, ImageFile
 
@@ -32,6 +33,8 @@ class Recipe(NamedTuple):
 
     place: str
     """Of the class: its module and its name, parted by a colon."""
+    beside: str | None
+    """The folder of a module that is not installed, by its place; None where it is."""
     settings: dict[str, Any]
     fingerprint: str
     spec: dict[str, Any]
@@ -42,8 +45,8 @@ class Recipe(NamedTuple):
     def of(cls, component: Component) -> "Recipe":
         kind = type(component)
         settings = component.model_dump(mode="json")
-        place = f"{kind.__module__}:{kind.__qualname__}"
-        return cls(place, settings, component.fingerprint, component.spec, str(Path.cwd()))
+        beside = _beside(kind) if is_place(component.provider) else None
+        return cls(place_of(kind), beside, settings, component.fingerprint, component.spec, str(Path.cwd()))
 
     @property
     def name(self) -> str:
@@ -62,9 +65,9 @@ class Recipe(NamedTuple):
         """
         where = f"{self.name} on {socket.gethostname()}"
         try:
-            module, _, name = self.place.partition(":")
-            made: Component = getattr(import_module(module), name).model_validate(self.settings)
-        except (ImportError, AttributeError) as error:
+            beside = None if self.beside is None else Path(self.beside)
+            made: Component = import_place(self.place, beside).model_validate(self.settings)
+        except ConfigError as error:
             raise ConfigError(f"{where} cannot be made ({error}); install there what is installed here") from None
         except ValidationError as error:
             raise ConfigError(f"{explain(error, where)}; install there what is installed here") from None
@@ -78,6 +81,15 @@ class Recipe(NamedTuple):
 
     def _apart(self, made: Component) -> list[Any]:
         return list(changes(self.spec, made.spec))
+
+
+def _beside(kind: type) -> str | None:
+    """The folder in which the top-level module or package of a class lies."""
+    file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
+    if file is None:
+        return None
+    folder = Path(file).absolute().parent
+    return str(folder.parent if Path(file).stem == "__init__" else folder)
 
 
 class AskedFor(NamedTuple):

@@ -44,7 +44,7 @@ class CLIP(TransformersEncoder):
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         model, tokenizer = self.loaded.model, self.loaded.tokenizer
-        with forward_pass(self.path):
+        with forward_pass(self.path, texts):
             tokens = tokenizer(
                 well_formed(texts), padding=True, truncation=True, max_length=self._limit, return_tensors="pt"
             ).to(self.torch_device)

@@ -60,7 +60,7 @@ class Inception(CheckpointComponent, Encoder):
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         torch, tower = import_extra("torch"), self.loaded
-        with forward_pass(self.path):
+        with forward_pass(self.path, images):
             resized = np.stack([tower.process(np.asarray(image.convert("RGB"))) for image in images])
             pixels = torch.from_numpy(resized).permute(0, 3, 1, 2)
             return as_features(tower.model(pixels.to(self.torch_device)))

@@ -81,7 +81,7 @@ class OpenCLIP(CheckpointComponent, Encoder):
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         torch, tower = import_extra("torch"), self.loaded
-        with forward_pass(self.path):
+        with forward_pass(self.path, images):
             pixels = torch.stack([tower.process(image.convert("RGB")) for image in images])
             return as_features(
                 tower.model.encode_image(pixels.to(self.torch_device, self.torch_dtype), normalize=False)
@@ -89,7 +89,7 @@ class OpenCLIP(CheckpointComponent, Encoder):
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         model, tokenizer = self.loaded.model, self._tokenizer
-        with forward_pass(self.path):
+        with forward_pass(self.path, texts):
             tokens = tokenizer(well_formed(texts)).to(self.torch_device)
             return as_features(model.encode_text(tokens, normalize=False))
 

@@ -51,7 +51,7 @@ class Sentence(CheckpointComponent, Encoder):
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         model = self.loaded
-        with forward_pass(self.path):
+        with forward_pass(self.path, texts):
             return as_features(
                 model.encode(
                     well_formed(texts), batch_size=max(1, len(texts)), show_progress_bar=False, convert_to_tensor=True

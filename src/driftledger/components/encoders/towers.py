@@ -69,7 +69,7 @@ class TransformersEncoder(CheckpointComponent, Encoder):
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         tower = self.loaded
-        with forward_pass(self.path):
+        with forward_pass(self.path, images):
             pixels = tower.process([image.convert("RGB") for image in images], return_tensors="pt")["pixel_values"]
             return as_features(self.look(tower.model, pixels.to(self.torch_device, self.torch_dtype)))
 
@@ -100,8 +100,14 @@ def well_formed(texts: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def forward_pass(what: str) -> Iterator[None]:
-    """No gradients, and running out of memory is an :class:`OutOfMemoryError` that names ``what``."""
+def forward_pass(what: str, given: Sequence[Any]) -> Iterator[None]:
+    """No gradients, and running out of memory is an :class:`OutOfMemoryError` that names ``what``.
+
+    Raises:
+        ValueError: nothing is given, which libraries refuse each in its own way.
+    """
+    if not given:
+        raise ValueError("there is nothing to encode")
     with memory_guard(what), import_extra("torch").inference_mode():
         yield
 

@@ -75,6 +75,8 @@ class Diffusers(CheckpointComponent, Generator):
         return several if self.batch_size > 1 else None
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        if not prompts:
+            return []
         ready = self.loaded
         with memory_guard(self.path), quietly(*_LOUD):
             texts = [ready.reader.harmless(prompt) for prompt in prompts]

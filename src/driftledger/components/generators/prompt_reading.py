@@ -45,10 +45,12 @@ class PromptReader:
         return PromptUsage(tokens, min(tokens, self.tower.limit))
 
     def harmless(self, prompt: str) -> str:
-        """The prompt with a space inside whatever a tokenizer would take for a control token: ``< /s>``.
+        """The prompt with a space inside whatever a tokenizer would take for a control token: ``< /s>``; a lone
+        surrogate, which no tokenizer takes, becomes a question mark.
 
         A tokenizer that is not backed by the Rust library does not say where it found one, and is not asked.
         """
+        prompt = prompt.encode("utf-8", "replace").decode()
         for tokenizer in self.tokenizers:
             if tokenizer.is_fast:
                 prompt = _broken_up(prompt, tokenizer)

@@ -8,14 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.limits import LARGEST_TEXT
-from driftledger.core.strict import Strict
+from driftledger.core.places import Provided
 from driftledger.core.types import Split
 
 Key = TypeVar("Key", int, str)
@@ -41,10 +41,8 @@ class SourceItem:
     source: dict[str, str] = field(default_factory=dict)
 
 
-class Provider(Strict, ABC):
-    """A frozen specification of a source. ``provider`` is its name in the registry."""
-
-    provider: ClassVar[str]
+class Provider(Provided, ABC):
+    """A frozen specification of a source. ``provider`` is its name in the registry, or else its place."""
 
     @abstractmethod
     def source_digest(self) -> str:

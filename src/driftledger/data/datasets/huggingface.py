@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,8 @@ from driftledger.data.hub import HubTable, cell_text
 
 class HuggingFace(HubTable, SampledProvider):
     """One split of a dataset, or one to ask about and one as its support set."""
+
+    provider: ClassVar[str] = "huggingface"
 
     support_split: str | None = Field(default=None, min_length=1)
     """The split that is the support set, where ``split`` is the test set; it needs a ``label_column``."""

@@ -1,7 +1,7 @@
 """A dataset of the Hugging Face hub, or a local folder in one of its formats, as a question set."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from driftledger.data.hub import HubTable, cell_text
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
@@ -10,6 +10,8 @@ from driftledger.data.question_sets.columns import ColumnQuestions, Picture, Tab
 
 class HuggingFaceQuestions(HubTable, ColumnQuestions):
     """Questions from one split of a dataset."""
+
+    provider: ClassVar[str] = "huggingface"
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)

@@ -42,6 +42,11 @@ class Words(Encoder):
         """All of every text: there is no limit."""
         return [PromptUsage(len(ids), len(ids)) for ids in self._tokens(texts)]
 
+    def release(self) -> None:
+        """Let go of the embeddings, 16 MB, and of the tokenizer."""
+        for loaded in ("_embeddings", "_tokenizer"):
+            self.__dict__.pop(loaded, None)
+
     def _mean(self, ids: Sequence[int]) -> Float64:
         mean: Float64 = self._embeddings[list(ids)].astype(np.float64).sum(axis=0) / max(1, len(ids))
         return mean

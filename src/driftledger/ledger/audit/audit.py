@@ -102,7 +102,7 @@ def _headline(lineage: Lineage) -> str:
         return coverage
     interval, said = score.interval(key), f"{metric.named(key)} = {value:.4f}"
     if interval is not None:
-        confidence = (score.inputs.settings.get("bootstrap") or {}).get("confidence", 0.0)
+        confidence = score.confidence
         said += f" ({confidence:.0%} interval {interval.low:.4f} to {interval.high:.4f})"
     return f"{said}, {coverage}"
 

@@ -44,9 +44,7 @@ class Number(NamedTuple):
             return f"deviation over orders, gradings or repeats of: {metric.formula}"
         if key.endswith((LOW, HIGH)):
             which = "lower" if key.endswith(LOW) else "upper"
-            bootstrap = self.lineage.score.inputs.settings.get("bootstrap") or {}
-            told = ", ".join(f"{name} {bootstrap[name]}" for name in sorted(bootstrap))
-            return f"{which} end of the percentile bootstrap interval ({told}) of: {metric.formula}"
+            return f"{which} end of the {self.lineage.score.confidence:.0%} interval of: {metric.formula}"
         return metric.formula
 
     @property

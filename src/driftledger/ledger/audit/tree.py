@@ -11,7 +11,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json, pretty_json
 from driftledger.core.code_digest import code_digest
 from driftledger.core.escaping import for_terminal
-from driftledger.core.registry import PROVIDERS
+from driftledger.core.registry import providers
 from driftledger.core.terminal import QUIET, line
 from driftledger.ledger.lock import LockedFile
 
@@ -37,6 +37,8 @@ def add_component(tree: Tree, what: str, card: ComponentCard) -> None:
     if card.mark is not None:
         add(branch, "to know", card.mark)
     add(branch, "provider", f"{card.provider}, version {card.version}")
+    if card.package is not None:
+        add(branch, "package", card.package)
     add(branch, "settings", canonical_json(card.settings))
     if card.identity:
         add(branch, "identity", canonical_json(card.identity))
@@ -48,7 +50,7 @@ def add_component(tree: Tree, what: str, card: ComponentCard) -> None:
 
 def _codes_here(provider: str) -> set[str]:
     """The code digests of the providers of this name, without importing them."""
-    tables = (PROVIDERS[section] for section in ("models", "generators", "encoders"))
+    tables = (providers(section) for section in ("models", "generators", "encoders"))
     return {code_digest(table[provider]) for table in tables if provider in table}
 
 

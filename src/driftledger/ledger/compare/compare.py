@@ -74,7 +74,7 @@ def compare(
 ) -> Comparison:
     """Compare two runs, metric by metric, over the units that both have a value for.
 
-    Intervals are drawn as A's scores were: as often, as wide and from the same seed.
+    Intervals have the confidence of A's scores.
 
     Args:
         contents: where the rows of A's and B's own versions are read from.
@@ -101,17 +101,11 @@ def compare(
         pairs=compared,
         only_a=only_a,
         only_b=only_b,
-        confidence=_drawing(pairs[0][0].score)["confidence"],
+        confidence=pairs[0][0].score.confidence,
         anyway=anyway,
         comparable=not barred,
         reasons=[f"{pair.benchmark} on {pair.on}: {reason}" for pair in barred for reason in pair.reasons],
     )
-
-
-def _drawing(score: Score) -> dict[str, Any]:
-    """How a score's own intervals were drawn."""
-    settings = score.inputs.settings
-    return {name: settings["bootstrap"][name] for name in ("resamples", "confidence")} | {"seed": settings["seed"]}
 
 
 def _said(evidence: Evidence) -> str:
@@ -192,7 +186,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         elif None in values or metric is None:
             more = {"verdict": f"{NOT_RANKED}only {'B' if values[0] is None else 'A'} has it"}
         else:
-            more = measured(metric, key, *rows, barred, _drawing(a.score))
+            more = measured(metric, key, *rows, barred, a.score.confidence)
         metrics.append(MetricComparison(metric=key, a=values[0], b=values[1], **more))
     unfair = [each for each in found if each.weight == "unfair" and each.concerns != ()]
     return ScorePair(

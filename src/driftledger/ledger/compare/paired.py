@@ -4,7 +4,7 @@ What each unit is worth stands in rows, which are in Git and belong to a version
 that the run's lock entry gives them, wherever such bytes are still to be had.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from driftledger.core.files import parse_jsonl
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents
 from driftledger.metrics.exact import steps_of
-from driftledger.metrics.resampling import Paired, fewest, paired_clustered_interval, paired_interval
+from driftledger.metrics.intervals.estimate import fewest
+from driftledger.metrics.intervals.paired import Paired, paired_clustered_interval, paired_interval
+from driftledger.metrics.power import minimum_detectable_difference
 
 NOT_RANKED = "not ranked: "
 
@@ -36,6 +38,13 @@ class MetricComparison(BaseModel):
     difference: FiniteFloat | None = None
     low: FiniteFloat | None = None
     high: FiniteFloat | None = None
+    standard_error: FiniteFloat | None = None
+    """Of the difference; None, as the three below it, where too few samples are common."""
+    df: FiniteFloat | None = None
+    p_value: FiniteFloat | None = None
+    """Two-sided, of there being no difference."""
+    detectable: FiniteFloat | None = None
+    """The smallest difference that as many samples, as noisy as these, show with a power of 80 %; above 0."""
     a_common: FiniteFloat | None = None
     """A's value over the common samples alone."""
     b_common: FiniteFloat | None = None
@@ -64,13 +73,13 @@ def read_rows(contents: Contents, file: LockedFile) -> list[Row]:
 
 
 def measured(
-    metric: Metric, key: str, a: Sequence[Row], b: Sequence[Row], barred: Sequence[str], drawing: Mapping[str, Any]
+    metric: Metric, key: str, a: Sequence[Row], b: Sequence[Row], barred: Sequence[str], confidence: float
 ) -> dict[str, Any]:
     """What :class:`MetricComparison` says beyond the values of the score files.
 
     Args:
         barred: what forbids a ranking.
-        drawing: ``resamples``, ``confidence`` and ``seed`` of the paired bootstrap.
+        confidence: of the interval.
     """
     ours, theirs = ({row.unit: row for row in rows if _values(metric, key, row)} for rows in (a, b))
     by_group = metric.pairing == "mean"
@@ -85,19 +94,32 @@ def measured(
     drawn = [groups[unit] for unit in common]
     if by_group:  # the score is the mean over groups of the mean over units
         first = [np.array([values[0] for values in side], dtype=np.float64) for side in (one, two)]
-        paired, scale = paired_interval(first[0], first[1], drawn, **drawing), 1.0
+        paired, scale = paired_interval(first[0], first[1], drawn, confidence=confidence), 1.0
     else:  # over orders or gradings: the mean over units of sum / count
         steps = steps_of((value for side in (one, two) for values in side for value in values), metric.steps)
         whole = [[[round(steps * value) for value in values] for values in side] for side in (one, two)]
         left, right = ((np.array([*map(sum, side)]), np.array([*map(len, side)])) for side in whole)
-        paired, scale = paired_clustered_interval(left, right, drawn, **drawing), _PERCENT / steps
+        paired, scale = paired_clustered_interval(left, right, drawn, confidence=confidence), _PERCENT / steps
     return counts | {
         "difference": scale * paired.difference,
-        "low": scale * paired.interval.low,
-        "high": scale * paired.interval.high,
         "a_common": scale * paired.a,
         "b_common": scale * paired.b,
-        "verdict": _verdict(paired, drawing["confidence"]),
+        "verdict": _verdict(paired, confidence),
+        **_uncertainty(paired, scale, confidence),
+    }
+
+
+def _uncertainty(paired: Paired, scale: float, confidence: float) -> dict[str, float]:
+    if paired.interval is None:
+        return {}
+    detectable = minimum_detectable_difference(paired.standard_error, paired.df, confidence=confidence)
+    return {
+        "detectable": scale * detectable,
+        "low": scale * paired.interval.low,
+        "high": scale * paired.interval.high,
+        "standard_error": scale * paired.standard_error,
+        "df": paired.df,
+        "p_value": paired.p_value,
     }
 
 
@@ -109,5 +131,7 @@ def _verdict(paired: Paired, confidence: float) -> str:
     least = fewest(confidence)
     if paired.free < least:
         return f"{NOT_RANKED}{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
+    if paired.interval is None:
+        return NOT_RANKED + paired.reason
     low, high = paired.interval
     return "B is higher" if low > 0 else "A is higher" if high < 0 else "no difference that these samples show"

@@ -10,6 +10,7 @@ from driftledger.benchmarks.tables import NOTHING
 from driftledger.core.terminal import HEAD, figure, line, lines, table
 from driftledger.ledger.compare.compare import Comparison, ScorePair
 from driftledger.ledger.compare.paired import NOT_RANKED, MetricComparison
+from driftledger.metrics.power import POWER
 
 Sides = tuple[str, str]
 
@@ -36,13 +37,14 @@ def _head(comparison: Comparison) -> Iterator[str]:
 def _block(pair: ScorePair, comparison: Comparison) -> Group:
     a, b = sides = comparison.sides
     ranked = [each for each in _metrics(pair) if not each[1].verdict.startswith(NOT_RANKED)]
-    made = table("", a, b, f"better by [{comparison.confidence:.0%} interval]", "N", numbers=[a, b, "N"])
+    better_by, shows = f"better by [{comparison.confidence:.0%} interval]", f"shows at {POWER:.0%}"
+    made = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"])
     for metric, each in ranked:
         better, by = _better(metric, each)
         who = "neither" if better is None else sides[better]
-        made.add_row(
-            *map(line, [metric.named(each.metric), *_values(metric, each.a, each.b), f"{who} {by}", str(each.common)])
-        )
+        values = _values(metric, each.a, each.b)
+        [least] = _values(metric, each.detectable)
+        made.add_row(*map(line, [metric.named(each.metric), *values, f"{who} {by}", least, str(each.common)]))
     said = f": {_sentence(*ranked[0], sides)}" if ranked else ""
     head, beneath = f"{pair.benchmark} on {pair.place}{said}", (f"  {each}" for each in _beneath(pair, sides))
     return Group(line(head, HEAD), *([made] if ranked else []), lines(beneath))
@@ -109,6 +111,8 @@ def _not_ranked(comparison: Comparison) -> Iterator[RenderableType]:
 
 
 def _foot(comparison: Comparison) -> Iterator[str]:
+    if any(each.detectable is not None for pair in comparison.pairs for each in pair.metrics):
+        yield f"shows at {POWER:.0%}: the difference that as many samples, as noisy as these, find with that power"
     for side, only in zip(comparison.sides, (comparison.only_a, comparison.only_b), strict=True):
         if only:
             yield f"only {side} has: {'; '.join(only)}"

@@ -6,12 +6,10 @@ three it is needs no other assumption. It costs money, and is never done unasked
 """
 
 import math
-import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from itertools import groupby
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from PIL import Image
@@ -26,20 +24,20 @@ from driftledger.components.card import ComponentCard
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line
-from driftledger.core.registry import PROVIDERS, provider_class
+from driftledger.core.registry import same_provider
 from driftledger.core.types import Float64, ImageFile, Outcome
 from driftledger.ledger.findings import Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components, Unavailable
 from driftledger.ledger.verify.regenerate import draw_lots, pools_behind
+from driftledger.metrics.likeness import Answer, likeness, thumbnail
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger.project.project import Project
+from driftledger.project.providers import class_of_record
 
 PERMUTATIONS = 2000
 _SIMULATED = 200
-_SIDE = 16
-"""Pixels: images are compared by how light and how coloured they are where, as small as this."""
 
 
 class AskedAgain(NamedTuple):
@@ -72,9 +70,10 @@ class Services(Components):
         """The service of exactly the recorded fingerprint."""
         kind = kind_of(role)
         section, who = SECTIONS[kind], f"{kind} {for_line(card.name)}"
-        if card.provider not in PROVIDERS[section]:
-            return Unavailable(f"{who}: there is no provider {for_line(card.provider)!r:.80} here")
-        cls = cast(type[Component], provider_class(section, card.provider))
+        found = class_of_record(section, card.provider, self._settings)
+        if isinstance(found, str):
+            return Unavailable(f"{who}: {found}")
+        cls = cast(type[Component], found)
         if not issubclass(cls, RemoteComponent):
             return Unavailable(f"{who}: it is no service")
         own = {key: value for key, value in card.settings.items() if key not in cls.operational()}
@@ -97,7 +96,7 @@ class Services(Components):
             yield {}
         known = self._settings.entries(section) if self._trust and self._settings else catalogue(section)
         for entry in known.values():
-            if isinstance(entry, CatalogueEntry) and entry.provider == card.provider:
+            if isinstance(entry, CatalogueEntry) and same_provider(section, entry.provider, card.provider):
                 given = entry.settings()
                 if named is not None and given.get("service_name") == named:
                     yield {key: given[key] for key in given.keys() & (cls.operational() | {"base_url"})}
@@ -139,12 +138,9 @@ def ask_again(
     return told, result
 
 
-_Answer: TypeAlias = str | Float64
-
-
 class _Answers(NamedTuple):
-    stored: _Answer
-    again: tuple[_Answer, _Answer]
+    stored: Answer
+    again: tuple[Answer, Answer]
 
 
 def _asked(calls: Sequence[RecordedCall], result: VerifyResult) -> list[_Answers]:
@@ -171,28 +167,17 @@ def _asked(calls: Sequence[RecordedCall], result: VerifyResult) -> list[_Answers
 
 def _small(png: bytes) -> Float64:
     with Image.open(BytesIO(png)) as image:
-        return np.asarray(image.convert("RGB").resize((_SIDE, _SIDE)), dtype=np.float64) / 255
-
-
-def similarity(one: _Answer, other: _Answer) -> float:
-    """In [0, 1]: of texts the share of words that both have (Dice), of images 1 less the mean difference of pixels."""
-    if isinstance(one, str) and isinstance(other, str):
-        words, others = (Counter(re.findall(r"\w+", text.casefold())) for text in (one, other))
-        size = words.total() + others.total()
-        return 2 * (words & others).total() / size if size else 1.0
-    if isinstance(one, str) or isinstance(other, str):
-        return 0.0
-    return 1 - float(np.abs(one - other).mean())
+        return thumbnail(image)
 
 
 def doubt(answers: Sequence[_Answers], seed: int) -> tuple[float, float | None]:
     """p, and the share of exchanged answers that it would tell, as :class:`AskedAgain` has them."""
     random = np.random.default_rng(seed)
-    among = np.array([similarity(*each.again) for each in answers])
-    own = np.array([[similarity(each.stored, again) for again in each.again] for each in answers])
+    among = np.array([likeness(*each.again) for each in answers])
+    own = np.array([[likeness(each.stored, again) for again in each.again] for each in answers])
     others = [answers[(number + 1) % len(answers)].stored for number in range(len(answers))]
     strange = np.array(
-        [[similarity(other, again) for again in each.again] for each, other in zip(answers, others, strict=True)]
+        [[likeness(other, again) for again in each.again] for each, other in zip(answers, others, strict=True)]
     )
     p = _p(among, own, random)
     for tenths in range(1, 11):

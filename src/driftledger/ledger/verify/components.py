@@ -17,10 +17,11 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.changes import changes
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.escaping import for_line
-from driftledger.core.registry import PROVIDERS, provider_class
+from driftledger.core.registry import same_provider
 from driftledger.core.strict import explain
 from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.project import Project
+from driftledger.project.providers import class_of_record
 from driftledger.project.settings import Settings
 
 _DANGEROUS = ("allow_pickle", "trust_remote_code")
@@ -74,11 +75,12 @@ def at_hand(
     at hand: the version behind its name is not ours to have.
     """
     section, who = SECTIONS[kind], f"{kind} {for_line(card.name)}"
-    if card.provider not in PROVIDERS[section]:
-        return Unavailable(f"{who}: there is no provider {for_line(card.provider)!r:.80} here")
     if not trust and (asked := [each for each in _DANGEROUS if card.settings.get(each)]):
         return Unavailable(f"{who}: its checkpoint may run code ({asked[0]}), which takes --trust")
-    cls = cast(type[Component], provider_class(section, card.provider))
+    found = class_of_record(section, card.provider, settings)
+    if isinstance(found, str):
+        return Unavailable(f"{who}: {found}")
+    cls = cast(type[Component], found)
     if issubclass(cls, RemoteComponent):
         return Unavailable(f"{who}: {NEVER_TWICE}")
     if cls.version != card.version:
@@ -87,10 +89,10 @@ def at_hand(
         )
     reasons = []
     for given in _candidates(card, cls, settings, section):
-        found = _built(card, cls, given)
-        if not isinstance(found, Unavailable):
-            return found
-        reasons.append(found.why)
+        built = _built(card, cls, given)
+        if not isinstance(built, Unavailable):
+            return built
+        reasons.append(built.why)
     return Unavailable(f"{who}: {for_line(reasons[0])}")
 
 
@@ -103,7 +105,7 @@ def _candidates(
     entries = [
         each.settings()
         for _, each in named_first
-        if isinstance(each, CatalogueEntry) and each.provider == card.provider
+        if isinstance(each, CatalogueEntry) and same_provider(section, each.provider, card.provider)
     ]
     recorded = {key: value for key, value in card.settings.items() if key not in cls.operational()}
     weights = card.identity.get("weights")

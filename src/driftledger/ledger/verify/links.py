@@ -142,7 +142,7 @@ def _parameters(lineage: Lineage) -> Iterator[Finding]:
             setting = "seed" if key == "run.seed" else own.get(key, "")
             for recorded, fields in ((inputs.protocol, spec.protocol), (inputs.settings, spec.scoring)):
                 field = fields.model_fields.get(setting)
-                unsaid = None if field is not None and field.default is None else value
+                unsaid = value if field is None or field.is_required() else field.get_default()
                 if plain(found := recorded.get(setting, unsaid)) != plain(value):
                     yield _ran_with(name, key, value, found)
         for key, value in entry.params.get(RESOLVED, {}).items():

@@ -23,7 +23,7 @@ from driftledger.core.escaping import for_line
 from driftledger.core.limits import load_json
 from driftledger.core.yaml_text import load_yaml
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
-from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry, parse_locks
+from driftledger.ledger.lock import CODE, RESOLVED, LockedFile, LockEntry, parse_locks
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import contents_at
 
@@ -75,11 +75,15 @@ class Expected(NamedTuple):
     """What the table of a benchmark says of one stage."""
 
     command: str
+    formerly: str
+    """The command in locks of version 0.1."""
     place: str
     """The folder that it writes."""
     stage: Stage
     is_first: bool
     """Whether it builds the data; only then it may read files that no stage wrote."""
+    code: str
+    """What ``data/resolved.json`` calls the digest of its code."""
 
 
 def expected_stage(spec: Benchmark, name: str) -> Expected | None:
@@ -88,9 +92,12 @@ def expected_stage(spec: Benchmark, name: str) -> Expected | None:
     names = rest.split("-")
     for stage in spec.stages:
         if stage.name == word and len(names) == len(stage.keys):
-            words = [stage.name] if stage is spec.data else ["stage", spec.name, stage.name]
+            is_first = stage is spec.data
+            words = [stage.name, *names] if is_first else [spec.name, stage.name, *names]
+            command = " ".join(["driftledger", "stage", *words])
+            formerly = " ".join(["driftledger", *words]) if is_first else command
             place = stage.at(dict(zip(stage.keys, names, strict=True)))
-            return Expected(" ".join(["driftledger", *words, *names]), place, stage, stage is spec.data)
+            return Expected(command, formerly, place, stage, is_first, f"{CODE}{'.'.join(words[:2])}")
     return None
 
 
@@ -132,7 +139,7 @@ class LockCheck:
             if expected is None:
                 self._find(name, f"{self._specs[name].name} has no such stage")
                 continue
-            if str(entry.cmd) != expected.command:
+            if str(entry.cmd) not in (expected.command, expected.formerly):
                 ran = for_line(str(entry.cmd))
                 self._find(name, f"it runs another command than {expected.command!r}: {ran!r:.200}")
             for out in entry.outs:
@@ -199,7 +206,7 @@ class LockCheck:
         older = list[str]()
         for name, entry in self._stages.items():
             for key, digest in entry.code.items():
-                if digest == self._code_here(name, entry):
+                if (key, digest) == self._code_here(name, entry):
                     continue
                 known = self._known
                 if not here or known.nothing or known.have_param(entry.cmd, RESOLVED, key, digest):
@@ -212,14 +219,16 @@ class LockCheck:
             why = f"the code here is not the recorded one, with which {older[0]}{more}"
             self.result.skipped.append(Skipped("code", why))
 
-    def _code_here(self, name: str, entry: LockEntry) -> str | None:
-        """The digest of the code here behind a stage; None where its entry does not say what it builds."""
+    def _code_here(self, name: str, entry: LockEntry) -> tuple[str, str] | None:
+        """Key and digest of the code here behind a stage; None where its entry does not say what it builds."""
         expected = self._expected.get(name)
-        if expected is None or not expected.is_first:
-            return None if expected is None else code_behind(self._specs[name], expected.stage)
+        if expected is None:
+            return None
+        if not expected.is_first:
+            return expected.code, code_behind(self._specs[name], expected.stage)
         try:
             built = entry.params[RESOLVED][f"settings.{expected.stage.name}s.{name.partition('@')[2]}"]
-            return code_behind_data(expected.stage, built)
+            return expected.code, code_behind_data(expected.stage, built)
         except (ConfigError, ValueError, TypeError, LookupError):
             return None
 

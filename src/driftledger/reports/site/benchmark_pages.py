@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from driftledger.benchmarks.tables import grouped
-from driftledger.reports.sections import ReportPart, by_benchmark, sections
+from driftledger.reports.sections import ReportPart, sections
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.units import gallery_path
 from driftledger.reports.site.views import table_view
@@ -12,14 +12,14 @@ from driftledger.reports.site.views import table_view
 
 def links(site: Site) -> Iterator[Link]:
     """A link per benchmark that has scores."""
-    for spec, _ in by_benchmark(site.scores):
+    for spec, *_ in site.told:
         yield Link(spec.title, f"{spec.name}.html")
 
 
 def pages(site: Site) -> Iterator[Page]:
     """A page per benchmark that has scores."""
-    for told in by_benchmark(site.scores):
-        spec, _ = told
+    for told in site.told:
+        spec = told.spec
         context = {"spec": spec, "sections": [_section(site, each) for each in sections([told])]}
         yield Page(f"{spec.name}.html", "templates/benchmark.html.j2", context, spec.title)
 

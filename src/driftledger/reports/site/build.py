@@ -9,6 +9,8 @@ from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.project.project import Project
+from driftledger.reports.sections import Told, by_benchmark
+from driftledger.reports.selected import rows_beside
 from driftledger.reports.site import benchmark_pages, compare, correlation, leaderboard, provenance, units
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 
@@ -32,11 +34,14 @@ SHARED = (
 """Templates that others extend or import; named here so that the code's digest covers them."""
 
 
-def write_site(folder: Path, project: Project, scores: Sequence[Score], *, images: bool = True) -> None:
+def write_site(
+    folder: Path, project: Project, scores: Sequence[Score], *, images: bool = True, told: Told | None = None
+) -> None:
     """Write the site whole, in the place of what was there.
 
     Args:
         images: whether pages may show images of datasets.
+        told: the scores with what tests of their differences show; without it that is computed.
 
     Raises:
         ConfigError: ``folder`` holds something else.
@@ -44,7 +49,8 @@ def write_site(folder: Path, project: Project, scores: Sequence[Score], *, image
     if folder.exists() and not (folder / ASSETS[0]).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is not a report of driftledger, and would be replaced; name a new folder")
     with new_folder(folder) as made:
-        site = Site(project, scores, made, images)
+        told = by_benchmark(scores, rows_beside(project)) if told is None else told
+        site = Site(project, scores, made, images, told)
         links = [link for chapter in CHAPTERS for link in chapter.links(site)]
         here = environment()
         for chapter in CHAPTERS:

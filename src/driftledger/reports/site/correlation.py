@@ -15,7 +15,7 @@ from driftledger.reports.correlation.columns import our_columns
 from driftledger.reports.correlation.pairs import Pair
 from driftledger.reports.correlation.picture import draw_matrix
 from driftledger.reports.correlation.tables import read_pairs
-from driftledger.reports.sections import at_a_glance, by_benchmark
+from driftledger.reports.sections import at_a_glance
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.views import TableView, mark_of, table_view
 
@@ -39,7 +39,7 @@ def pages(site: Site) -> Iterator[Page]:
     series = series_of(site.scores)
     first = [
         (head, {model: value for model, value in column.values.items() if value is not None})
-        for head, column in at_a_glance(by_benchmark(site.scores))
+        for head, column in at_a_glance(site.told)
     ]
     context = {
         "matrix": draw_matrix(columns, found),

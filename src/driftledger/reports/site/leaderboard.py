@@ -4,21 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Benchmark, Origin, SideBySide, Table, series_of
-from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import best_first, grouped, shown_key
+from driftledger.benchmarks.standing import Standing
+from driftledger.benchmarks.tables import grouped, is_control, ordered, shown_key
 from driftledger.charts.palette import Series
 from driftledger.collect.observations import read_observations
 from driftledger.ledger.attest.plans import plans_told
-from driftledger.reports.sections import MetricColumn, at_a_glance, by_benchmark, marks, observed, overview
+from driftledger.reports.sections import BRACKETS, LETTERS, MetricColumn, at_a_glance, marks, observed, overview
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.provenance import href
-from driftledger.reports.site.views import BodyView, HeadView, RowView, TableView, copies_of, row_views
+from driftledger.reports.site.views import CONTROLS, BodyView, HeadView, RowView, TableView, copies_of, row_views
 
-RANKED, APART, CONTROLS = "Models", "Not ranked with the others", "Controls, which do not look at the image"
+RANKED, APART = "Models", "Not ranked with the others"
 
 LEGEND = (
-    "Higher is better unless a column says otherwise; in brackets a coverage below 1. A bar is the interval of a value "
-    "on a scale from 0."
+    f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. A bar is the interval of a value on a "
+    f"scale from 0. {LETTERS} Models of one shade have as many others that are shown to be better."
 )
 
 
@@ -44,7 +44,7 @@ def links(site: Site) -> Iterator[Link]:
 
 def pages(site: Site) -> Iterator[Page]:
     """The page itself."""
-    told = by_benchmark(site.scores)
+    told = site.told
     columns = [column for _, column in at_a_glance(told)]
     paths = site.project.paths
     seen = observed(told, read_observations(paths.observations))
@@ -53,9 +53,7 @@ def pages(site: Site) -> Iterator[Page]:
         "marks": [*marks(told), *seen, *plans_told(paths)],
         "models": len({score.model for score in site.scores}),
         "scores": len(site.scores),
-        "cards": [
-            (spec, [first for block in spec.blocks(scores) for first in _first(spec, block)]) for spec, scores in told
-        ],
+        "cards": [(spec, [first for block in blocks for first in _first(spec, block)]) for spec, _, blocks in told],
     }
     yield Page("index.html", "templates/index.html.j2", context, "Leaderboard")
 
@@ -82,18 +80,15 @@ def _view(table: Table, columns: Sequence[MetricColumn], series: Mapping[str, Se
 
 def _first(spec: Benchmark, block: SideBySide) -> Iterator[First]:
     """Who is first by the first metric at a glance, of the models that are no controls and are ranked."""
-    scores = [] if block.apart else block.scores
-    by_model = {score.model: score for score in scores if not score.components["model"].is_control}
+    scores = [] if block.apart else [score for score in block.scores if not is_control(score)]
     metric = next(metric for metric in spec.metrics if metric.key in spec.glanced)
-    key = shown_key(spec, metric, list(by_model.values()))
+    key = shown_key(spec, metric, scores)
     if key is None:
         return
-    sign = -1 if metric.higher_is_better is False else 1
-    values = {model: spec.ranked(score, key) for model, score in by_model.items()}
-    order = best_first({model: None if value is None else sign * value for model, value in values.items()})
-    value = values[order[0]]
+    values = {score.model: spec.ranked(score, key) for score in scores}
+    first, *others = ordered(scores, values, metric.higher_is_better is not False)
+    value = values[first.model]
     if value is not None:
-        first, *others = (by_model[model] for model in order if values[model] is not None)
         yield First(
             block.on,
             f"{spec.name}.html#{block.name}",
@@ -101,17 +96,22 @@ def _first(spec: Benchmark, block: SideBySide) -> Iterator[First]:
             first.model,
             f"{value:.{metric.digits}f}",
             href(Origin(first, key)),
-            _certain(first, others[0], key) if others else "",
+            certain(
+                first.model, [each.model for each in others if values[each.model] is not None], block.standing(key)
+            ),
         )
 
 
-def _certain(first: Score, second: Score, key: str) -> str:
-    """Whether the intervals of the first two lie apart."""
-    a, b = first.interval(key), second.interval(key)
-    if a is None or b is None:
-        return f"ahead of {second.model}; no intervals"
-    apart = a.low > b.high or b.low > a.high
-    return f"ahead of {second.model}: intervals {'lie apart' if apart else 'overlap, so this is not certain'}"
+def certain(first: str, others: Sequence[str], standing: Standing | None) -> str:
+    """Of whom the first is shown to be better; ``others`` are those with a value, the best first."""
+    if not others:
+        return ""
+    if standing is None:
+        return f"ahead of {others[0]}; whether that is chance was not tested"
+    near = [model for model in others if first not in standing.groups.better[model]]
+    if near:
+        return f"cannot be told apart from {', '.join(near)}"
+    return "shown to be better than every other" if len(others) > 1 else f"shown to be better than {others[0]}"
 
 
 CHAPTER = Chapter(links, pages)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from driftledger.benchmarks.score import Score
 from driftledger.project.project import Project
+from driftledger.reports.sections import Told
 
 
 class Link(NamedTuple):
@@ -38,6 +39,8 @@ class Site(NamedTuple):
     """Where the site is being written: a maker may put files there beside its pages."""
     images: bool
     """Whether pages may show images of datasets."""
+    told: Told = ()
+    """The scores of each benchmark, with what tests of their differences show."""
 
 
 class Chapter(NamedTuple):

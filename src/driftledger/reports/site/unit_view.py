@@ -5,7 +5,7 @@ What a benchmark has to say of its units it says by its traces; here they are on
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -177,7 +177,7 @@ def unit_view(
     steps = sum(len(trace.steps) for _, some in traces for trace in some)
     drawer = _Drawer(pictures, min(_LONGEST, _ALL_TEXTS // max(1, steps)), linked)
     prompts = dict.fromkeys(str(step.asked[PROMPT]) for step in first.steps if PROMPT in step.asked)
-    lines = [drawer.line(group, some) for group, some in traces]
+    lines = [drawer.lines(group, some) for group, some in traces]
     curve = next((trace.curve for _, some in traces for trace in some if trace.curve), "")
     return UnitView(
         name=for_line(first.unit),
@@ -189,9 +189,19 @@ def unit_view(
         ],
         known=[(key, drawer.texts(value)) for key, value in first.known.items() if drawer.texts(value)],
         prompt=for_terminal("\n".join(prompts)),
-        lines=lines,
-        chart=_chart(f"{curve} of {for_line(first.unit)}", lines) if curve and linked else "",
+        lines=[line for some in lines for line in some],
+        chart=_chart(f"{curve} of {for_line(first.unit)}", [some[0] for some in lines]) if curve and linked else "",
     )
+
+
+def _only(trace: Trace, again: str) -> Trace:
+    """One of the times that a unit was gone through."""
+    steps = [step for step in trace.steps if step.again == again]
+    if len(steps) == len(trace.steps):
+        return trace
+    ended = next((step.outcome for step in steps if step.outcome is not Outcome.OK), Outcome.OK)
+    only = replace(trace, steps=steps, outcome=ended)
+    return replace(only, values={}, gave={}) if again else only
 
 
 def _chart(title: str, some: Sequence[ModelLine]) -> str:
@@ -226,11 +236,19 @@ class _Drawer(NamedTuple):
     longest: int
     linked: bool
 
-    def line(self, group: Group, traces: Sequence[Trace]) -> ModelLine:
+    def lines(self, group: Group, traces: Sequence[Trace]) -> list[ModelLine]:
+        """A line for each time that the unit was gone through; what it is worth stands in the first."""
+        times = dict.fromkeys(step.again for trace in traces for step in trace.steps) or {"": None}
+        return [
+            self.line(group, [_only(trace, again) for trace in traces], *([again] if again else [])) for again in times
+        ]
+
+    def line(self, group: Group, traces: Sequence[Trace], *more: str) -> ModelLine:
         """One trace for each score of the group: what the records say stands once, and each score's numbers beside."""
         card, first = group.lineages[0].score.components["model"], traces[0]
         notes = [for_line(card.mark)] if card.mark else []
-        line = ModelLine(for_line(group.title), for_line(group.through), notes, card.is_control, first.outcome)
+        through = " · ".join(filter(None, (group.through, *more)))
+        line = ModelLine(for_line(group.title), for_line(through), notes, card.is_control, first.outcome)
         cells: dict[str, StepCell] = {}
         if first.start:
             cells[first.start] = StepCell(

@@ -13,6 +13,10 @@ from driftledger.reports.tables import csv, latex, markdown
 
 _NOBODY: Mapping[str, Series] = {}
 
+CONTROLS = "Controls, which do not look at the image"
+SHADES = 4
+"""So many ranks have a shade of their own; those behind them have none."""
+
 
 class IntervalBar(NamedTuple):
     """An interval on the scale of its column, in percent of its width."""
@@ -34,6 +38,10 @@ class CellView(NamedTuple):
     href: str = ""
     """Where the number comes from, relative to the top of the site."""
     bar: IntervalBar | None = None
+    letters: str = ""
+    """Models that share one cannot be told apart."""
+    shade: int = 0
+    """1 for the best group, then the next ones; 0 for none."""
 
 
 class RowView(NamedTuple):
@@ -94,7 +102,9 @@ def table_view(table: Table, name: str, series: Mapping[str, Series] = _NOBODY) 
     copies = () if table.detail else copies_of(table)
     head = [HeadView(text) for text in table.head]
     sortable = not table.across and len(rows) > 1
-    return TableView(f"{name}-{table.name}", table.title, head, [BodyView("", rows)], table.notes, copies, sortable)
+    kinds = (("", [row for row in rows if not row.control]), (CONTROLS, [row for row in rows if row.control]))
+    bodies = [BodyView(title, some) for title, some in kinds if some or not (rows or title)]
+    return TableView(f"{name}-{table.name}", table.title, head, bodies, table.notes, copies, sortable)
 
 
 def copies_of(table: Table) -> list[Copy]:
@@ -113,15 +123,35 @@ def mark_of(series: Series) -> str:
 
 def row_views(table: Table, series: Mapping[str, Series] = _NOBODY) -> list[RowView]:
     """Its rows; a number in a column of which some number has an interval has a bar."""
-    bars = [[None] * len(table.rows) if table.across else _bars(column) for column in zip(*table.rows, strict=True)]
+    columns = list(zip(*table.rows, strict=True))
+    bars = [[None] * len(table.rows) if table.across else _bars(column) for column in columns]
+    by_row = [shades_of(row) for row in table.rows] if table.across else []
+    shades = list(zip(*by_row, strict=True)) if table.across else [shades_of(column) for column in columns]
     return [
         RowView(
-            [cell_view(cell, bars[column][place]) for column, cell in enumerate(row)],
+            [
+                cell_view(cell, bars[column][place])._replace(shade=shades[column][place])
+                for column, cell in enumerate(row)
+            ],
             not table.across and _control(row),
-            mark_of(series[name]) if not table.across and (name := str(row[0])) in series else "",
+            mark_of(series[name]) if not table.across and (name := name_of(row[0])) in series else "",
         )
         for place, row in enumerate(table.rows)
     ]
+
+
+def name_of(cell: Cell | str) -> str:
+    """What a row is called, without what stands in brackets."""
+    return cell if isinstance(cell, str) else cell.text
+
+
+def shades_of(cells: Iterable[Cell | str]) -> list[int]:
+    """Of numbers that are ranked among each other: 1 for those of the best rank, 2 for the next; 0 where only one rank
+    is there, or none, and for those behind :data:`SHADES`."""
+    ranks = [None if isinstance(cell, str) else cell.rank for cell in cells]
+    there = sorted({rank for rank in ranks if rank is not None})
+    places = {rank: place for place, rank in enumerate(there, 1) if place <= SHADES and len(there) > 1}
+    return [0 if rank is None else places.get(rank, 0) for rank in ranks]
 
 
 def scores_in(row: Cells) -> Iterable[Score]:
@@ -139,7 +169,7 @@ def cell_view(cell: Cell | str, bar: IntervalBar | None = None) -> CellView:
         return CellView(cell)
     link = href(cell.of) if cell.of is not None and cell.value is not None else ""
     value = "" if cell.value is None else repr(float(cell.value))
-    return CellView(cell.text, cell.bold, cell.deviation, cell.more, value, link, bar)
+    return CellView(cell.text, cell.bold, cell.deviation, cell.more, value, link, bar, cell.letters)
 
 
 def _bars(column: Iterable[Cell | str]) -> list[IntervalBar | None]:

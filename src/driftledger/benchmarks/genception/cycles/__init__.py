@@ -1,0 +1,1 @@
+"""What other papers on cycles of describing and drawing measure, on the same chains."""

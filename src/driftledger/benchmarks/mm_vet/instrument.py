@@ -1,0 +1,104 @@
+"""The judge as an instrument: how it grades answers of known worth, whether it agrees with itself, and what the total
+would be without its mistakes.
+
+The calibration answers are clear-cut, so that a judge does better on them than on a model's: what they find of its
+mistakes is the least. Forged ones are not among them here, since a model's answers seldom are; a flag tells of these.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftledger.benchmarks.mm_vet.records import ALPHA, CORRECTED, SENSITIVITY, SPECIFICITY, Calibration
+from driftledger.benchmarks.score import HIGH, LOW
+from driftledger.core.types import Float64
+from driftledger.metrics.agreement import krippendorff_alpha
+from driftledger.metrics.correction import corrected_mean, count_of, operating_characteristics
+from driftledger.metrics.exact import decimal
+
+PERCENT = 100.0
+
+
+class Instrument(NamedTuple):
+    """What is known of the judge behind a score."""
+
+    values: dict[str, float]
+    absent: dict[str, str]
+
+
+class KnownGrades(NamedTuple):
+    """Answers of known worth, and what the judge gave each on average."""
+
+    known: list[float]
+    given: list[float]
+
+
+def known_grades(calibration: Sequence[Calibration]) -> KnownGrades:
+    """Of the calibration answers that are not forged, those that were graded readably at least once.
+
+    An answer counts once, however often it was graded: gradings of one answer have nearly all in common.
+    """
+    read = [(item.known, [decimal(each) for each in item.given if each is not None]) for item in _plain(calibration)]
+    there = [(known, float(sum(some, Fraction()) / len(some))) for known, some in read if some]
+    return KnownGrades([known for known, _ in there], [given for _, given in there])
+
+
+def _plain(calibration: Sequence[Calibration]) -> list[Calibration]:
+    return [item for item in calibration if not item.forged]
+
+
+def instrument(
+    grades: Sequence[Sequence[float | None]],
+    counted: NDArray[np.bool_],
+    images: Sequence[str],
+    calibration: Sequence[Calibration],
+    confidence: float,
+) -> Instrument:
+    """What is known of the judge, from a model's grades and from its calibration.
+
+    Args:
+        grades: questions × gradings.
+        counted: which of them are in the denominators; what is and has no grade is worth 0 whatever the judge.
+        images: of each question; questions about one image are answered well or badly together.
+        confidence: of the interval of the corrected total.
+    """
+    values, absent = dict[str, float](), dict[str, str]()
+    matrix = np.array([[np.nan if grade is None else grade for grade in row] for row in grades])
+    alpha = krippendorff_alpha(matrix.T) if matrix.shape[1] > 1 else None
+    if alpha is None:
+        absent[ALPHA] = "every grade is the same" if matrix.shape[1] > 1 else "each answer is graded once"
+    else:
+        values[ALPHA] = alpha
+    known = known_grades(calibration)
+    found = operating_characteristics(*known)
+    if found is None:
+        absent |= dict.fromkeys(
+            (SENSITIVITY, SPECIFICITY, CORRECTED),
+            "of the calibration answers no right one, or no wrong one, could be graded",
+        )
+        return Instrument(values, absent)
+    values |= {SENSITIVITY: found.sensitivity, SPECIFICITY: found.specificity}
+    corrected = _corrected(matrix, counted, images, known, confidence)
+    if corrected is None:
+        absent[CORRECTED] = "the judge gives right calibration answers no more than wrong ones"
+    else:
+        values |= corrected
+    return Instrument(values, absent)
+
+
+def _corrected(
+    grades: Float64, counted: NDArray[np.bool_], images: Sequence[str], known: KnownGrades, confidence: float
+) -> dict[str, float] | None:
+    read = ~np.isnan(grades)
+    if not read.any():
+        return dict.fromkeys((CORRECTED, CORRECTED + LOW, CORRECTED + HIGH), 0.0)
+    sums = [float(sum((decimal(grade) for grade in row if grade == grade), Fraction())) for row in grades.tolist()]
+    found = corrected_mean(count_of(sums, read.sum(axis=1).tolist(), images), *known, confidence=confidence)
+    if found is None:
+        return None
+    graded = int(read.sum()) / int(counted.sum())
+    ends = (CORRECTED, CORRECTED + LOW, CORRECTED + HIGH)
+    return {key: PERCENT * (graded * value) for key, value in zip(ends, found, strict=True)}

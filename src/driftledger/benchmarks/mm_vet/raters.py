@@ -1,0 +1,222 @@
+"""Who else grades a model's answers: people, in a sheet, and other judges, in the grades of another checkout.
+
+Their grades lie beside the judge's over the same answers, so that how far all agree can be computed, and the total be
+corrected by what people say of the judge's mistakes. The answers in a sheet are a model's, and hostile: no cell is a
+formula.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from driftledger.benchmarks._questions.records import AnswerRecord
+from driftledger.benchmarks.mm_vet.records import JudgedRecord
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError
+from driftledger.core.escaping import for_line, for_terminal
+from driftledger.core.files import read_json, read_jsonl, write_bytes
+from driftledger.core.sheets import cleaned, read_table, table_text
+from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.metrics.agreement import cohen_kappa, krippendorff_alpha
+from driftledger.metrics.correction import Corrected, Operating, corrected_mean, count_of, operating_characteristics
+from driftledger.metrics.exact import exact_mean
+
+COLUMNS = ("question_set", "model", "question", "text", "truth", "answer", "rater", "grade")
+ABOUT, WRITES = "grades", "driftledger grades sheet"
+
+Place: TypeAlias = tuple[str, str]
+"""Model and question: what there is one answer of."""
+Grades: TypeAlias = Mapping[Place, float]
+"""Place → grade, from 0 (totally wrong) to 1 (totally right)."""
+
+
+class Pair(NamedTuple):
+    """How far two raters agree."""
+
+    one: str
+    other: str
+    kappa: float | None
+    """Cohen's, weighted by squares; None where both give one and the same grade to everything."""
+    answers: int
+    """That both graded."""
+
+
+class CorrectedTotal(NamedTuple):
+    """A model's mean grade as the judge gives it, and without the mistakes that people find in its grades."""
+
+    model: str
+    raw: float
+    corrected: Corrected | None
+
+
+class RatersAgreement(NamedTuple):
+    """How far a judge, other judges and people agree, over the answers that they share."""
+
+    judge: str
+    raters: Mapping[str, int]
+    """Rater → answers graded."""
+    alpha: float | None
+    """Krippendorff's, of grades as numbers, over all raters; None where nothing can disagree."""
+    pairs: Sequence[Pair]
+    operating: Operating | None
+    """The judge's, by what people say; None where they call no answer right, or none wrong."""
+    corrected: Sequence[CorrectedTotal]
+    """Of each model that the judge graded; nothing without people."""
+
+
+def read_grades(path: Path, question_set: str, answers: Mapping[Place, str]) -> dict[str, dict[Place, float]]:
+    """Rater → grades in a sheet, as spreadsheets save it; rows without a grade are skipped.
+
+    Args:
+        answers: place → the answer that the judge graded; a grade is for the answer that stands beside it.
+
+    Raises:
+        ConfigError: it is no such sheet, a grade is no number from 0 to 1 or has no rater, one person has graded an
+            answer twice, or a grade is of another answer than the judge's.
+    """
+    found: dict[str, dict[Place, float]] = {}
+    for line, cells in read_table(path, COLUMNS, ABOUT, WRITES).entries():
+        if not cells["grade"] or cells["question_set"] != question_set:
+            continue
+        where, place = f"{ABOUT}: {path}, line {line}", (cells["model"], cells["question"])
+        if not cells["rater"]:
+            raise ConfigError(f"{where}: there is a grade, and 'rater' is empty; fill it in")
+        if _compared(cells["answer"]) != _compared(_shown(answers.get(place, ""))):
+            raise ConfigError(
+                f"{where}: this is not what {for_line(place[0])!r:.100} answers to {for_line(place[1])!r:.100} now; "
+                f"write a new sheet with: {WRITES}"
+            )
+        own = found.setdefault(cells["rater"], {})
+        if place in own:
+            raise ConfigError(f"{where}: {for_line(cells['rater'])!r:.100} has graded this answer before; remove one")
+        own[place] = _grade(cells["grade"], where)
+    return found
+
+
+def _grade(text: str, where: str) -> float:
+    try:
+        grade = float(text)
+    except ValueError:
+        grade = math.nan
+    if not 0 <= grade <= 1:
+        raise ConfigError(f"{where}: the grade is {for_line(text)!r:.100}; it must be from 0 to 1, for instance 0.5")
+    return grade
+
+
+def judged(folder: Path) -> tuple[str, dict[str, float]]:
+    """The judge's name, and its mean grade of each question that it could grade, in a folder of a grade stage."""
+    grades: dict[str, list[float]] = {}
+    for record in read_jsonl(folder / RECORDS, JudgedRecord):
+        if record.grade is not None:
+            grades.setdefault(record.question, []).append(record.grade)
+    name = read_json(folder / CARD, CollectedCard).components["judge"].name
+    return name, {question: exact_mean(some) for question, some in grades.items()}
+
+
+def write_sheet(
+    path: Path,
+    question_set: str,
+    questions: Mapping[str, QuestionEntry],
+    answers: Mapping[str, Sequence[AnswerRecord]],
+    count: int,
+    rater: str,
+    seed: int,
+) -> int:
+    """Write a sheet in which people grade some answers, the same questions of every model; how many rows it has.
+
+    The questions are drawn by lot from all, so that what people say of these answers holds for the others.
+
+    Args:
+        answers: model → its answers.
+
+    Raises:
+        ConfigError: there is a file, which may hold people's work.
+    """
+    if path.exists():
+        raise ConfigError(f"{path} is there, and may hold grades; name another file")
+    drawn = sorted(questions, key=lambda question: sha256_of([seed, "grades", question]))[:count]
+    texts = {
+        (model, answer.question): answer.text or ""
+        for model, some in answers.items()
+        for answer in some
+        if answer.readable
+    }
+    rows = [
+        (question_set, model, id_, questions[id_].question, str(questions[id_].answer), texts[model, id_], rater, "")
+        for id_ in drawn
+        for model in answers
+        if (model, id_) in texts
+    ]
+    write_bytes(path, table_text(COLUMNS, [[*map(_shown, row)] for row in rows]).encode("utf-8", "replace"))
+    return len(rows)
+
+
+def agreement_of(
+    judge: str, grades: Grades, others: Mapping[str, Grades], people: Iterable[str], images: Mapping[str, str]
+) -> RatersAgreement:
+    """How far the judge and others agree, and what its mistakes by people's word are worth.
+
+    What an answer is worth is the mean of what people give it. How the judge grades answers that are right and wrong is
+    taken from all models together: of one alone there would seldom be enough.
+
+    Args:
+        grades: the judge's.
+        others: rater → grades, of people and of other judges.
+        people: those among them who are people.
+        images: question → its image; questions about one image are answered well or badly together.
+    """
+    raters = {judge: grades, **others}
+    places = sorted({place for each in raters.values() for place in each})
+    matrix = np.array([[each.get(place, np.nan) for place in places] for each in raters.values()])
+    pairs = []
+    for one, other in combinations(raters, 2):
+        both = sorted(raters[one].keys() & raters[other].keys())
+        a, b = (np.array([raters[name][place] for place in both]) for name in (one, other))
+        pairs.append(Pair(one, other, cohen_kappa(a, b) if both else None, len(both)))
+    worth = _worth([others[name] for name in people])
+    shared = sorted(worth.keys() & grades.keys())
+    known, given = [worth[place] for place in shared], [grades[place] for place in shared]
+    return RatersAgreement(
+        judge,
+        {name: len(each) for name, each in raters.items()},
+        krippendorff_alpha(matrix) if len(raters) > 1 else None,
+        pairs,
+        operating_characteristics(known, given),
+        [*_corrected(grades, known, given, images)] if shared else [],
+    )
+
+
+CONFIDENCE = 0.95
+
+
+def _corrected(
+    grades: Grades, known: Sequence[float], given: Sequence[float], images: Mapping[str, str]
+) -> Iterable[CorrectedTotal]:
+    by_model: dict[str, dict[str, float]] = {}
+    for (model, question), grade in sorted(grades.items()):
+        by_model.setdefault(model, {})[question] = grade
+    for model, some in by_model.items():
+        graded = count_of([*some.values()], [1] * len(some), [images[question] for question in some])
+        yield CorrectedTotal(model, graded.mean, corrected_mean(graded, known, given, confidence=CONFIDENCE))
+
+
+def _worth(people: Sequence[Grades]) -> dict[Place, float]:
+    given: dict[Place, list[float]] = {}
+    for each in people:
+        for place, grade in each.items():
+            given.setdefault(place, []).append(grade)
+    return {place: exact_mean(some) for place, some in given.items()}
+
+
+def _shown(text: str) -> str:
+    return for_terminal(cleaned(text))
+
+
+def _compared(shown: str) -> str:
+    """What spreadsheets and people leave as it is when they save a text."""
+    return " ".join(shown.split())

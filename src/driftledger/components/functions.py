@@ -1,0 +1,260 @@
+"""Components and datasets made of plain functions, for whoever has a function and no need of a class.
+
+Each is a class as if it had been written: in a module it can be named in ``params.yaml`` by its place, as in
+``provider: my_module:shout``, and its code is that module with what it imports. Keyword-only arguments of the function
+are its settings there. What is made in a notebook or inside of another function has no place, and its code no file: it
+is told from everything else that this process made, and cannot stand in a ledger.
+"""
+
+import io
+import itertools
+from abc import ABC
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias, TypeVar, get_type_hints
+
+import numpy as np
+from PIL import Image
+
+from driftledger.components.base import Component, Encoder, Generator, Model, frechet_name_of
+from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.places import LONGEST, Provided, import_place, place_of
+from driftledger.core.types import Conversation, Float32, Generated, ImageFile, PromptUsage, Reply
+from driftledger.data.datasets.base import DatasetProvider, SourceItem
+
+Made = TypeVar("Made", bound=Provided)
+
+_NUMBERS = itertools.count(1)
+
+
+class _OfFunctions(Provided, ABC):
+    """A class whose work functions do."""
+
+    functions: ClassVar[dict[str, Callable[..., Any]]]
+    number: ClassVar[int]
+    """Tells it from all others that this process made."""
+
+    @classmethod
+    def is_named(cls, name: str) -> None:
+        cls.__name__ = cls.__qualname__ = name
+        cls.provider = place_of(cls)
+
+    def call(self, name: str, *given: Any) -> Any:
+        """What one of the functions makes of something, with the settings that it takes."""
+        fn = self.functions[name]
+        return fn(*given, **{setting: getattr(self, setting) for setting in _settings_of(fn)})
+
+
+class _Component(_OfFunctions, Component, ABC):
+    @cached_property
+    def code_digest(self) -> str:
+        """Of the function's module; of a function that no place leads to, a digest that this process alone has."""
+        try:
+            code = super().code_digest
+            return code if import_place(self.provider) is type(self) else sha256_of([code, self.number])
+        except ConfigError:
+            return sha256_of(["in no file", self.number])
+
+
+class FunctionModel(_Component, Model):
+    """A model that a function is."""
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return [self._answer(conversation) for conversation in conversations]
+
+    def _answer(self, conversation: Conversation) -> Reply:
+        parts = [part for turn in conversation.turns for part in turn.parts]
+        prompt = "\n\n".join(part for part in parts if isinstance(part, str))
+        images = [part.open() for part in parts if isinstance(part, ImageFile)]
+        answer = self.call("model", prompt, images)
+        if not isinstance(answer, str | Reply):
+            raise TypeError(f"{self.provider} gave {type(answer).__name__} where it is to give text")
+        return Reply(answer) if isinstance(answer, str) else answer
+
+
+class FunctionGenerator(_Component, Generator):
+    """A generator that a function is."""
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        return [self._drawn(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+
+    def _drawn(self, prompt: str, seed: int) -> Generated:
+        image = self.call("generator", prompt, seed)
+        if not isinstance(image, Image.Image | Generated):
+            raise TypeError(f"{self.provider} gave {type(image).__name__} where it is to give an image of Pillow's")
+        return Generated(image.convert("RGB")) if isinstance(image, Image.Image) else image
+
+
+class FunctionEncoder(_Component, Encoder):
+    """An encoder whose towers functions are."""
+
+    @classmethod
+    def is_named(cls, name: str) -> None:
+        super().is_named(name)
+        if "images" in cls.functions:
+            cls.frechet_name = frechet_name_of(cls.provider)
+
+    def _features(self, tower: str, given: Sequence[Any]) -> Float32:
+        features = np.asarray(self.call(tower, [*given]), dtype=np.float32)
+        if features.ndim != 2 or len(features) != len(given):
+            raise TypeError(f"{self.provider} gave features of shape {features.shape} for {len(given)} {tower}")
+        return features
+
+
+def _encode_images(self: FunctionEncoder, images: Sequence[Image.Image]) -> Float32:
+    return self._features("images", images)
+
+
+def _encode_texts(self: FunctionEncoder, texts: Sequence[str]) -> Float32:
+    return self._features("texts", texts)
+
+
+def _read_texts(self: FunctionEncoder, texts: Sequence[str]) -> list[PromptUsage]:
+    """All of every text, in words: a function says nothing of a limit."""
+    return [PromptUsage(words, words) for words in (len(text.split()) for text in texts)]
+
+
+Shown: TypeAlias = Image.Image | bytes | str | Path
+"""An image of Pillow's, an image file's bytes, or its path."""
+
+
+class FunctionDataset(_OfFunctions, DatasetProvider):
+    """A dataset whose samples a function gives."""
+
+    def items(self) -> Iterator[SourceItem]:
+        given: Iterable[Any] = self.call("dataset")
+        return (self._item(each) for each in given)
+
+    def _item(self, given: Any) -> SourceItem:
+        if isinstance(given, SourceItem):
+            return given
+        if not (isinstance(given, tuple) and len(given) in (2, 3) and isinstance(given[0], str)):
+            raise DataError(f"{self.provider} gave {given!r:.80}; give (id, image) or (id, image, category)")
+        return SourceItem(given[0], f"{self.provider} {given[0]}", partial(_read, given[1]), *given[2:])
+
+    def source_digest(self) -> str:
+        return sha256_of(
+            [[item.id, item.category, item.label, item.split, sha256_bytes(item.read())] for item in self.items()]
+        )
+
+    def source(self) -> dict[str, str]:
+        return {"kind": self.provider}
+
+
+def _read(image: Shown) -> bytes:
+    if isinstance(image, Image.Image):
+        file = io.BytesIO()
+        image.convert("RGB").save(file, "PNG")
+        return file.getvalue()
+    return image if isinstance(image, bytes) else Path(image).read_bytes()
+
+
+def model(fn: Callable[..., str | Reply], *, version: str = "1") -> type[FunctionModel]:
+    """A model of a function that takes a prompt and a list of images, and gives text.
+
+    The images are RGB, of Pillow's. In-context examples stand before what is asked, in the prompt and among the images,
+    as one text with blank lines between. A function may give a :class:`~driftledger.core.types.Reply` instead of text.
+
+    >>> @model
+    ... def shout(prompt, images, *, end: str = "!"):
+    ...     return prompt.upper() + end
+    >>> from driftledger.core.types import Conversation, Turn
+    >>> [reply] = shout(end="?").respond([Conversation((Turn("user", ("A cat",)),))])
+    >>> reply.text
+    'A CAT?'
+
+    Args:
+        version: to be raised where what is behind the function changes and its code does not.
+    """
+    return _made(FunctionModel, {"model": fn}, {"version": version})
+
+
+def generator(fn: Callable[..., Image.Image | Generated], *, version: str = "1") -> type[FunctionGenerator]:
+    """A generator of a function that takes a prompt and a seed, and gives an image of Pillow's.
+
+    >>> plain = generator(lambda prompt, seed: Image.new("RGB", (32, 32), (seed % 256, 0, 0)))
+    >>> plain().generate(["A red square."], [200])[0].image.getpixel((0, 0))
+    (200, 0, 0)
+
+    Args:
+        version: as in :func:`model`.
+    """
+    return _made(FunctionGenerator, {"generator": fn}, {"version": version})
+
+
+def encoder(
+    images: Callable[..., Any] | None = None, texts: Callable[..., Any] | None = None, *, version: str = "1"
+) -> type[FunctionEncoder]:
+    """An encoder of a function that takes a list of images, one that takes a list of texts, or both.
+
+    Each gives an array with a row of features for each of them; with both, their rows are compared with each other.
+
+    >>> lengths = encoder(texts=lambda texts: [[len(text), 1.0] for text in texts])
+    >>> lengths().encode_texts(["A cat", "A dog sits"])
+    array([[ 5.,  1.],
+           [10.,  1.]], dtype=float32)
+
+    Args:
+        version: as in :func:`model`.
+
+    Raises:
+        ConfigError: there is no function.
+    """
+    towers = {"images": images, "texts": texts}
+    functions = {name: fn for name, fn in towers.items() if fn is not None}
+    methods: dict[str, dict[str, Callable[..., Any]]] = {
+        "images": {"encode_images": _encode_images},
+        "texts": {"encode_texts": _encode_texts, "read_texts": _read_texts},
+    }
+    members = {method: code for name in functions for method, code in methods[name].items()}
+    return _made(FunctionEncoder, functions, {"version": version, **members})
+
+
+def dataset(fn: Callable[..., Iterable[Any]]) -> type[FunctionDataset]:
+    """A dataset of a function that gives its samples as ``(id, image)`` or ``(id, image, category)``.
+
+    An image is one of Pillow's, a file's bytes or its path. For labels, a function may give a
+    :class:`~driftledger.data.datasets.base.SourceItem`. It is called several times, and must give the same each time.
+
+    >>> @dataset
+    ... def squares():
+    ...     yield "red", Image.new("RGB", (32, 32), "red"), "warm"
+    >>> [(item.id, item.category) for item in squares().items()]
+    [('red', 'warm')]
+    """
+    return _made(FunctionDataset, {"dataset": fn}, {})
+
+
+def _made(base: type[Made], functions: dict[str, Callable[..., Any]], members: dict[str, Any]) -> type[Made]:
+    """A class whose work the functions do, with a field for each of their keyword-only arguments."""
+    if not all(callable(fn) for fn in functions.values()) or not functions:
+        raise ConfigError(f"{base.__name__} is made of functions; give one")
+    first = next(iter(functions.values()))
+    hints: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    for fn in functions.values():
+        hints |= get_type_hints(fn, include_extras=True)
+        settings |= _settings_of(fn)
+    if taken := sorted(name for name in settings if hasattr(base, name) or name in base.model_fields):
+        raise ConfigError(f"{first.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument")
+    variables = {"functions": functions, "number": next(_NUMBERS), **members}
+    space = {
+        "__module__": first.__module__,
+        "__qualname__": first.__qualname__[:LONGEST],
+        "__doc__": first.__doc__,
+        "__annotations__": {name: hints.get(name, Any) for name in settings}
+        | {name: ClassVar[Any] for name in variables if not name.startswith(("encode_", "read_"))},
+        **{name: default for name, default in settings.items() if default is not Parameter.empty},
+        **variables,
+    }
+    made: type[Made] = type(base)(first.__name__, (base,), space)  # type: ignore[misc]
+    return made
+
+
+def _settings_of(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The keyword-only arguments of a function with their defaults."""
+    given = signature(fn).parameters.values()
+    return {each.name: each.default for each in given if each.kind is Parameter.KEYWORD_ONLY}

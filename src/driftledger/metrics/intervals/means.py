@@ -1,0 +1,101 @@
+"""The mean over categories of the mean over the samples of each, and how far it could have come out otherwise."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from driftledger.core.types import Float64
+from driftledger.metrics._checks import check_finite, members
+from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.intervals.estimate import ConfidenceInterval, Estimate, upper
+from driftledger.metrics.intervals.student import t_quantile
+
+
+def mean_of_category_means(values: Float64, categories: Sequence[str]) -> float:
+    """The mean over categories, each counting once, of the mean over the samples of the category.
+
+    ``values`` holds n values and ``categories`` the category of each. Source: GenCeption, table 2 ("Overall Mean").
+
+    Raises:
+        ValueError: there are no values, the lengths differ, or a value is not finite.
+
+    >>> import numpy as np
+    >>> mean_of_category_means(np.array([0.25, 0.75, 1.0]), ["count", "count", "color"])
+    0.75
+    """
+    return exact_mean([exact_mean(group) for group in by_category(values, categories).values()])
+
+
+def mean_interval(values: Float64, categories: Sequence[str], confidence: float) -> Estimate:
+    """:func:`mean_of_category_means` with its t-interval, over the samples that could stand for each category.
+
+    With K categories, n_k values in each and their variances s_k² (dividing by n_k − 1), the standard error is
+    √(Σ s_k² / n_k) / K and its degrees of freedom (Σ v_k)² / Σ (v_k² / (n_k − 1)) with v_k = s_k² / n_k. The
+    categories are those that they are, and none is drawn. With one category it is Student's interval of a mean. A
+    category of a single sample shows no spread, so that there is no interval.
+
+    Source: Satterthwaite 1946, "An Approximate Distribution of Estimates of Variance Components"; Welch 1947.
+
+    Raises:
+        ValueError: there are no values, the lengths differ, a value is not finite, or ``confidence`` is not between 0
+            and 1.
+
+    >>> import numpy as np
+    >>> found = mean_interval(np.array([0.25, 0.5, 0.75, 1.0, 0.5]), ["scene"] * 5, 0.9)
+    >>> found.value, found.df, [round(end, 4) for end in found.interval]
+    (0.6, 4.0, [0.3282, 0.8718])
+    >>> mean_interval(np.array([0.25, 0.75, 1.0]), ["count", "count", "color"], 0.9).reason
+    'color has a single sample, which shows no spread'
+    """
+    probability = upper(confidence)
+    groups = by_category(values, categories)
+    value = exact_mean([exact_mean(group) for group in groups.values()])
+    alone = [name for name, group in groups.items() if len(group) == 1]
+    if alone:
+        return Estimate(value, math.inf, 0.0, None, _single(alone, len(groups)))
+    parts = [Part(statistics.variance(group) / len(group), len(group) - 1) for group in groups.values()]
+    error = math.sqrt(math.fsum(part.variance for part in parts)) / len(parts)
+    df = satterthwaite(parts)
+    half = t_quantile(probability, df) * error
+    return Estimate(value, error, df, ConfidenceInterval(value - half, value + half))
+
+
+class Part(NamedTuple):
+    """One of the variances that add up to that of an estimate."""
+
+    variance: float
+    df: float
+
+
+def satterthwaite(parts: Sequence[Part]) -> float:
+    """The degrees of freedom of a sum of independent estimates of variance: (Σ v)² / Σ (v² / df), or Σ df where every
+    v is 0.
+
+    >>> satterthwaite([Part(1.0, 3), Part(1.0, 3)]), satterthwaite([Part(1.0, 3), Part(0.0, 3)])
+    (6.0, 3.0)
+    """
+    total = math.fsum(part.variance for part in parts)
+    if not total:
+        return math.fsum(part.df for part in parts)
+    return 1 / math.fsum((part.variance / total) ** 2 / part.df for part in parts)
+
+
+def by_category(values: Float64, categories: Sequence[str]) -> dict[str, list[float]]:
+    """The values of each category, by the categories' names in order.
+
+    Raises:
+        ValueError: there are no values, the lengths differ, or a value is not finite.
+    """
+    if values.shape != (len(categories),):
+        raise ValueError(f"values have shape {values.shape}, but there are {len(categories)} categories")
+    check_finite(values)
+    column = values.tolist()
+    return {name: [float(column[row]) for row in rows] for name, rows in sorted(members(categories).items())}
+
+
+def _single(alone: Sequence[str], categories: int) -> str:
+    if categories == 1:
+        return "a single sample shows no spread"
+    others = f", and so have {len(alone) - 1} more" if len(alone) > 1 else ""
+    return f"{alone[0]} has a single sample, which shows no spread{others}"

@@ -1,0 +1,137 @@
+"""People and other judges beside the judge: sheets, agreement, and what is corrected by them."""
+
+import csv
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from driftledger.benchmarks.mm_vet.commands import as_table, grades_sheet, raters_agreement
+from driftledger.benchmarks.mm_vet.raters import COLUMNS, agreement_of
+from driftledger.core.errors import ConfigError
+from driftledger.core.terminal import show
+from driftledger.metrics.correction import Graded, corrected_mean
+from driftledger.project.project import Project
+from tests.benchmarks._questions.asking import VET, Grades, Says, exam
+
+SHEET = Path("sheet.csv")
+
+
+@dataclass(frozen=True)
+class GradedExam:
+    """A checkout in which one model was graded."""
+
+    root: Path
+
+    @property
+    def project(self) -> Project:
+        run = SimpleNamespace(models=("seer",), seed=3)
+        return cast(Project, SimpleNamespace(root=self.root, settings=SimpleNamespace(run=run)))
+
+    def rows(self) -> list[dict[str, str]]:
+        with (self.root / SHEET).open(encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def fill(self, *changes: dict[str, str]) -> None:
+        rows = [row | change for row, change in zip(self.rows(), changes, strict=True)]
+        with (self.root / SHEET).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def graded(root: Path, shift: int = 0, said: str = "It is red, and seven.") -> GradedExam:
+    exam(root, "mm_vet", VET, Says(text=said), Grades(shift=shift)).collect()
+    return GradedExam(root)
+
+
+def test_people_grade_in_a_sheet_and_agree_with_the_judge_or_not(tmp_path: Path, capsys: Any) -> None:
+    here = graded(tmp_path)  # the judge gives 0.5 and 1.0
+    told = grades_sheet(here.project, "exam", SHEET, 20, "ann")
+    assert told.startswith("sheet.csv: 2 answers to grade, from 0 (totally wrong) to 1")
+    assert [row["rater"] for row in here.rows()] == ["ann", "ann"]
+    assert {row["truth"] for row in here.rows()} == {"red <AND> blue", "7 <OR> seven"}
+    by_truth = {"red <AND> blue": "0", "7 <OR> seven": "1"}
+    here.fill(*({"grade": by_truth[row["truth"]]} for row in here.rows()))
+    found = raters_agreement(here.project, "exam", [SHEET], [])
+    assert (found.judge, found.raters) == ("umpire", {"umpire": 2, "ann": 2})
+    [pair] = found.pairs
+    assert (pair.one, pair.other, pair.answers) == ("umpire", "ann", 2)
+    assert pair.kappa == pytest.approx(1 - 2 * 0.25 / 1.5)
+    assert found.operating is not None
+    assert found.operating[:2] == (1.0, 0.5)
+    [total] = found.corrected
+    assert (total.model, total.raw) == ("seer", 0.75)
+    assert total.corrected is not None
+    assert total.corrected.estimate == 0.5
+    show(as_table(found))
+    printed = capsys.readouterr().out
+    assert "umpire and ann  0.667        2" in printed
+    assert "by people's word umpire has sensitivity 1.000 and specificity 0.500" in " ".join(printed.split())
+
+
+def test_judges_of_other_checkouts(tmp_path: Path) -> None:
+    here, there = graded(tmp_path / "here"), graded(tmp_path / "there", shift=-2)
+    found = raters_agreement(here.project, "exam", [], [there.root])
+    assert list(found.raters) == ["umpire", f"umpire of {there.root}"]
+    assert found.pairs[0].kappa is not None
+    assert found.pairs[0].kappa < 1
+    assert (found.operating, found.corrected) == (None, [])
+    assert found.alpha is not None
+
+
+def test_a_sheet_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    here = graded(tmp_path)
+    grades_sheet(here.project, "exam", SHEET, 1, "")
+    assert len(here.rows()) == 1
+    with pytest.raises(ConfigError, match="is there, and may hold grades"):
+        grades_sheet(here.project, "exam", SHEET, 1, "")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"grade": "half"}, "the grade is 'half'; it must be from 0 to 1"),
+        ({"grade": "1.5"}, "the grade is '1.5'"),
+        ({"grade": "nan"}, "the grade is 'nan'"),
+        ({"grade": "1", "rater": ""}, "'rater' is empty"),
+        ({"grade": "1", "answer": "Something else."}, "this is not what 'seer' answers to"),
+    ],
+)
+def test_a_sheet_of_which_something_is_wrong(tmp_path: Path, change: dict[str, str], message: str) -> None:
+    here = graded(tmp_path)
+    grades_sheet(here.project, "exam", SHEET, 1, "ann")
+    here.fill(change)
+    with pytest.raises(ConfigError, match=message):
+        raters_agreement(here.project, "exam", [SHEET], [])
+
+
+def test_one_person_grades_an_answer_once(tmp_path: Path) -> None:
+    here = graded(tmp_path)
+    grades_sheet(here.project, "exam", SHEET, 1, "ann")
+    here.fill({"grade": "1"})
+    shutil.copy(tmp_path / SHEET, tmp_path / "other.csv")
+    with pytest.raises(ConfigError, match="two of the sheets hold grades by 'ann'"):
+        raters_agreement(here.project, "exam", [SHEET, Path("other.csv")], [])
+
+
+def test_rows_that_wait_and_other_question_sets_are_passed_over(tmp_path: Path) -> None:
+    here = graded(tmp_path)
+    grades_sheet(here.project, "exam", SHEET, 2, "ann")
+    here.fill({"grade": "1", "question_set": "another"}, {})
+    assert raters_agreement(here.project, "exam", [SHEET], []).raters == {"umpire": 2}
+
+
+def test_what_answers_are_worth_is_the_mean_of_what_people_give() -> None:
+    judge = {("m", "a"): 1.0, ("m", "b"): 0.4, ("m", "c"): 0.2}
+    people = {"ann": {("m", "a"): 1.0, ("m", "b"): 0.0}, "bob": {("m", "a"): 1.0, ("m", "b"): 0.2}}
+    images = {"a": "1", "b": "2", "c": "3"}
+    found = agreement_of("judge", judge, people, people, images)
+    expected = corrected_mean(Graded(1.6 / 3, 1.0), [1.0, 0.1], [1.0, 0.4], confidence=0.95)
+    assert found.corrected[0].corrected is not None
+    assert expected is not None
+    assert found.corrected[0].corrected.estimate == pytest.approx(expected.estimate)
+    assert [(pair.one, pair.other) for pair in found.pairs] == [("judge", "ann"), ("judge", "bob"), ("ann", "bob")]

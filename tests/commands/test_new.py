@@ -1,0 +1,104 @@
+"""What ``new`` writes works at once, keeps its contract, and overwrites nothing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from driftledger.commands.new import KINDS, new
+from driftledger.core.errors import ConfigError
+from driftledger.project.settings import parse_settings
+from tests.conftest import REPOSITORY
+from tests.support.params import default_params
+
+RUFF = (sys.executable, "-m", "ruff")
+
+
+def run(folder: Path, *command: str) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[str]]]:
+    """A folder with one of each kind, and what was said of each."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "pyproject.toml").write_text((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    return folder, {kind: new(folder, kind, f"my_{kind}") for kind in KINDS}
+
+
+def test_every_kind_passes_its_own_test(written: tuple[Path, dict[str, list[str]]]) -> None:
+    folder, _ = written
+    told = run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "tests")
+    assert " passed" in told
+
+
+def test_it_is_as_the_linters_and_the_type_checker_want_it(written: tuple[Path, dict[str, list[str]]]) -> None:
+    folder, _ = written
+    run(folder, *RUFF, "check", "--no-cache", ".")
+    run(folder, *RUFF, "format", "--no-cache", "--check", ".")
+
+
+def test_the_lines_that_are_printed_are_those_of_params_yaml(
+    written: tuple[Path, dict[str, list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, told = written
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    params = default_params()
+    for kind, (section, *_) in KINDS.items():
+        lines = told[kind]
+        at = lines.index(f"{section}:")
+        params[section] |= yaml.safe_load("\n".join(lines[at : at + 2]))[section]
+    settings = parse_settings(params, "params.yaml", folder)
+    assert settings.encoder("my_encoder").provider == "my_encoder:MyEncoder"
+    assert settings.model("my_model").provider == "my_model:MyModel"
+    assert settings.generator("my_generator").provider == "my_generator:MyGenerator"
+    assert settings.dataset("my_dataset").source_digest()
+    assert settings.question_set("my_question_set").protocol == "mme"
+
+
+def test_a_package_has_an_entry_point_and_passes_its_test(tmp_path: Path) -> None:
+    told = new(tmp_path, "dataset", "stripes", package=True)
+    assert "  stripes: { provider: stripes }" in told
+    declared = (tmp_path / "stripes" / "pyproject.toml").read_text(encoding="utf-8")
+    assert '[project.entry-points."driftledger.datasets"]\nstripes = "stripes:Stripes"' in declared
+    run(
+        tmp_path / "stripes", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "tests"
+    )
+
+
+@pytest.mark.parametrize("package", [False, True])
+def test_what_is_there_is_left_alone(tmp_path: Path, package: bool) -> None:
+    there = tmp_path / ("mine" if package else "tests/test_mine.py")
+    there.parent.mkdir(exist_ok=True)
+    there.write_text("mine")
+    with pytest.raises(ConfigError, match="is there already"):
+        new(tmp_path, "model", "mine", package=package)
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [there]
+    assert there.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["../evil", "My", "", "class", "a" * 31, "1st", "a-b", "a.b"])
+def test_a_name_that_can_be_no_module(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be a module"):
+        new(tmp_path, "model", name)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_name_that_is_taken_by_what_is_installed(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'numpy' is what an installed module is called"):
+        new(tmp_path, "model", "numpy")
+
+
+def test_a_kind_that_there_is_not(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'encoder'"):
+        new(tmp_path, "encodr", "mine")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_class_takes_no_name_that_its_file_needs(tmp_path: Path, kind: str) -> None:
+    new(tmp_path, kind, "image")
+    assert "\nclass MyImage(" in (tmp_path / "image.py").read_text(encoding="utf-8")

@@ -1,0 +1,157 @@
+"""Plain functions as components: what they are given, what they may give, and what tells them apart."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import driftledger
+from driftledger.collect.workers.work import Recipe
+from driftledger.core.canonical import sha256_file
+from driftledger.core.code_digest import code_digest
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.places import import_place
+from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
+from driftledger.data.datasets.base import SourceItem
+from tests.conftest import draw
+
+
+@driftledger.model
+def widths(prompt: str, images: list[Image.Image], *, times: int = 1) -> str:
+    """How wide the images are."""
+    return f"{prompt}: {', '.join(str(times * image.width) for image in images)}"
+
+
+@driftledger.generator
+def squares(prompt: str, seed: int) -> Image.Image:
+    return Image.new("L", (seed, len(prompt)))
+
+
+@driftledger.encoder
+def sides(images: list[Image.Image]) -> list[tuple[int, int]]:
+    return [image.size for image in images]
+
+
+def lengths(texts: list[str]) -> Any:
+    return np.array([[len(text), 1] for text in texts])
+
+
+Both = driftledger.encoder(lambda images: [[image.width] for image in images], texts=lengths, version="3")
+
+
+@driftledger.dataset
+def shapes(*, folder: Path) -> Iterator[Any]:
+    yield "drawn", Image.new("RGBA", (32, 32), "red"), "plain"
+    yield "path", folder / "0.png"
+    yield SourceItem("labelled", "labelled", (folder / "0.png").read_bytes, label="round", split="test")
+
+
+def image(folder: Path, number: int, width: int) -> ImageFile:
+    path = draw(folder / f"{number}.png", number, (width, 40))
+    return ImageFile(path, sha256_file(path))
+
+
+def test_a_model_is_given_the_prompt_and_the_images_in_order(tmp_path: Path) -> None:
+    asked = Conversation.ask("How wide?", image(tmp_path, 0, 50))
+    shown = Turn("user", (image(tmp_path, 1, 60), "Like this?"))
+    several = Conversation((shown, Turn("assistant", ("60",)), *asked.turns))
+    assert widths().respond([asked, several]) == [
+        Reply("How wide?: 50"),
+        Reply("Like this?\n\n60\n\nHow wide?: 60, 50"),
+    ]
+
+
+def test_keyword_only_arguments_are_settings_in_the_fingerprint(tmp_path: Path) -> None:
+    twice = widths(times=2)
+    assert twice.respond([Conversation.ask("W", image(tmp_path, 0, 50))])[0].text == "W: 100"
+    assert twice.spec["settings"]["times"] == 2
+    assert twice.fingerprint != widths().fingerprint == widths(times=1).fingerprint
+    with pytest.raises(ValueError, match="times"):
+        widths(times="many")
+
+
+def test_a_reply_may_say_its_outcome() -> None:
+    refusing = driftledger.model(lambda prompt, images: Reply("No.", Outcome.REFUSED))
+    assert refusing().respond([Conversation((Turn("user", ("W",)),))])[0].outcome is Outcome.REFUSED
+
+
+def test_a_generator_gives_rgb(tmp_path: Path) -> None:
+    [drawn] = squares().generate(["four"], [7])
+    assert drawn.image is not None
+    assert (drawn.image.mode, drawn.image.size) == ("RGB", (7, 4))
+
+
+def test_an_encoder_has_the_towers_that_it_is_given() -> None:
+    assert (sides().sees, sides().reads, sides.frechet_name) == (True, False, "frechet_sides")
+    both = import_place(f"{__name__}:Both")()
+    assert (both.sees, both.reads, both.version, both.frechet_name) == (True, True, "3", "frechet_both")
+    assert both.encode_images([Image.new("RGB", (3, 4))]).tolist() == [[3.0]]
+    features = both.encode_texts(["a", "abc"])
+    assert features.dtype == np.float32
+    assert features.tolist() == [[1.0, 1.0], [3.0, 1.0]]
+    assert not hasattr(driftledger.encoder(texts=lengths), "frechet_name")
+
+
+def test_a_dataset_is_what_the_function_gives(tmp_path: Path) -> None:
+    draw(tmp_path / "0.png", 0)
+    items = list(shapes(folder=tmp_path).items())
+    assert [(item.id, item.category, item.label) for item in items] == [
+        ("drawn", "plain", None),
+        ("path", None, None),
+        ("labelled", None, "round"),
+    ]
+    assert items[1].read() == (tmp_path / "0.png").read_bytes()
+    before = shapes(folder=tmp_path).source_digest()
+    assert before == shapes(folder=tmp_path).source_digest()
+    draw(tmp_path / "0.png", 1)
+    assert before != shapes(folder=tmp_path).source_digest()
+
+
+def test_what_is_given_wrongly_is_said() -> None:
+    asked = Conversation((Turn("user", ("W",)),))
+    with pytest.raises(TypeError, match="gave int where it is to give text"):
+        driftledger.model(lambda prompt, images: 3)().respond([asked])
+    with pytest.raises(TypeError, match="gave str where it is to give an image"):
+        driftledger.generator(lambda prompt, seed: "image")().generate(["a"], [1])
+    with pytest.raises(TypeError, match=r"gave features of shape \(2,\) for 2 texts"):
+        driftledger.encoder(texts=lambda texts: [1.0, 2.0])().encode_texts(["a", "b"])
+    with pytest.raises(DataError, match=r"gave 'a'; give \(id, image\) or \(id, image, category\)"):
+        list(driftledger.dataset(lambda: ["a"])().items())
+
+
+def test_what_is_made_wrongly_is_one_sentence() -> None:
+    with pytest.raises(ConfigError, match="is made of functions; give one"):
+        driftledger.encoder()
+    with pytest.raises(ConfigError, match="a setting cannot be called 'batch_size'; rename the argument"):
+        driftledger.model(lambda prompt, images, *, batch_size: prompt)
+
+
+def test_a_function_has_its_modules_code() -> None:
+    model = widths()
+    assert model.provider == f"{__name__}:widths"
+    assert model.code_digest == code_digest(__name__, "driftledger.components.functions")
+    assert model.fingerprint == widths().fingerprint
+
+
+def test_functions_that_no_place_leads_to_are_told_apart() -> None:
+    def answering(text: str) -> Any:
+        return driftledger.model(lambda prompt, images: text)
+
+    yes, no = answering("yes"), answering("no")
+    assert yes().fingerprint == yes().fingerprint != no().fingerprint
+
+
+def test_a_function_of_a_notebook_has_a_fingerprint_too() -> None:
+    space: dict[str, Any] = {"__name__": "a_notebook"}
+    exec("def shout(prompt, images): return prompt", space)  # as a cell does
+    one, other = (driftledger.model(space["shout"])() for _ in range(2))
+    assert one.fingerprint != other.fingerprint
+    assert one.respond([Conversation((Turn("user", ("W",)),))])[0].text == "W"
+
+
+def test_a_replica_makes_its_own_from_the_place() -> None:
+    made = Recipe.of(widths(times=3)).make()
+    assert made == widths(times=3)

@@ -1,0 +1,133 @@
+"""An opened project tells what its stored files hold, and answers as the terminal does."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError
+from driftledger.notebook.opened import OpenedProject, open_project
+from tests.conftest import Checkout
+
+RUN = "regions_medium/painter/layout"
+
+
+@pytest.fixture(scope="module")
+def opened(finished: Checkout) -> OpenedProject:
+    return open_project(finished.root)
+
+
+pytestmark = pytest.mark.slow
+
+
+def test_runs_and_whether_they_are_published(opened: OpenedProject, pristine: Checkout) -> None:
+    [run] = opened.runs.to_dict("records")
+    assert "/".join(run[key] for key in ("model", "generator", "encoder")) == RUN
+    assert (run["scores"], run["selected"], run["published"]) == (1, 1, True)
+    assert opened.audit(RUN).data["fingerprint"].startswith(run["fingerprint"])
+    [before] = open_project(pristine.root).runs.to_dict("records")
+    assert before == run | {"published": False}
+    assert repr(opened) == f"<project {opened.path}: 1 runs, 1 of 1 scores>"
+
+
+def test_scores_are_those_of_the_score_file(opened: OpenedProject) -> None:
+    frame = opened.scores()
+    stored = json.loads((opened.path / f"reports/scores/genception/my_images/{RUN}/metrics.json").read_text())
+    row = frame.set_index("metric").loc["gc_at_2"]
+    assert row["value"] == stored["gc_at_2"]
+    assert row["low"] < row["value"] < row["high"]
+    assert (row["benchmark"], row["on"], row["title"], row["headline"]) == ("genception", "my_images", "GC@2", True)
+    assert not frame["metric"].str.endswith(("_low", "_high", "_std")).any()
+    assert np.isnan(frame.set_index("metric").loc["words", "low"])
+    wide = opened.scores("genception").pivot(index="model", columns="title", values="value")
+    assert wide.loc["regions_medium", "GC@2"] == row["value"]
+
+
+def test_rows_are_a_row_per_sample(opened: OpenedProject) -> None:
+    rows = opened.rows("genception", model="regions_medium", on="my_images")
+    assert len(rows) == 8
+    assert {"unit", "group", "outcome", "similarity_1", "similarity_2", "gc_1", "gc_2"} <= {*rows.columns}
+    assert rows.groupby("group")["gc_2"].mean().mean() == pytest.approx(
+        opened.scores().set_index("metric").loc["gc_at_2", "value"]
+    )
+
+
+def test_chains_of_a_sample_with_pictures(opened: OpenedProject) -> None:
+    sample = opened.rows("genception")["unit"][0]
+    chains = opened.chains(sample)
+    assert chains._repr_html_().count('src="data:image/webp;base64,') == 3
+    assert repr(chains).startswith(f"{sample}\n  regions_medium · painter: GC@2 0.")
+    assert opened.chains(sample, benchmark="genception") == chains
+
+
+def test_answers_are_those_of_the_terminal(
+    opened: OpenedProject, finished: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    audited = opened.audit(f"{RUN}:gc_at_2")
+    printed = finished.run("driftledger", "audit", "--full", f"{RUN}:gc_at_2", COLUMNS="100").stdout
+    assert repr(audited) == printed.rstrip("\n")
+    assert audited.data == json.loads(finished.run("driftledger", "audit", "--json", f"{RUN}:gc_at_2").stdout)
+    assert audited._repr_html_().startswith("<pre>genception/my_images/gc_at_2 = ")
+    offered = opened.audit("GC@2")
+    assert "could mean:" in repr(offered)
+    with pytest.raises(LedgerError, match="there is no run, score file, image or metric 'GC@2'"):
+        _ = offered.data
+    compared = opened.compare(RUN, RUN)
+    assert repr(compared) == finished.run("driftledger", "compare", RUN, RUN, COLUMNS="100").stdout.rstrip("\n")
+    assert compared.data == json.loads(finished.run("driftledger", "compare", "--json", RUN, RUN).stdout)
+    assert compared.table.set_index("metric").loc["gc_at_2", "difference"] == 0
+
+
+WRONG: list[tuple[Callable[[OpenedProject], Any], type[DriftledgerError], str]] = [
+    (lambda p: p.scores("genceptoin"), ConfigError, "benchmark 'genceptoin' is unknown; did you mean 'genception'"),
+    (lambda p: p.rows("trac"), StoreError, "has no score of trac that params.yaml selects"),
+    (lambda p: p.rows("genception", model="seer"), StoreError, "genception has no score here with model 'seer'"),
+    (lambda p: p.chains("square/9"), LedgerError, "no chain here is of a sample 'square/9'; nearest: "),
+    (lambda p: p.audit("a run"), LedgerError, "there is no run, score file, image or metric 'a run'"),
+    (lambda p: p.compare("a run", "a run"), LedgerError, "there is no run 'a run'"),
+]
+
+
+@pytest.mark.parametrize(("ask", "error", "told"), WRONG)
+def test_what_is_not_there_is_one_sentence(
+    ask: Callable[[OpenedProject], Any], error: type[DriftledgerError], told: str, opened: OpenedProject
+) -> None:
+    with pytest.raises(error, match=told) as raised:
+        ask(opened)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_folder_without_a_project_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"holds no params\.yaml; open the top folder of a project"):
+        open_project(tmp_path)
+
+
+def test_other_settings_than_those_of_the_scores_are_told(evaluated: Checkout) -> None:
+    evaluated.params(lambda params: params["genception"].update(confidence=0.9))
+    with pytest.raises(StoreError, match=r"computed with other settings than params\.yaml has now"):
+        open_project(evaluated.root).scores()
+
+
+def test_a_file_that_was_changed_is_not_shown(evaluated: Checkout) -> None:
+    score = evaluated.root / f"reports/scores/genception/my_images/{RUN}/score.json"
+    score.write_text(score.read_text().replace('"scored": 8', '"scored": 7'))
+    opened = open_project(evaluated.root)
+    with pytest.raises(LedgerError, match=r"is not the file that dvc\.lock has"):
+        opened.chains("round_1")
+    assert opened.runs["published"].tolist() == [False]
+    assert opened.runs["fingerprint"].tolist() == [""]
+
+
+def test_reading_loads_neither_mlflow_nor_what_components_need(finished: Checkout) -> None:
+    code = (
+        "import sys, driftledger; p = driftledger.open('.'); p.runs; p.scores(); r = p.rows('genception');"
+        f"p.chains(r['unit'][0])._repr_html_(); p.audit('{RUN}').data; p.compare('{RUN}', '{RUN}').table;"
+        "print(*sys.modules, sep='\\n')"
+    )
+    loaded = finished.run(sys.executable, "-c", code).stdout.split()
+    assert sorted({"mlflow", "torch", "transformers", "skimage"} & {*loaded}) == []

@@ -1,0 +1,139 @@
+"""What somebody does who installs the package: evaluate own photographs, ask where a score comes from, upgrade, go on.
+
+No file of this repository is in sight: the wheel is in an environment of its own, and the user's repository elsewhere.
+"""
+
+import os
+import re
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+import driftledger
+from tests.conftest import REPOSITORY, stages_run
+from tests.support.wheels import build_wheel, copy_source, install, new_environment, photograph
+
+pytestmark = pytest.mark.slow
+
+PHOTOGRAPHS = 10
+NEXT = "0.99.0"
+
+
+class Theirs(NamedTuple):
+    """Somebody's repository, and the programs that they have installed."""
+
+    root: Path
+    programs: Path
+
+    def run(self, *command: str) -> str:
+        home = self.programs.parent.parent
+        env = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ} | {
+            "PATH": f"{self.programs}{os.pathsep}/usr/local/bin{os.pathsep}/usr/bin{os.pathsep}/bin",
+            "HOME": str(home),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CEILING_DIRECTORIES": str(home),
+            "COLUMNS": "200",
+            "OMP_NUM_THREADS": "1",
+            "DVC_NO_ANALYTICS": "1",
+            "DVC_SITE_CACHE_DIR": str(home / "site"),
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+        }
+        done = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, check=False, timeout=600)
+        assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def commit(self, message: str) -> None:
+        self.run("git", "add", "--all")
+        self.run("git", "commit", "--quiet", "--message", message)
+
+    def calls(self) -> tuple[int, int]:
+        """How many are stored, and how often they were made in all."""
+        with closing(sqlite3.connect(self.root / ".driftledger" / "calls.db")) as db:
+            stored, made = db.execute("SELECT count(*), sum(made) FROM calls").fetchone()
+        return stored, made
+
+    def scores(self) -> dict[str, bytes]:
+        files = [file for file in (self.root / "reports" / "scores").rglob("*") if file.is_file()]
+        return {file.relative_to(self.root).as_posix(): file.read_bytes() for file in files}
+
+
+def few(params: Path) -> dict[str, Any]:
+    """One model and two iterations; the settings as they are then."""
+    settings: dict[str, Any] = yaml.safe_load(params.read_text(encoding="utf-8"))
+    settings["run"]["models"] = ["regions_medium"]
+    settings.setdefault("genception", {}).update({"iterations": 2, "cross_check": ["regions_medium"]})
+    params.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+    return settings
+
+
+def next_version(folder: Path) -> Path:
+    """The source of a version that says it is the next one, and has other words in a template and in a docstring."""
+    source = copy_source(folder)
+    package = source / "src" / "driftledger"
+    for file, old, new in (
+        (source / "pyproject.toml", f'version = "{driftledger.__version__}"', f'version = "{NEXT}"'),
+        (package / "__init__.py", f'__version__ = "{driftledger.__version__}"', f'__version__ = "{NEXT}"'),
+        (package / "benchmarks/genception/dvc.yaml", "stages:\n", "stages: # in other words\n"),
+        (package / "metrics/drift.py", '"""', '"""In other words: '),
+    ):
+        text = file.read_text(encoding="utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return source
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Theirs:
+    made = Theirs(tmp_path / "theirs", new_environment(tmp_path / "environment"))
+    install(made.programs, build_wheel(REPOSITORY, tmp_path / "wheel"))
+    photograph(made.root / "photos", PHOTOGRAPHS, size=(96, 72))
+    made.run("git", "config", "--global", "user.name", "tests")
+    made.run("git", "config", "--global", "user.email", "tests@localhost")
+    made.run("git", "init", "--quiet")
+    return made
+
+
+def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothing_again(
+    theirs: Theirs, tmp_path: Path
+) -> None:
+    where = theirs.run("python", "-c", "import driftledger; print(driftledger.__file__)").strip()
+    assert Path(where).is_relative_to(theirs.programs.parent)
+
+    theirs.run("driftledger", "init", "--images", "photos", "--minimal")
+    run = few(theirs.root / "params.yaml")["run"]
+    (dataset,) = run["datasets"]
+    theirs.commit("photographs to evaluate")
+    shown = theirs.run("driftledger", "run")
+    name = f"regions_medium/{run['generators'][0]}/{run['encoders'][0]}"
+    table = theirs.root / "reports" / "leaderboard.md"
+    assert "regions_medium" in table.read_text(encoding="utf-8")
+    assert "driftledger audit" in shown
+    assert theirs.calls() == (PHOTOGRAPHS * 2 * 2,) * 2
+    before = theirs.scores()
+    assert f"reports/scores/genception/{dataset}/{name}/score.json" in before
+
+    audit = theirs.run("driftledger", "audit", f"{name}:gc_at_2")
+    assert re.search(rf"{run['generators'][0]}.*[0-9a-f]{{8}}", audit)
+    theirs.commit("evaluated")
+    theirs.run("git", "tag", "before")
+
+    install(theirs.programs, build_wheel(next_version(tmp_path / "source"), tmp_path / "next"))
+    assert NEXT in theirs.run("driftledger", "--version")
+    assert "in other words" in theirs.run("driftledger", "upgrade")
+    pipeline = (theirs.root / "pipelines" / "genception" / "dvc.yaml").read_text(encoding="utf-8")
+    assert NEXT in pipeline
+    assert "in other words" in pipeline
+    theirs.run("driftledger", "upgrade", "--check")
+    theirs.commit("upgraded")
+    assert stages_run(theirs.run("driftledger", "run", "--plain")) == ["resolve", "track"]
+    assert theirs.calls() == (PHOTOGRAPHS * 2 * 2,) * 2
+    assert theirs.scores() == before
+    assert theirs.run("git", "diff", "--name-only", "before", "--", "reports/scores") == ""
+    assert str(REPOSITORY) not in "".join(
+        file.read_text(encoding="utf-8") for file in theirs.root.glob("**/*.yaml") if ".dvc" not in file.parts
+    )

@@ -1,0 +1,243 @@
+"""What is said of a provider that is not what its entry needs: one sentence that names the entry."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from driftledger.components.card import ComponentCard
+from driftledger.core import registry
+from driftledger.core.canonical import sha256_file
+from driftledger.core.distributions import _entry_points, _package_of
+from driftledger.core.errors import ConfigError, UntrustedCodeError
+from driftledger.core.registry import is_provider, provider_class, providers, same_provider
+from driftledger.core.types import Conversation, ImageFile
+from driftledger.project.project import Project
+from driftledger.project.providers import class_of_record
+from driftledger.project.settings import load_settings
+from tests.conftest import REPOSITORY, draw, shapes_only
+from tests.support.own_code import ENCODER, GENERATOR, MODEL, install, write_module
+from tests.support.params import default_params
+
+
+@pytest.fixture(autouse=True)
+def _unloaded() -> Iterator[None]:
+    """Modules of one test are not those of another, and what is installed is looked up again."""
+    modules, path = set(sys.modules), list(sys.path)
+    registry._installed.cache_clear()
+    _package_of.cache_clear(), _entry_points.cache_clear()
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        del sys.modules[name]
+    registry._installed.cache_clear()
+    _package_of.cache_clear(), _entry_points.cache_clear()
+
+
+def project(root: Path, section: str, provider: str, *, own_code: bool = True, **settings: Any) -> Project:
+    """A project that selects one entry, ``mine``, of a provider."""
+    params = default_params()
+    shapes_only(params)
+    params[section] = params.get(section, {}) | {"mine": {"provider": provider, **settings}}
+    params["run"][section] = [*params["run"][section], "mine"]
+    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    return Project(root, own_code=own_code)
+
+
+def said(root: Path, section: str, provider: str, **settings: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        _ = project(root, section, provider, **settings).settings
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert f"params.yaml: {section}.mine: " in sentence
+    return sentence
+
+
+def test_a_class_of_ones_own_is_named_by_its_place(tmp_path: Path) -> None:
+    write_module(tmp_path, "own_models", MODEL)
+    model = project(tmp_path, "models", "own_models:MyModel", words="dim").settings.model("mine")
+    assert (model.provider, model.version) == ("own_models:MyModel", "1")
+    assert ComponentCard.of("mine", model).to_dict().keys() >= {"identity"}
+    assert "package" not in ComponentCard.of("mine", model).to_dict()
+    assert str(tmp_path) == sys.path[-1]
+
+
+def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path: Path) -> None:
+    text = ENCODER + "\ndef sizes(images):\n    return [image.size for image in images]\n"
+    text += "\nBySize = driftledger.encoder(images=sizes)\nOther = driftledger.encoder(images=sizes)\n"
+    write_module(tmp_path, "own_functions", text)
+    found = [
+        project(tmp_path, "encoders", f"own_functions:{name}").settings.encoder("mine")
+        for name in ("hues", "BySize", "Other")
+    ]
+    assert [each.provider for each in found] == [f"own_functions:{name}" for name in ("hues", "BySize", "Other")]
+    assert [each.frechet_name for each in found] == ["frechet_hues", "frechet_by_size", "frechet_other"]
+    assert len({each.fingerprint for each in found}) == 3
+    assert [(each.sees, each.reads) for each in found] == [(True, False)] * 3
+
+
+def test_what_the_page_shows_can_be_copied(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "components.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Your own\n")[2].partition("\n## ")[0]
+    [code] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    [block] = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
+    write_module(tmp_path, "my_module", code)
+    params = default_params()
+    shapes_only(params)
+    for section, values in yaml.safe_load(block).items():
+        params[section] = params.get(section, {}) | values
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    settings = Project(tmp_path, own_code=True).settings
+    image = draw(tmp_path / "0.png", 0, (50, 40))
+    asked = Conversation.ask("What is it?", ImageFile(image, sha256_file(image)))
+    assert settings.model("shouting").respond([asked])[0].text == "A DARK IMAGE, 50 PIXELS WIDE"
+    features = settings.encoder("mine").encode_images([asked.last_image.open()])  # type: ignore[union-attr]
+    assert features.shape == (1, 8 * 8 * 3)
+
+
+HEAD = """
+from typing import ClassVar
+from driftledger.components.base import Encoder, Generator, Model
+
+class Whole(Model):
+    version: ClassVar[str] = "1"
+    def respond(self, conversations): return []
+
+"""
+LACKING = {
+    "no class": ("models", "shout = 1", "shout", "derived from driftledger.components.base.Model; derive"),
+    "a function": ("models", "def f(): pass", "f", "or wrap a function by driftledger.model"),
+    "another kind": ("generators", "", "Whole", "is no class derived from driftledger.components.base.Generator"),
+    "no version": (
+        "models",
+        "class Bare(Model):\n    def respond(self, conversations): return []",
+        "Bare",
+        "has no version; add version: ClassVar",
+    ),
+    "abstract": (
+        "generators",
+        'class Bare(Generator):\n    version: ClassVar[str] = "1"',
+        "Bare",
+        "does not implement generate; write what Generator asks for",
+    ),
+    "no tower": ("encoders", 'class Bare(Encoder):\n    version: ClassVar[str] = "1"', "Bare", "has no tower; write"),
+    "fid": (
+        "encoders",
+        'class Bare(Encoder):\n    version: ClassVar[str] = "1"\n    frechet_name: ClassVar[str] = "fid"\n'
+        "    def encode_images(self, images): return []",
+        "Bare",
+        "has the frechet_name 'fid'; give it one of frechet_",
+    ),
+    "another's name": (
+        "models",
+        'class Bare(Whole):\n    provider: ClassVar[str] = "blind"',
+        "Bare",
+        "calls itself 'blind'; leave its provider out",
+    ),
+    "no such name": ("models", "", "Nowhere", "own_lacking.py) has no Nowhere; name one of its classes"),
+    "an import that fails": (
+        "models",
+        "import not_installed_here",
+        "Whole",
+        "imports not_installed_here, which",
+    ),
+    "what is raised": ("models", "1 / 0", "Whole", "cannot be imported (ZeroDivisionError: division by zero in "),
+    "an exit": ("models", "raise SystemExit(3)", "Whole", "cannot be imported (SystemExit: 3 in "),
+    "no Python": ("models", "def f(:", "Whole", "cannot be imported (SyntaxError: invalid syntax in "),
+    "written elsewhere": (
+        "models",
+        "from own_other import Told",
+        "Told",
+        "is written elsewhere; name it own_other:Told",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LACKING)
+def test_what_a_class_lacks_is_one_sentence(tmp_path: Path, case: str) -> None:
+    section, text, name, expected = LACKING[case]
+    write_module(tmp_path, "own_other", HEAD + "class Told(Whole): pass\n")
+    write_module(tmp_path, "own_lacking", HEAD + text)
+    assert expected in said(tmp_path, section, f"own_lacking:{name}")
+
+
+def test_a_module_that_is_nowhere_is_one_sentence(tmp_path: Path) -> None:
+    assert f"there is no module 'nowhere_at_all' in {tmp_path} or among what is installed" in said(
+        tmp_path, "models", "nowhere_at_all.deep:Model"
+    )
+
+
+@pytest.mark.parametrize("provider", ["a b:c", "../evil:Evil", "a:b:c", ":", "a:", "a/b:c", "a\n:b", "ä:b", "a.:b"])
+def test_what_is_no_dotted_name_is_no_place(tmp_path: Path, provider: str) -> None:
+    assert "is no place of a class; write package.module:Class" in said(tmp_path, "models", provider)
+
+
+def test_a_very_long_name_is_refused_briefly(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="at most 200 characters") as caught:
+        _ = project(tmp_path, "models", "a" * 100_000).settings
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("provider", ["os:system", "subprocess:Popen"])
+def test_what_is_no_component_is_not_called(tmp_path: Path, provider: str) -> None:
+    assert f"{provider} is no class derived from" in said(tmp_path, "models", provider)
+
+
+def test_settings_can_be_read_without_running_what_they_name(tmp_path: Path) -> None:
+    write_module(tmp_path, "own_evil", f"open({str(tmp_path / 'mark')!r}, 'w')\n")
+    settings = project(tmp_path, "models", "own_evil:Evil", own_code=False, whatever=1).settings
+    with pytest.raises(UntrustedCodeError, match=r"models\.mine: 'own_evil:Evil' is this checkout's own code"):
+        settings.model("mine")
+    assert settings.model("regions_medium").provider == "regions"
+    assert not (tmp_path / "mark").exists()
+    assert "own_evil" not in sys.modules
+
+
+@pytest.mark.parametrize("section", ["datasets", "question_sets", "encoders"])
+def test_no_check_of_the_settings_runs_it(tmp_path: Path, section: str) -> None:
+    write_module(tmp_path, "own_evil", f"open({str(tmp_path / 'mark')!r}, 'w')\n")
+    _ = project(tmp_path, section, "own_evil:Evil", own_code=False).settings
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_record_names_no_code(tmp_path: Path) -> None:
+    write_module(tmp_path, "own_models", MODEL)
+    own = project(tmp_path, "models", "own_models:MyModel").settings
+    read = load_settings(tmp_path / "params.yaml")
+    assert class_of_record("models", "own_models:MyModel", own) is own.provider_class("models", "mine")
+    untrusted = "it is this checkout's own code, which is not run without --trust"
+    assert class_of_record("models", "own_models:MyModel", read) == untrusted
+    assert class_of_record("models", "own_models:MyModel", None) == "there is no provider 'own_models:MyModel' here"
+    assert class_of_record("models", "os:system", own) == "there is no provider 'os:system' here"
+    assert class_of_record("models", "os", read) == "there is no provider 'os' here"
+
+
+def test_a_distribution_names_its_providers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_module(tmp_path / "site", "own_colours", GENERATOR)
+    points = {"generators": {"plain_colour": "own_colours:Plain", "painter": "own_colours:Plain"}}
+    install(tmp_path / "site", "own-colours", "1.2", points)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    found = project(tmp_path, "generators", "plain_colour", own_code=False).settings.generator("mine")
+    assert ComponentCard.of("mine", found).package == "own-colours 1.2"
+    assert "package" not in found.spec
+    assert providers("generators")["painter"] == "driftledger.demo.generators.painter:Painter"
+    assert provider_class("generators", "own_colours:Plain") is type(found)
+    assert is_provider("generators", "own_colours:Plain")
+    assert same_provider("generators", "own_colours:Plain", "plain_colour")
+    assert not same_provider("generators", "own_colours:Plain", "painter")
+
+
+def test_two_distributions_of_one_name_are_told_apart_by_people(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        write_module(tmp_path / name, f"own_{name}", GENERATOR)
+        install(tmp_path / name, f"own-{name}", "1", {"generators": {"plain_colour": f"own_{name}:Plain"}})
+        monkeypatch.syspath_prepend(tmp_path / name)
+    sentence = said(tmp_path, "generators", "plain_colour")
+    assert "'plain_colour' is offered by own-one and own-two; uninstall one, or name it by its place" in sentence
+    assert project(tmp_path, "generators", "painter").settings.generator("mine").provider == "painter"

@@ -1,0 +1,126 @@
+"""What people install holds all of the package and nothing else, and says what it is in the same words everywhere."""
+
+import tarfile
+import tomllib
+import zipfile
+from email.parser import Parser
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+import driftledger
+from driftledger.benchmarks.registry import BENCHMARKS
+from driftledger.demo.datasets.photos import manifest
+from tests.conftest import REPOSITORY
+from tests.support.wheels import build
+
+PACKAGES = ("driftledger", "driftledger_check")
+OF_THE_CHECKER = "driftledger_check/pyproject.toml"
+"""What the checker's own distribution is built by."""
+MOST_BYTES_OF_A_WHEEL = 1_350_000
+MOST_BYTES_OF_A_SOURCE_DISTRIBUTION = 1_350_000
+
+
+class Built(NamedTuple):
+    sources: Path
+    wheel: Path
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return Built(*build(REPOSITORY, tmp_path_factory.mktemp("dist")))
+
+
+def in_wheel(built: Built) -> set[str]:
+    with zipfile.ZipFile(built.wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_the_wheel_is_the_packages_and_nothing_else(built: Built) -> None:
+    about = f"driftledger-{driftledger.__version__}.dist-info"
+    files = {
+        file.relative_to(REPOSITORY / "src").as_posix()
+        for package in PACKAGES
+        for file in (REPOSITORY / "src" / package).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    packed = {name for name in in_wheel(built) if not name.startswith(f"{about}/")}
+    assert packed == files - {OF_THE_CHECKER}
+    assert {f"{about}/licenses/LICENSE", f"{about}/licenses/NOTICE"} <= in_wheel(built)
+
+
+def test_the_wheel_has_what_is_no_code(built: Built) -> None:
+    """By a list of its own, since a file that is missing in the tree is missing in both."""
+    kinds = {(PurePosixPath(name).parent.as_posix(), PurePosixPath(name).suffix) for name in in_wheel(built)}
+    assert {
+        ("driftledger/catalogue", ".yaml"),
+        ("driftledger/catalogue/leaderboards", ".csv"),
+        ("driftledger/presets", ".yaml"),
+        ("driftledger/templates", ".yaml"),
+        ("driftledger/demo/datasets", ".json"),
+        ("driftledger/reports/site/assets", ".css"),
+        ("driftledger/reports/site/assets", ".js"),
+        ("driftledger/reports/site/templates", ".j2"),
+        *((f"driftledger/benchmarks/{name}", ".yaml") for name in BENCHMARKS),
+    } <= kinds
+    assert {f"driftledger/templates/{name}" for name in ("gitignore", "dvcignore", "gitattributes")} <= in_wheel(built)
+    assert {f"{package}/py.typed" for package in PACKAGES} <= in_wheel(built)
+
+
+def test_wheel_and_sources_are_small(built: Built) -> None:
+    assert built.wheel.stat().st_size < MOST_BYTES_OF_A_WHEEL
+    assert built.sources.stat().st_size < MOST_BYTES_OF_A_SOURCE_DISTRIBUTION
+
+
+def test_results_checkpoints_and_tests_are_not_among_the_sources(built: Built) -> None:
+    with tarfile.open(built.sources) as archive:
+        folders = {name.split("/")[1] for name in archive.getnames() if name.count("/") > 1}
+    assert folders == {"src", "docs"}
+
+
+def test_version_and_licence_are_the_same_everywhere(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = Parser().parsestr(archive.read(name).decode("utf-8"))
+    checker = tomllib.loads((REPOSITORY / "src" / OF_THE_CHECKER).read_text(encoding="utf-8"))["project"]
+    citation = cited()
+    newest = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8").partition("## [")[2].partition("]")[0]
+    versions = (metadata["Version"], checker["version"], citation["version"], newest)
+    assert versions == (driftledger.__version__,) * 4
+    assert (metadata["License-Expression"], checker["license"], citation["license"]) == ("Apache-2.0",) * 3
+    assert "Typing :: Typed" in metadata.get_all("Classifier", [])
+
+
+def cited() -> dict[str, Any]:
+    citation: dict[str, Any] = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    return citation
+
+
+def test_the_five_papers_are_cited() -> None:
+    citation = cited()
+    assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
+    assert {"message", "title", "authors"} <= set(citation)
+    assert all({"type", "title", "authors", "year"} <= set(reference) for reference in citation["references"])
+    papers = (REPOSITORY / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert len(citation["references"]) == 5
+    assert [each["title"] for each in citation["references"] if f"*{each['title']}*" not in papers] == []
+
+
+def test_every_photograph_and_every_font_has_its_licence() -> None:
+    page = (REPOSITORY / "docs" / "licences.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    for photo in manifest().photos:
+        stated = [photo.title, photo.author, photo.licence, *([photo.url] if photo.url != "not stated" else [])]
+        assert [words for words in stated if words not in rows[photo.id]] == []
+    named = {
+        word.strip("\"'")
+        for file in (REPOSITORY / "src").rglob("*.py")
+        for word in file.read_text(encoding="utf-8").replace("(", " ").replace(",", " ").replace(")", " ").split()
+        if word.strip("\"'").endswith(".ttf")
+    }
+    families = {font.rpartition("/")[2].removesuffix(".ttf") for font in named}
+    assert {"DejaVuSans", "cmr10", "STIXGeneral"} <= families
+    known = page.replace("DejaVu Sans", "DejaVu")
+    assert [font for font in families if font not in page and font[:4] not in known] == []
