@@ -110,7 +110,7 @@ def test_a_plain_transformer_is_refused(folder: Path):
 
 
 def test_code_from_the_checkpoint_does_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(folder.parent)  # a sentence has room for a short path only
+    monkeypatch.chdir(folder.parent)
     (folder / "foreign.py").write_text("raise SystemExit('it ran')")
     change_json(folder / "modules.json", lambda modules: modules[1].update(type="foreign.Pooling"))
-    refused(encoder(Path(folder.name)), "trust_remote_code")
+    refused(encoder(Path(folder.name)), "third-party code")
