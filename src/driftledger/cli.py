@@ -8,26 +8,28 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from driftledger import __version__
-from driftledger.benchmarks.registry import benchmarks, imported
+from driftledger.benchmarks.registry import benchmark_names, command_groups, imported
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.missing import MissingSourceError
 from driftledger.core.parent import end_under_run
 from driftledger.ledger.objects.reach import Reach
-from driftledger.project.project import Project
-from driftledger.tracking.connection import PORT
+from driftledger.tracking.addresses import PORT
+
+if TYPE_CHECKING:
+    from driftledger.project.project import Project
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
 RUNS_OWN_CODE = frozenset(
     {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "design", "preset", "preregister"}
-    | {"check-component", "watch", *(group for spec in benchmarks() for group in spec.commands)}
+    | {"check-component", "watch", *command_groups()}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -69,7 +71,7 @@ calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
 app.add_typer(calls, name="calls", rich_help_panel=ASK)
 stage = typer.Typer(help="Run one stage, as the pipelines of DVC do: 'driftledger run' runs all that is needed.")
 app.add_typer(stage, name="stage", hidden=True)
-for group, place in (each for spec in benchmarks() for each in spec.commands.items()):
+for group, place in command_groups().items():
     app.add_typer(imported(place), name=group, rich_help_panel=PEOPLE)
 
 RemoteOption = Annotated[
@@ -101,10 +103,12 @@ def top(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
+    from driftledger.project.project import Project
+
     context.obj = Project(Path.cwd(), own_code=context.invoked_subcommand in RUNS_OWN_CODE)
 
 
-def trusted(project: Project, trust: bool) -> Project:
+def trusted(project: "Project", trust: bool) -> "Project":
     """The project of a command that reads, whose own code may be run only where the reader says so."""
     return replace(project, own_code=True) if trust else project
 
@@ -638,8 +642,8 @@ def stage_question_set(
     stages.question_set(context.obj, question_set)
 
 
-def _add_stages_of(benchmark: str, title: str) -> None:
-    @stage.command(name=benchmark, help=f"Run a stage of {title}, as its pipeline in pipelines/ does.")
+def _add_stages_of(benchmark: str) -> None:
+    @stage.command(name=benchmark, help=f"Run a stage of {benchmark}, as pipelines/{benchmark}/dvc.yaml does.")
     def run_stage(
         context: typer.Context,
         name: Annotated[str, typer.Argument(metavar="STAGE", help="One of its stages.")],
@@ -650,8 +654,8 @@ def _add_stages_of(benchmark: str, title: str) -> None:
         stages.run_stage(context.obj, benchmark, name, names)
 
 
-for spec in benchmarks():
-    _add_stages_of(spec.name, spec.title)
+for each in benchmark_names():
+    _add_stages_of(each)
 
 
 @stage.command(name="report")

@@ -1,16 +1,19 @@
-"""The benchmarks, by name: the one place that lists them."""
+"""The benchmarks, by name: the one place that lists them.
+
+A specification is imported when its benchmark is asked for: the command line starts without any.
+"""
 
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from driftledger.benchmarks.base import Benchmark
 from driftledger.core.distributions import entry_points
 from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.data.question_sets.base import QuestionProvider, QuestionRules
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.base import Benchmark
     from driftledger.benchmarks.runner import Runner
+    from driftledger.data.question_sets.base import QuestionProvider, QuestionRules
 
 BENCHMARKS = {
     "genception": "driftledger.benchmarks.genception.spec:GenCeption",
@@ -21,6 +24,13 @@ BENCHMARKS = {
     "mme": "driftledger.benchmarks.mme.spec:MME",
 }
 """Name → its specification, in the order in which tables and MLflow tell of them."""
+
+COMMANDS = {
+    "human": "driftledger.benchmarks.genception.commands:app",
+    "ratings": "driftledger.benchmarks.fidelity.commands:app",
+    "grades": "driftledger.benchmarks.mm_vet.commands:app",
+}
+"""Group of commands that a benchmark in :data:`BENCHMARKS` adds to ``driftledger`` → ``module:app`` of a Typer app."""
 
 ENTRY_POINTS = "driftledger.benchmarks"
 """The group under which an installed distribution names further ones."""
@@ -35,7 +45,7 @@ def benchmark_names() -> tuple[str, ...]:
 
 
 @cache
-def benchmark(name: str) -> Benchmark:
+def benchmark(name: str) -> "Benchmark":
     """The specification of that name.
 
     Raises:
@@ -45,10 +55,10 @@ def benchmark(name: str) -> Benchmark:
     if name not in table:
         raise ConfigError(unknown_name("benchmark", name, table))
     found = imported(table[name])
-    return cast(type[Benchmark], found)()
+    return cast("type[Benchmark]", found)()
 
 
-def benchmarks() -> tuple[Benchmark, ...]:
+def benchmarks() -> tuple["Benchmark", ...]:
     """All of them."""
     return tuple(benchmark(name) for name in benchmark_names())
 
@@ -60,7 +70,7 @@ def runner(name: str) -> "Runner":
     return cast("type[Runner]", imported(spec.runner))(spec)
 
 
-def question_rules(provider: QuestionProvider) -> QuestionRules:
+def question_rules(provider: "QuestionProvider") -> "QuestionRules":
     """What the questions of a provider must have, its settings checked against that.
 
     Raises:
@@ -74,6 +84,13 @@ def question_rules(provider: QuestionProvider) -> QuestionRules:
     return rules
 
 
+@cache
+def command_groups() -> dict[str, str]:
+    """Group of commands → the place of its Typer app: ours, and what benchmarks of other distributions add."""
+    others = (benchmark(name) for name in benchmark_names() if name not in BENCHMARKS)
+    return COMMANDS | {group: place for spec in others for group, place in spec.commands.items()}
+
+
 def lock_files() -> tuple[str, ...]:
     """Every ``dvc.lock`` of a project, relative to its top folder; a stage's name is in one of them only."""
     return (LOCK, *map(lock_file, benchmark_names()))
@@ -84,7 +101,7 @@ def lock_file(name: str) -> str:
     return f"pipelines/{name}/{LOCK}"
 
 
-def find_score(path: str) -> tuple[Benchmark, dict[str, str]] | None:
+def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
     """The benchmark and the keys of the score whose folder, or a file in it, is at ``path``, relative to the top
     folder; None where no score is."""
     for spec in benchmarks():

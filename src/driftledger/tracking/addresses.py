@@ -5,6 +5,9 @@ from pathlib import Path
 
 from driftledger.core.checkouts import main_checkout
 
+PORT = 5000
+"""Of this machine: where MLflow's own pages are served."""
+
 _RELATIVE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:?][^:?]*)(\?.*)?")
 
 

@@ -34,9 +34,6 @@ ENVIRONMENT = {
 NAMED = "MLFLOW_TRACKING_URI"
 """Where the user names a store, whatever a project says."""
 
-PORT = 5000
-"""Of this machine: where MLflow's own pages are served."""
-
 _CHATTER = ("alembic", "mlflow.store.db.utils", "urllib3.connectionpool")
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _PLAIN_WORDS = {

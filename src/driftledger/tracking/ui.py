@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.project.settings import Tracking
 from driftledger.tracking import connection
-from driftledger.tracking.addresses import without_credentials
+from driftledger.tracking.addresses import PORT, without_credentials
 from driftledger.tracking.projection import tracking_uri
 from driftledger.tracking.views import LEADERBOARD, key_of_view
 
@@ -38,7 +38,7 @@ def pages(tracking: Tracking, server: str | None = None) -> list[str]:
         experiment = client.get_experiment_by_name(tracking.experiment)
     if experiment is None:
         raise LedgerError(f"MLflow has no experiment {tracking.experiment!r} yet; run 'driftledger track' to make it")
-    local = f"http://{HOST}:{connection.PORT}" if server is None else server
+    local = f"http://{HOST}:{PORT}" if server is None else server
     at = without_credentials(uri).rstrip("/") if _is_server(uri) else local
     top = f"{at}/#/experiments/{experiment.experiment_id}"
     return [f"{top}/evaluation-runs", f"{top}/runs?viewStateShareKey={key_of_view(LEADERBOARD)}&compareRunsMode=CHART"]

@@ -4,7 +4,7 @@
 3.2.2.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -108,7 +108,6 @@ class Fidelity(ChainBenchmark):
     at_a_glance: ClassVar[tuple[str, ...]] = ("ssim", "clip_s")
     across: ClassVar[tuple[str, ...]] = ("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}")
     tracked_groups: ClassVar[tuple[str, ...]] = ("agreement",)
-    commands: ClassVar[Mapping[str, str]] = {"ratings": "driftledger.benchmarks.fidelity.commands:app"}
     beside: ClassVar[tuple[str, ...]] = ("ratings",)
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,

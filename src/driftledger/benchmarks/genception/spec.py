@@ -203,7 +203,6 @@ class GenCeption(ChainBenchmark):
     scoring: ClassVar[type[GenCeptionScoring]] = GenCeptionScoring
     runner: ClassVar[str] = "driftledger.benchmarks.genception.runner:GenCeptionRunner"
     pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
-    commands: ClassVar[Mapping[str, str]] = {"human": "driftledger.benchmarks.genception.commands:app"}
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "gc_at_{t}"}
     tracked_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     unfair: ClassVar[tuple[Rule, ...]] = (

@@ -92,7 +92,6 @@ class MMVet(QuestionBenchmark):
     protocol: ClassVar[type[MMVetProtocol]] = MMVetProtocol
     runner: ClassVar[str] = "driftledger.benchmarks.mm_vet.runner:MMVetRunner"
     judged: ClassVar[bool] = True
-    commands: ClassVar[Mapping[str, str]] = {"grades": "driftledger.benchmarks.mm_vet.commands:app"}
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,
         Rule("parser", "another parser reads other grades in what the judge says"),
