@@ -107,16 +107,10 @@ def track(project: Project, repair: bool = False) -> None:
     from driftledger.commands.closing import show_closing
     from driftledger.ledger.code import code_version
     from driftledger.ledger.lineage import read_all_evidence
-    from driftledger.tracking import correlation_run, projection
+    from driftledger.tracking.track import track as show_in_mlflow
 
-    evidence, tracking = (
-        read_all_evidence(project.root, project.selected, project.combinations, code_version),
-        project.settings.tracking,
-    )
-    told = [
-        projection.show(project.root, evidence, tracking, repair=repair, calls=project.state),
-        *correlation_run.show(project.root, tracking, repair=repair),
-    ]
+    evidence = read_all_evidence(project.root, project.selected, project.combinations, code_version)
+    told = show_in_mlflow(project.root, evidence, project.settings.tracking, repair=repair, calls=project.state)
     print("\n".join(told), flush=True)
     show_closing(project)
 

@@ -20,7 +20,7 @@ def _entry_points() -> "tuple[EntryPoint, ...]":
         return ()
     from importlib import metadata  # with the parser of e-mails: a fifth of what the command line takes to start
 
-    distributions = {}
+    distributions: dict[str, metadata.Distribution] = {}
     for each in metadata.distributions():
         if _names_ours(each.read_text("entry_points.txt") or ""):
             distributions.setdefault(each.name, each)  # the first of a name is the one that is imported

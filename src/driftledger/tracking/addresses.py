@@ -1,14 +1,32 @@
 """Addresses of MLflow stores: which one is meant, and how people are shown it, without credentials that it may hold."""
 
+import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from driftledger.core.checkouts import main_checkout
+
+if TYPE_CHECKING:
+    from driftledger.project.settings import Tracking
+
+NAMED = "MLFLOW_TRACKING_URI"
+"""Where the user names a store, whatever a project says."""
 
 PORT = 5000
 """Of this machine: where MLflow's own pages are served."""
 
 _RELATIVE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/:?][^:?]*)(\?.*)?")
+
+
+def tracking_uri(tracking: "Tracking") -> str:
+    """Where MLflow is: ``MLFLOW_TRACKING_URI``, or what params say."""
+    return anchored(os.environ.get(NAMED) or tracking.uri)
+
+
+def artifact_store(tracking: "Tracking") -> str | None:
+    """Where a new experiment's files go: ``MLFLOW_DEFAULT_ARTIFACT_ROOT``, or what params say."""
+    return os.environ.get("MLFLOW_DEFAULT_ARTIFACT_ROOT") or tracking.artifacts
 
 
 def anchored(tracking_uri: str) -> str:

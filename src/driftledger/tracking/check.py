@@ -12,8 +12,9 @@ from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence
 from driftledger.project.project import Project
 from driftledger.tracking import connection, correlation_run
+from driftledger.tracking.addresses import tracking_uri
 from driftledger.tracking.content import RunContent
-from driftledger.tracking.projection import contents_of, tracking_uri
+from driftledger.tracking.projection import contents_of
 
 if TYPE_CHECKING:
     from driftledger.tracking.held import Held

@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from driftledger.core.errors import LedgerError
 from driftledger.tracking import database
-from driftledger.tracking.addresses import cannot_be_used, credentials_in, without_credentials
+from driftledger.tracking.addresses import NAMED, cannot_be_used, credentials_in, without_credentials
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -30,9 +30,6 @@ ENVIRONMENT = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
 }
 """Defaults for what the user has not set; some are read once, when MLflow is imported."""
-
-NAMED = "MLFLOW_TRACKING_URI"
-"""Where the user names a store, whatever a project says."""
 
 _CHATTER = ("alembic", "mlflow.store.db.utils", "urllib3.connectionpool")
 _SQLITE_MAGIC = b"SQLite format 3\0"

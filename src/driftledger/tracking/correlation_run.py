@@ -7,7 +7,7 @@ from pathlib import Path
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.paths import Paths
 from driftledger.project.settings import Tracking
-from driftledger.reports.correlation import MATRIX, PAIRS, PICTURE, TABLES
+from driftledger.reports.correlation import FILES, TABLES
 from driftledger.tracking.content import NOTE, RunContent
 from driftledger.tracking.projection import publish
 
@@ -35,7 +35,7 @@ def show(root: Path, tracking: Tracking, *, repair: bool = False) -> Iterator[st
 def contents_of(root: Path) -> list[RunContent]:
     """The run, where the stage has run."""
     paths = Paths(root)
-    files = {name: paths.reports / name for name in (TABLES, PICTURE, PAIRS, MATRIX)}
+    files = {name: paths.reports / name for name in FILES}
     if not all(file.is_file() for file in files.values()):
         return []
     digests = {name: sha256_bytes(file.read_bytes()) for name, file in files.items()}

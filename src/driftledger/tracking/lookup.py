@@ -13,9 +13,8 @@ from driftledger.core.paths import Combination
 from driftledger.ledger.audit.sources import FINGERPRINT_START, LoggedRun
 from driftledger.project.settings import Tracking
 from driftledger.tracking import connection
-from driftledger.tracking.addresses import without_credentials
+from driftledger.tracking.addresses import tracking_uri, without_credentials
 from driftledger.tracking.content import CURRENT, EVIDENCE, FINGERPRINT, SUPERSEDED
-from driftledger.tracking.projection import tracking_uri
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -1,7 +1,6 @@
 """Evidence and score files → what MLflow shows. A projection: nothing here is measured or decided."""
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from driftledger.ledger.log import chain
 from driftledger.metrics.exact import exact_mean
 from driftledger.project.settings import Tracking
 from driftledger.reports.site.run_page import run_page
-from driftledger.tracking.addresses import anchored, without_credentials
+from driftledger.tracking.addresses import artifact_store, tracking_uri, without_credentials
 from driftledger.tracking.component_versions import all_of, spec_params
 from driftledger.tracking.content import EVIDENCE, NOTE, PACKAGES, PATCH, DatasetInput, RunContent, as_text, clip
 from driftledger.tracking.score_part import ScorePart, evaluation_table, taken
@@ -78,16 +77,6 @@ FLAGS = "driftledger.flags"
 
 ABSENT = "driftledger.absent"
 """Tag of runs: what could not be computed, and why; absent where there is nothing."""
-
-
-def tracking_uri(tracking: Tracking) -> str:
-    """Where MLflow is: ``MLFLOW_TRACKING_URI``, or what params say."""
-    return anchored(os.environ.get("MLFLOW_TRACKING_URI") or tracking.uri)
-
-
-def artifact_store(tracking: Tracking) -> str | None:
-    """Where a new experiment's files go: ``MLFLOW_DEFAULT_ARTIFACT_ROOT``, or what params say."""
-    return os.environ.get("MLFLOW_DEFAULT_ARTIFACT_ROOT") or tracking.artifacts
 
 
 def show(

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.project.settings import Tracking
 from driftledger.tracking import connection
-from driftledger.tracking.addresses import PORT, without_credentials
-from driftledger.tracking.projection import tracking_uri
+from driftledger.tracking.addresses import PORT, tracking_uri, without_credentials
 from driftledger.tracking.views import LEADERBOARD, key_of_view
 
 HOST = "127.0.0.1"
@@ -32,26 +31,43 @@ def pages(tracking: Tracking, server: str | None = None) -> list[str]:
     Raises:
         LedgerError: MLflow cannot be asked, or has no such experiment.
     """
+    top = _top(tracking_uri(tracking), experiment_id(tracking), server)
+    leaderboard = f"{top}/runs?viewStateShareKey={key_of_view(LEADERBOARD)}&compareRunsMode=CHART"
+    return [_scores_below(top), leaderboard]
+
+
+def experiment_id(tracking: Tracking) -> str:
+    """What MLflow knows the experiment by; errors as in :func:`pages`."""
     uri = tracking_uri(tracking)
     client = connection.connect(uri, create=False)
     with connection.spoken_errors(uri):
         experiment = client.get_experiment_by_name(tracking.experiment)
     if experiment is None:
         raise LedgerError(f"MLflow has no experiment {tracking.experiment!r} yet; run 'driftledger track' to make it")
-    local = f"http://{HOST}:{PORT}" if server is None else server
-    at = without_credentials(uri).rstrip("/") if _is_server(uri) else local
-    top = f"{at}/#/experiments/{experiment.experiment_id}"
-    return [f"{top}/evaluation-runs", f"{top}/runs?viewStateShareKey={key_of_view(LEADERBOARD)}&compareRunsMode=CHART"]
+    return str(experiment.experiment_id)
 
 
-def where_to_look(tracking: Tracking) -> str:
+def where_to_look(tracking: Tracking, experiment: str | None = None) -> str:
     """The page of the scores, for the end of a run.
+
+    Args:
+        experiment: its id; None: MLflow is asked for it.
 
     Raises:
         LedgerError: MLflow cannot be asked.
     """
-    scores = pages(tracking)[0]
-    return f"scores: {scores}" if _is_server(tracking_uri(tracking)) else f"scores: 'driftledger ui', then {scores}"
+    uri = tracking_uri(tracking)
+    scores = _scores_below(_top(uri, experiment_id(tracking) if experiment is None else experiment))
+    return f"scores: {scores}" if _is_server(uri) else f"scores: 'driftledger ui', then {scores}"
+
+
+def _top(uri: str, experiment: str, server: str | None = None) -> str:
+    local = f"http://{HOST}:{PORT}" if server is None else server
+    return f"{without_credentials(uri).rstrip('/') if _is_server(uri) else local}/#/experiments/{experiment}"
+
+
+def _scores_below(top: str) -> str:
+    return f"{top}/evaluation-runs"
 
 
 def _is_server(uri: str) -> bool:
