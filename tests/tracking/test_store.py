@@ -1,6 +1,7 @@
 """What a push leaves in a store, and what a second one does not touch."""
 
 import json
+import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.tracking.content import CURRENT, FINGERPRINT, LoggedMetric
 from driftledger.tracking.store import Pushed
 
-from .contents import EXPERIMENT, PHOTOS, PICTURE, TRACES, earlier_runs, generator, run, two_runs
+from .contents import EXPERIMENT, PHOTOS, PICTURE, TRACES, earlier_runs, generator, judge, model, run, two_runs
 from .steps import watch_writes
 from .stores import Child, Store
 
@@ -322,3 +323,33 @@ def test_processes_of_two_clones_at_once_on_no_store_at_all(
     assert sorted(child.result() for child in children) == [Pushed(0, 0, 2), Pushed(0, 0, 2), Pushed(2, 0, 0)]
     assert in_child(store.dump) == in_child(mlflow_store.dump)
     assert EXPERIMENT in [held.name for held in store.client().search_experiments()]
+
+
+def test_a_thousand_metrics_of_three_components_are_written_in_few_transactions(
+    new_store: Callable[[str], Store], in_child: Callable[..., Any]
+) -> None:
+    of = (generator(), model(), judge())
+
+    def writes(count: int) -> int:
+        some = tuple(LoggedMetric(f"gc_{number}", 0.5, dataset="photos") for number in range(count))
+        made: int = in_child(_counted_push, new_store(f"{count}"), [run("f1", components=of, metrics=some)])[1]
+        return made
+
+    assert writes(1000) <= writes(1) + 2
+
+
+def test_many_metrics_that_a_kill_left_half_written_are_written_again(mlflow_store: Store) -> None:
+    of = (generator(), model(), judge())
+    some = tuple(LoggedMetric(f"gc_{number}", 0.5, dataset="photos") for number in range(350))
+    content = run("f1", components=of, metrics=some)
+    mlflow_store.push([content])
+    shown, client = mlflow_store.dump(), mlflow_store.client()
+    [held] = client.search_runs([mlflow_store.experiment_id()])
+    client.update_run(held.info.run_id, "RUNNING")
+    with sqlite3.connect(mlflow_store.file) as store:
+        store.execute("DELETE FROM logged_model_metrics WHERE rowid % 3 = 0")
+        store.execute("DELETE FROM metrics WHERE rowid % 5 = 0")
+    store.close()
+    assert mlflow_store.dump() != shown
+    assert mlflow_store.push([content]) == Pushed(0, 1, 0)
+    assert mlflow_store.dump() == shown

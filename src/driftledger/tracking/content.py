@@ -40,7 +40,10 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _DIGEST_LIMIT = 36
 
 MAX_PARAM, MAX_TAG, MAX_NAME = 6000, 8000, 250
-METRICS_PER_CALL = 100
+METRICS_PER_CALL = 1000
+"""MLflow takes no more."""
+
+METRICS_AGAIN_PER_CALL = 100
 """With more, MLflow 3.17 fails to write rows again that are linked to a model and there already."""
 
 ROOM_FOR_STATE = 500

@@ -8,7 +8,7 @@ from mlflow.entities import LoggedModel
 from mlflow.entities.model_registry import ModelVersion
 
 from driftledger.tracking import connection
-from driftledger.tracking.content import FINGERPRINT, METRICS_PER_CALL
+from driftledger.tracking.content import FINGERPRINT, METRICS_AGAIN_PER_CALL
 from driftledger.tracking.versions import SERVED, VERSIONS_OF_MODEL, registered_as, served_in, served_together
 
 _GONE = "RESOURCE_DOES_NOT_EXIST"
@@ -89,8 +89,8 @@ class Doubles:
             )
             rows[str(row.run_id)].append(own)
         for run_id in rows.keys() & self._active:
-            for start in range(0, len(rows[run_id]), METRICS_PER_CALL):
-                some = rows[run_id][start : start + METRICS_PER_CALL]
+            for start in range(0, len(rows[run_id]), METRICS_AGAIN_PER_CALL):
+                some = rows[run_id][start : start + METRICS_AGAIN_PER_CALL]
                 self._client.log_batch(run_id, metrics=some, synchronous=True)
         if served := served_in(double.tags):
             kept.tags[SERVED] = served_together(kept.tags, served)

@@ -8,13 +8,14 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from mlflow import MlflowClient, entities
 from mlflow.entities import Run
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NAME as _RUN_NAME
 
 from driftledger.core.errors import LedgerError
@@ -25,6 +26,7 @@ from driftledger.tracking.content import (
     MAX_NAME,
     MAX_PARAM,
     MAX_TAG,
+    METRICS_AGAIN_PER_CALL,
     METRICS_PER_CALL,
     NOTE,
     ROOM_FOR_STATE,
@@ -53,10 +55,17 @@ ModelIds = Mapping[str, str]
 
 
 class Runs:
-    """The runs of one experiment, always addressed by their ids: nothing in the environment joins them."""
+    """The runs of one experiment, always addressed by their ids: nothing in the environment joins them.
 
-    def __init__(self, client: MlflowClient, traces: Traces, experiment_id: str) -> None:
+    Args:
+        begin: to be called before something is written by another way than the client, which calls it itself.
+    """
+
+    def __init__(
+        self, client: MlflowClient, traces: Traces, experiment_id: str, begin: Callable[[], None] = lambda: None
+    ) -> None:
         self._client = client
+        self._begin = begin
         self._traces = traces
         self._experiment_id = experiment_id
 
@@ -123,7 +132,7 @@ class Runs:
         """
         with ThreadPoolExecutor(_ARTIFACTS_AT_ONCE) as pool:  # pictures are drawn while the store is written to
             artifacts = {path: pool.submit(make) for path, make in content.artifacts.items()}
-            self._log(run, content, model_ids)
+            self._log(run, content, model_ids, again)
             if again:
                 self._traces.delete(run.info.run_id)
             self._traces.write(run.info.run_id, run.info.start_time, content.traces())
@@ -134,7 +143,7 @@ class Runs:
         else:
             self._client.update_run(run.info.run_id, "FINISHED")
 
-    def _log(self, run: Run, content: RunContent, model_ids: ModelIds) -> None:
+    def _log(self, run: Run, content: RunContent, model_ids: ModelIds, again: bool) -> None:
         run_id = run.info.run_id
         tags = {_RUN_NAME: clip(content.name, MAX_NAME)} | tags_of(content, run_id)
         self._client.log_inputs(
@@ -142,13 +151,29 @@ class Runs:
             datasets=[_dataset_entity(dataset) for dataset in content.datasets],
             models=[entities.LoggedModelInput(model_id) for model_id in model_ids.values()],
         )
-        for rows in _metric_rows(content, run.info.start_time, model_ids):
-            for metrics in _chunks(rows, METRICS_PER_CALL):
-                self._client.log_batch(run_id, metrics=metrics, synchronous=True)
+        rows, links = _metric_rows(content, run.info.start_time, model_ids)
+        most = METRICS_AGAIN_PER_CALL if again else METRICS_PER_CALL
+        for metrics in _chunks(rows, most):
+            self._client.log_batch(run_id, metrics=metrics, synchronous=True)
+        for metrics in _chunks(links, most):
+            self._link(run_id, metrics)
         for params in _chunks(_items(entities.Param, clipped(content.params, MAX_PARAM)), _TEXTS_PER_CALL):
             self._client.log_batch(run_id, params=params, synchronous=True)
         for some in _chunks(_items(entities.RunTag, tags), _TEXTS_PER_CALL):
             self._client.log_batch(run_id, tags=some, synchronous=True)
+
+    def _link(self, run_id: str, rows: Sequence[entities.Metric]) -> None:
+        """Link rows that are there to further models.
+
+        Nothing in MLflow's interface does that but to write the rows again, which it then looks for one by one; a
+        server does so itself.
+        """
+        store: Any = self._client._tracking_client.store
+        if isinstance(store, SqlAlchemyStore):
+            self._begin()
+            store._log_model_metrics(run_id, list(rows), self._experiment_id)
+        else:
+            self._client.log_batch(run_id, metrics=rows, synchronous=True)
 
     def _upload(self, run_id: str, name: str, artifacts: Mapping[str, Future[bytes]]) -> None:
         with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
@@ -204,27 +229,36 @@ def _dataset_entity(dataset: DatasetInput) -> entities.DatasetInput:
     )
 
 
-def _metric_rows(content: RunContent, start: int, model_ids: ModelIds) -> Iterator[list[entities.Metric]]:
-    """All rows at the run's start time, so that writing one again is a no-op for the run.
+class _MetricRows(NamedTuple):
+    """A row names one model only: a metric that is of several components has a row for each of them."""
 
-    A row names one model only: a metric that is of several components is written once for each of them.
-    """
+    rows: list[entities.Metric]
+    """Of each metric the first."""
+    links: list[entities.Metric]
+    """The others, which differ in the model alone."""
+
+
+def _metric_rows(content: RunContent, start: int, model_ids: ModelIds) -> _MetricRows:
+    """All rows at the run's start time, so that writing one again is a no-op for the run."""
     digests = {dataset.name: dataset.digest for dataset in content.datasets}
-    metrics = content.every_metric()
-    for place in range(max((len(metric.of) for metric in metrics), default=0) or 1):
-        yield [
+    found = _MetricRows([], [])
+    for metric in content.every_metric():
+        linked: list[str | None] = [model_ids[key] for key in metric.of]
+        first, *others = [
             entities.Metric(
                 metric.key,
                 metric.value,
                 start,
                 metric.step,
-                model_id=model_ids[metric.of[place]] if metric.of else None,
+                model_id=model_id,
                 dataset_name=metric.dataset,
                 dataset_digest=digests[metric.dataset] if metric.dataset else None,
             )
-            for metric in metrics
-            if place < (len(metric.of) or 1)
+            for model_id in linked or [None]
         ]
+        found.rows.append(first)
+        found.links.extend(others)
+    return found
 
 
 def _items(entity: type[T], values: Mapping[str, str]) -> list[T]:

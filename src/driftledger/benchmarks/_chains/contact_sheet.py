@@ -1,6 +1,7 @@
 """Pictures of chains: the originals on the left, what became of them to the right, a row each."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -13,6 +14,8 @@ TILE = 150
 MARGIN = 8
 LINE = 18
 MOST_ROWS = 30
+_KEPT = 256
+"""Thumbnails, of at most 68 kB each."""
 _CAPTION = 22  # characters that fit under a tile
 
 R = TypeVar("R")
@@ -49,7 +52,15 @@ def draw_rows(title: str, rows: Sequence[Sequence[Tile]]) -> bytes:
 
 
 def _paste(sheet: Image.Image, path: Path, left: int, top: int) -> None:
+    written = path.stat()
+    small = _thumbnail(path, written.st_mtime_ns, written.st_size)
+    sheet.paste(small, (left + (TILE - small.width) // 2, top + (TILE - small.height) // 2))
+
+
+@lru_cache(_KEPT)
+def _thumbnail(path: Path, mtime_ns: int, size: int) -> Image.Image:
+    """The image as it fits into a tile, while the file stays as it was written: originals stand in many sheets."""
     with Image.open(path) as image:
         small = image.convert("RGB")
     small.thumbnail((TILE, TILE))
-    sheet.paste(small, (left + (TILE - small.width) // 2, top + (TILE - small.height) // 2))
+    return small

@@ -1,0 +1,152 @@
+"""What does ``track`` cost beside MLflow's own ``log_batch``, and how does that grow with the runs of an experiment?
+
+Run: python perf/track.py [RUNS ...]  (2 minutes for 10 and 100 runs, 20 for 1,000)
+
+CPU seconds of one process on a new SQLite file each. *Rows*: a run with 3,000 metrics of three components on a dataset
+against the same rows given to ``log_batch`` by the thousand, which links them to nothing; the median of the ratios of
+several pairs. *Growth*: runs of 60 metrics, pushed one after the other as clones push them; what the last of them takes
+of CPU, and what a push takes that finds nothing to do, over the number of runs.
+"""
+
+import argparse
+import math
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from _report import write
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from driftledger.tracking import connection, store  # noqa: E402
+from driftledger.tracking.content import METRICS_PER_CALL, LoggedMetric, RunContent  # noqa: E402
+from tests.tracking.contents import PHOTOS, generator, judge, model, run  # noqa: E402
+
+ROWS, COMPONENTS = 3000, (generator(), model(), judge())
+METRICS = 60
+PAIRS = 5
+LAST = 3
+"""Runs whose median is told."""
+EXPERIMENT = "measured"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="*", type=int, default=[10, 100])
+    sizes = sorted(parser.parse_args().runs)
+    os.environ |= connection.ENVIRONMENT
+    with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
+        measured = {"rows": rows(Path(folder)), "growth": growth(Path(folder), sizes)}
+    write("track", measured, libraries=("mlflow", "sqlalchemy"))
+
+
+def rows(folder: Path) -> dict[str, Any]:
+    """Of the same metrics, in turn: bare, linked to nothing, and linked to three components."""
+    bare, unlinked, linked = [], [], []
+    for number in range(1 + PAIRS):
+        of: tuple[str, ...] = tuple(each.key for each in COMPONENTS)
+        bare.append(bare_rows(new_store(folder, f"bare{number}")))
+        unlinked.append(pushed_rows(folder, f"unlinked{number}", ()))
+        linked.append(pushed_rows(folder, f"linked{number}", of))
+    bare, unlinked, linked = bare[1:], unlinked[1:], linked[1:]  # the first prepares MLflow's statements
+    found = {
+        "metrics": ROWS,
+        "components": len(COMPONENTS),
+        "log_batch_ms_per_metric": per_metric(bare),
+        "unlinked_ms_per_metric": per_metric(unlinked),
+        "linked_ms_per_metric": per_metric(linked),
+        "unlinked_over_log_batch": ratio(unlinked, bare),
+        "linked_over_log_batch": ratio(linked, bare),
+    }
+    print(found, flush=True)
+    return found
+
+
+def metrics(count: int, of: tuple[str, ...]) -> tuple[LoggedMetric, ...]:
+    return tuple(LoggedMetric(f"genception/photos/gc_{number}", number / 7, 0, "photos", of) for number in range(count))
+
+
+def pushed_rows(folder: Path, name: str, of: tuple[str, ...]) -> float:
+    """Of a push of all metrics, less that of the same run without any."""
+    empty = replace(plain_run("empty"), metrics=())
+    full = replace(plain_run("full"), metrics=metrics(ROWS, of))
+    uri = new_store(folder, name)
+    push(uri, [replace(empty, fingerprint="first", name="first")])  # makes experiment and versions
+    without = cpu(lambda: push(uri, [empty]))
+    return cpu(lambda: push(uri, [full])) - without
+
+
+def plain_run(fingerprint: str) -> RunContent:
+    return replace(run(fingerprint), components=COMPONENTS, datasets=(PHOTOS,), artifacts={}, traces=tuple, metrics=())
+
+
+def bare_rows(uri: str) -> float:
+    """Of ``log_batch`` alone."""
+    from mlflow.entities import Metric
+
+    client = connection.connect(uri, create=False)
+    held = client.create_run(client.create_experiment(EXPERIMENT)).info.run_id
+    some = [Metric(each.key, each.value, 1, each.step) for each in metrics(ROWS, ())]
+
+    def log() -> None:
+        for start in range(0, len(some), METRICS_PER_CALL):
+            client.log_batch(held, metrics=some[start : start + METRICS_PER_CALL], synchronous=True)
+
+    return cpu(log)
+
+
+def growth(folder: Path, sizes: list[int]) -> list[dict[str, Any]]:
+    """Over the number of runs that are there, in one store."""
+    uri, found, contents, last = new_store(folder, "growth"), [], [], []
+    of = tuple(each.key for each in COMPONENTS)
+    for number in range(1, max(sizes) + 1):
+        content = replace(plain_run(f"f{number}"), metrics=metrics(METRICS, of))
+        contents.append(content)
+        last.append(cpu(lambda: push(uri, contents)))
+        if number in sizes:
+            again = median(cpu(lambda: push(uri, contents)) for _ in range(LAST))
+            at = {"runs": number, "new_run_seconds": round(median(last[-LAST:]), 3), "no_op_seconds": round(again, 3)}
+            print(at, flush=True)
+            found.append(at)
+    for before, after in pairwise(found):
+        for what in ("new_run", "no_op"):
+            times = after[f"{what}_seconds"] / before[f"{what}_seconds"]
+            after[f"{what}_exponent"] = round(math.log(times) / math.log(after["runs"] / before["runs"]), 2)
+    return found
+
+
+def push(uri: str, contents: list[RunContent]) -> None:
+    store.push(contents, tracking_uri=uri, experiment=EXPERIMENT, lock=Path(uri.removeprefix("sqlite:///") + ".push"))
+
+
+def new_store(folder: Path, name: str) -> str:
+    uri = f"sqlite:///{folder}/{name}.db"
+    connection.connect(uri, create=True)
+    return uri
+
+
+def cpu(work: Callable[[], object]) -> float:
+    """Seconds of CPU."""
+    before = time.process_time()
+    work()
+    return time.process_time() - before
+
+
+def per_metric(seconds: list[float]) -> float:
+    return round(1000 * median(seconds) / ROWS, 3)
+
+
+def ratio(ours: list[float], theirs: list[float]) -> float:
+    return round(median(one / other for one, other in zip(ours, theirs, strict=True)), 2)
+
+
+if __name__ == "__main__":
+    main()
