@@ -82,6 +82,8 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/
 	python perf/scale.py
 	python perf/site.py
 	python perf/check.py regions_fine/painter/layout
+	python perf/start.py
+	python perf/track.py
 	python perf/shared_mlflow.py
 	python perf/first_score.py
 
