@@ -52,6 +52,33 @@ def test_whatever_stages_hold_the_text_is_that_of_dvc(
     assert str(text) == by_dvc(tmp_path_factory.mktemp("lock") / "dvc.lock", entries)
 
 
+MOVING = 7.493860291067043e-66
+"""ruamel.yaml writes it otherwise each time that it has read it: what DVC leaves depends on what runs after it."""
+
+
+@pytest.mark.parametrize("after", [[], ["b"], ["b", "c"], ["b", "a"], ["b", "a", "c", "b"]])
+def test_values_that_move_when_they_are_written_again_move_as_often_as_with_dvc(
+    after: list[str], tmp_path: Path
+) -> None:
+    entries = [("a", MOVING), *((name, MOVING) for name in after)]
+    file, text = tmp_path / "dvc.lock", parsed("", "dvc.lock")
+    assert text is not None
+    for name, value in entries:
+        own = written(name, entry(value))
+        assert own is not None
+        text.put(name, own)
+    whole = by_dvc(file, entries)
+    assert str(text) == whole
+    assert (str(MOVING) in whole.split("  b:")[0]) == (entries[-1][0] == "a")
+    again = parsed(whole, "dvc.lock")
+    new = written("z", entry(1))
+    assert again is not None
+    assert new is not None
+    for _ in range(2):
+        again.put("z", new)
+        assert str(again) == by_dvc(file, [("z", 1)])
+
+
 @pytest.mark.parametrize("name", lock_files())
 def test_our_own_locks_are_read_and_a_stage_in_them_is_replaced_as_dvc_does(name: str, tmp_path: Path) -> None:
     original = (REPOSITORY / name).read_text(encoding="utf-8")
