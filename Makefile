@@ -86,6 +86,7 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/
 	python perf/track.py
 	python perf/shared_mlflow.py
 	python perf/first_score.py
+	python perf/run.py
 
 requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \

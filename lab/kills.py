@@ -31,6 +31,7 @@ import yaml
 from PIL import Image
 
 from driftledger.benchmarks.registry import benchmark_names, lock_files
+from driftledger.commands.run import REPRO
 from driftledger.core.files import write_json, write_text
 from driftledger.project.rwlock import FILES
 from driftledger.project.settings import PARAMS
@@ -159,7 +160,7 @@ def _from_dvc_on(head: "subprocess.Popen[bytes]") -> list[psutil.Process]:
     """The ``dvc`` that runs now, then the processes below it."""
     with suppress(psutil.NoSuchProcess):
         for process in psutil.Process(head.pid).children(recursive=True):
-            if any(Path(word).name == "dvc" for word in process.cmdline()[:3]):
+            if any(Path(word).name in ("dvc", REPRO) for word in process.cmdline()[:4]):
                 return [process, *process.children(recursive=True)]
     return []
 

@@ -55,6 +55,7 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("public",),),
     (("cli",),),
     (("start",),),
+    (("repro",),),
     (("demo",),),
 )
 """From the bottom to the top, the rooms of each layer by the names of their modules below ``driftledger``: a name

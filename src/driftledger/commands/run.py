@@ -1,12 +1,13 @@
 """``driftledger run``: DVC brings up to date what ``params.yaml`` selects, and one line says how far it is.
 
-DVC's own text, and that of the stages, goes to a log, of which the names of stages are read. DVC runs in a session of
-its own, so that it and all that it has started can be ended together, and it ends when this process does.
+DVC's own text, and that of the stages, goes to a log, of which the names of stages are read. DVC runs in a process and
+a session of its own, so that it and all that it has started can be ended together, and it ends when this process does.
 """
 
 import os
 import queue
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,6 +35,9 @@ from driftledger.project.rwlock import clear
 
 LOG = "run.log"
 """In the folder of the checkout's state; that of the run before has ``.1`` at its end."""
+
+REPRO = "driftledger.repro"
+"""What does as ``dvc repro`` does, in one process."""
 
 ALWAYS = ("resolve", "track")
 """Stages that every run runs again."""
@@ -174,7 +178,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
             print(cleared, file=sys.stderr, flush=True)
         began, made = time.monotonic(), CallsMade(project.state)
         environment = _environment()
-        command = ["dvc", "repro", *_pull(project.root, environment), *(["--force"] if force else []), *targets]
+        command = [*_repro(project.root, environment), *(["--force"] if force else []), *targets]
         try:
             with _Log(state / LOG) as log:
                 code = _follow(command, project.root, environment, log, watched, _plain if plain else _shower(made))
@@ -214,6 +218,14 @@ def _environment() -> dict[str, str]:
     if own not in path.split(os.pathsep):
         path = os.pathsep.join([own, path])
     return os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1", UNDER_RUN: "1"}
+
+
+def _repro(root: Path, environment: Mapping[str, str]) -> list[str]:
+    """What reproduces: where ``dvc`` is that of this Python, ``dvc repro`` in one process; else as it is."""
+    found, own = shutil.which("dvc", path=environment["PATH"]), Path(sys.executable).with_name("dvc")
+    if found is not None and own.exists() and own.samefile(found):
+        return [sys.executable, "-P", "-m", REPRO]
+    return ["dvc", "repro", *_pull(root, environment)]
 
 
 def _pull(root: Path, environment: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,169 @@
+"""The places in DVC's own code that are replaced, and which code stands there.
+
+DVC promises nothing of them: where any reads otherwise than it did when this was written, nothing is replaced, and
+what runs is ``dvc repro`` as it is. After an update of DVC, look at what has changed, and note the new digests.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from driftledger.repro import locks, parameters, stages
+
+KNOWN = {
+    "dvc.dependency.param:ParamsDependency.read_params": "687935587223d87d",
+    "dvc.dependency.param:read_param_file": "710593e1b78d420e",
+    "dvc.dvcfile:Lockfile.dump_stages": "be78a3c7bd285d86",
+    "dvc.repo.reproduce:_reproduce": "c763611bd0ef426b",
+    "dvc.repo.reproduce:_reproduce_stage": "32cb1baa118f3faf",
+    "dvc.stage.decorators:unlocked_repo": "48479e14bcce9da9",
+    "dvc.stage.run:_run": "4ee9956e431488c8",
+    "dvc.stage.run:cmd_run": "d2696e63976bcdc1",
+    "dvc.stage.run:prepare_kwargs": "b7f2672fdcd47784",
+    "dvc.stage.run:run_stage": "d4b66f275003adf3",
+    "dvc.stage.serialize:to_lockfile": "78f9e179200f27ef",
+    "dvc.utils.serialize._common:_modify_data": "5d8432d4d3002a03",
+    "dvc.utils.serialize._yaml:_get_yaml": "adf4755239a850f0",
+    "dvc.utils.serialize._yaml:modify_yaml": "f12395992e538e22",
+    "dvc.utils.serialize._yaml:parse_yaml": "aa41661d0e60f099",
+}
+"""Functions and the start of the SHA-256 of their source: what is replaced, and what that relies on."""
+
+
+def unknown() -> list[str]:
+    """Which of them are missing, or read otherwise."""
+    return [place for place, digest in KNOWN.items() if _digest(place) != digest]
+
+
+def _digest(place: str) -> str | None:
+    module, _, name = place.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = inspect.getattr_static(found, part)
+        source = inspect.getsource(inspect.unwrap(found))
+    except (ImportError, AttributeError, OSError, TypeError):
+        return None
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
+
+
+@contextmanager
+def replaced() -> Iterator[None]:
+    """Let DVC reproduce in one process."""
+    import tqdm
+    from dvc import dvcfile, stage
+    from dvc.dependency import param
+    from dvc.fs import LocalFileSystem
+    from dvc.repo import reproduce
+    from dvc.stage import run as running
+
+    run = _Run()
+    new: list[tuple[Any, str, Any]] = [
+        (param, "read_param_file", _reader(param.read_param_file, LocalFileSystem)),
+        (dvcfile.Lockfile, "dump_stages", run.dump_stages),
+        (reproduce, "_reproduce", run.reproduce),
+        (stage, "run_stage", run.run_stage),
+        (running, "_run", run.run_command),
+        (tqdm.tqdm, "monitor_interval", 0),  # a thread, of whose locks a child would have copies
+    ]
+    kept = [(place, name, getattr(place, name)) for place, name, _ in new]
+    try:
+        for each in new:
+            setattr(*each)
+        yield
+    finally:
+        for each in kept:
+            setattr(*each)
+
+
+def _reader(read: parameters.Read, kind: type) -> parameters.Read:
+    return parameters.remembering(read, lambda fs: isinstance(fs, kind))
+
+
+class _Run:
+    """One ``dvc repro``, as far as it is done otherwise."""
+
+    def __init__(self) -> None:
+        from dvc.dvcfile import Lockfile
+        from dvc.repo.reproduce import _reproduce
+        from dvc.stage.run import _run, run_stage
+
+        self._dump_stages, self._reproduce = Lockfile.dump_stages, _reproduce
+        self._run_stage, self._run_command = run_stage, _run
+        self._locks: locks.Locks | None = None
+        self._repo: Any = None
+        self._is_warm = False
+
+    @property
+    def dump_stages(self) -> Callable[..., None]:
+        """For ``Lockfile.dump_stages``: note what is to stand in a lock."""
+
+        def dump_stages(lockfile: Any, of: Sequence[Any], **how: Any) -> None:
+            if self._locks is None or how or not self._note(self._locks, lockfile, of):
+                self._dump_stages(lockfile, of, **how)
+
+        return dump_stages
+
+    def _note(self, waiting: locks.Locks, lockfile: Any, of: Sequence[Any]) -> bool:
+        """Whether it is noted; DVC then says what it says when it writes."""
+        from dvc.dvcfile import logger
+        from dvc.stage.serialize import to_lockfile
+
+        entries = {name: entry for stage in of for name, entry in to_lockfile(stage).items()}
+        changed = waiting.note(Path(lockfile.path).absolute(), entries)
+        if changed is None:
+            return False
+        if changed:
+            logger.info("Updating lock file '%s'", lockfile.relpath)
+            lockfile.repo.scm_context.track_file(lockfile.relpath)
+        if waiting.is_due:
+            waiting.write()
+        return True
+
+    def reproduce(self, of: Sequence[Any], *arguments: Any, **more: Any) -> Any:
+        """For ``_reproduce``: whatever ends it, what is noted is written, while DVC's own lock is held."""
+        if not of:
+            return self._reproduce(of, *arguments, **more)
+        self._repo = of[0].repo
+        self._locks = locks.Locks(Path(self._repo.tmp_dir) / "dvc.lock.partial")
+        try:
+            return self._reproduce(of, *arguments, **more)
+        finally:
+            self._locks.write()
+
+    def run_stage(self, stage: Any, *arguments: Any, **more: Any) -> Any:
+        """For ``run_stage``: who reads locks finds all that came before."""
+        if self._locks is not None and stages.may_read_locks(stage.cmd):
+            self._locks.write()
+        return self._run_stage(stage, *arguments, **more)
+
+    def run_command(self, executable: str | None, command: str, **how: Any) -> None:
+        """For ``_run``: fork what is ours.
+
+        Raises:
+            dvc.stage.exceptions.StageCmdFailedError: it fails.
+        """
+        from dvc.stage.exceptions import StageCmdFailedError
+
+        words = stages.words_of(command, executable, how["env"])
+        if words is None:
+            self._run_command(executable, command, **how)
+            return
+        if not self._is_warm:
+            stages.import_needed()
+            self._is_warm = True
+        code = stages.run_forked(words, how["cwd"], how["env"], every=locks.EVERY, meanwhile=self._write_meanwhile)
+        if code:
+            raise StageCmdFailedError(command, code)
+
+    def _write_meanwhile(self) -> None:
+        """Write while a stage runs, unless another DVC is at it."""
+        from dvc.lock import LockError
+
+        if self._locks is not None and self._locks.has_noted:
+            with suppress(LockError), self._repo.lock:
+                self._locks.write()

@@ -1,0 +1,132 @@
+"""Locks that are written together: a stage that has run is noted, and written with those that come after it.
+
+Written is every few seconds, before anything runs that may read a lock, and at the end, whatever ends the process but
+a kill. What a kill loses is noted nowhere else, and done again: its outputs are in DVC's cache, and its calls stored.
+"""
+
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from dvc.utils.serialize import modify_yaml
+
+from driftledger.repro.lock_text import LockText, parsed, read, written
+
+EVERY = 3.0
+"""Seconds that a stage waits for others, at the most, where none takes longer."""
+_SHARE = 10
+"""Of the time, writing takes a tenth at the most."""
+
+
+class Locks:
+    """The locks that this process writes."""
+
+    def __init__(self, partial: Path) -> None:
+        """Write each first to ``partial``, a file on the same disk, so that a kill leaves the lock as it was."""
+        self._partial = partial
+        self._locks: dict[Path, _Lock] = {}
+        self._left_to_dvc: set[Path] = set()
+        self._written = time.monotonic()
+        self._took = 0.0
+
+    def note(self, path: Path, stages: Mapping[str, Mapping[str, Any]]) -> bool | None:
+        """Note what is to stand in a lock; whether it stood otherwise there.
+
+        Returns:
+            None where the lock is one that DVC must write itself; nothing waits to be written into it then.
+        """
+        if path in self._left_to_dvc:
+            return None
+        lock = self._locks.get(path) or self._locks.setdefault(path, _Lock(path, self._partial))
+        changed = lock.note(stages)
+        if changed is None:
+            lock.write()
+            self._left_to_dvc.add(path)
+        return changed
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to write."""
+        return time.monotonic() - self._written > max(EVERY, _SHARE * self._took)
+
+    @property
+    def has_noted(self) -> bool:
+        """Whether anything is to be written."""
+        return any(lock.has_noted for lock in self._locks.values())
+
+    def write(self) -> None:
+        """Write all that is noted."""
+        began = time.monotonic()
+        for lock in self._locks.values():
+            lock.write()
+        self._written = time.monotonic()
+        self._took = self._written - began
+
+
+class _Lock:
+    def __init__(self, path: Path, partial: Path) -> None:
+        self._path, self._partial = path, partial
+        self._noted: dict[str, str] = {}
+        self._read()
+
+    def _read(self) -> None:
+        """Take in what the file holds, and put into it what is noted."""
+        self._seen = _bytes(self._path)
+        self._text: LockText | None = parsed((self._seen or b"").decode(), str(self._path))
+        for name, text in self._noted.items():
+            if self._text is not None:
+                self._text.put(name, text)
+
+    def note(self, stages: Mapping[str, Mapping[str, Any]]) -> bool | None:
+        if self._seen != _bytes(self._path):
+            self._read()
+        texts = {name: written(name, entry) for name, entry in stages.items()}
+        changed = False
+        for name, text in texts.items():
+            if self._text is None or text is None:
+                return None
+            changed |= self._text.put(name, text)
+            self._noted[name] = text
+        return changed
+
+    @property
+    def has_noted(self) -> bool:
+        return bool(self._noted)
+
+    def write(self) -> None:
+        if not self._noted:
+            return
+        if self._seen != _bytes(self._path):  # somebody else was at it
+            self._read()
+        if self._text is None:
+            with modify_yaml(str(self._path)) as data:
+                data.setdefault("stages", {}).update({name: read(name, text) for name, text in self._noted.items()})
+            self._seen = _bytes(self._path)
+        else:
+            self._seen = str(self._text).encode()
+            _replace(self._path, self._seen, self._partial)
+        self._noted.clear()
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: Path, data: bytes, partial: Path) -> None:
+    """Write a file in one step; as DVC does, over itself, where it stands on another disk."""
+    path = path.resolve()
+    try:
+        partial.write_bytes(data)
+        if path.exists():
+            shutil.copymode(path, partial)
+        partial.replace(path)
+    except OSError:
+        with suppress(OSError):
+            partial.unlink()
+        path.write_bytes(data)

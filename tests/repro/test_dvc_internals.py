@@ -1,0 +1,109 @@
+"""DVC's own code is replaced where it reads as it did, and else left alone."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from driftledger.repro import __main__ as entry
+from driftledger.repro import dvc_internals
+from driftledger.repro.dvc_internals import KNOWN, replaced, unknown
+
+
+def test_the_dvc_that_is_installed_is_one_that_is_known() -> None:
+    assert unknown() == []
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[list[str], bool]]:
+    """What DVC is asked for, and whether its code is replaced then."""
+    import dvc.cli
+    from dvc.stage import run
+
+    seen: list[tuple[list[str], bool]] = []
+    own = run._run
+
+    def note(arguments: list[str]) -> int:
+        seen.append((arguments, run._run is not own))
+        return 7
+
+    monkeypatch.setattr(dvc.cli, "main", note)
+    monkeypatch.setattr(entry.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["x"])
+    (tmp_path / ".dvc").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return seen
+
+
+def test_dvc_that_is_known_is_replaced_while_it_runs(asked: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+    from dvc.stage import run
+
+    own = run._run
+    assert entry.main(["--force", "report"]) == 7
+    assert asked == [(["repro", "--force", "report"], True)]
+    assert run._run is own
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("place", ["dvc.dvcfile:Lockfile.dump_stages", "dvc.dvcfile:Gone.dump", "dvc.gone:x"])
+def test_dvc_that_has_changed_runs_as_it_is(
+    place: str, asked: list[Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dvc_internals, "KNOWN", KNOWN | {place: "0" * 16})
+    assert entry.main([]) == 7
+    assert asked == [(["repro"], False)]
+    assert capsys.readouterr().err == f"DVC has changed ({place}): its own 'dvc repro' runs\n"
+
+
+def test_what_a_remote_has_is_pulled(asked: list[Any], tmp_path: Path) -> None:
+    (tmp_path / ".dvc" / "config").write_text(
+        "[core]\n    remote = storage\n['remote \"storage\"']\n    url = /tmp/x\n"
+    )
+    entry.main(["track"])
+    assert asked == [(["repro", "--pull", "track"], True)]
+
+
+def test_a_config_that_cannot_be_read_is_for_dvc_to_tell(asked: list[Any], tmp_path: Path) -> None:
+    (tmp_path / ".dvc" / "config").write_text("[core\n")
+    assert entry.main([]) == 7
+    assert asked == [(["repro"], True)]
+
+
+def test_everything_is_put_back_after_an_error() -> None:
+    import tqdm
+    from dvc.dependency import param
+    from dvc.dvcfile import Lockfile
+
+    def now() -> tuple[Any, ...]:
+        return param.read_param_file, Lockfile.dump_stages, tqdm.tqdm.monitor_interval
+
+    before = now()
+    replacing = replaced()
+    replacing.__enter__()
+    assert all(new is not old for new, old in zip(now(), before, strict=True))
+    assert not replacing.__exit__(KeyError, KeyError("a bug"), None)
+    assert now() == before
+
+
+@pytest.mark.parametrize("end", [entry._EndedError, KeyboardInterrupt, ValueError, None])
+def test_whatever_ends_it_what_is_noted_is_written(end: type[BaseException] | None, tmp_path: Path) -> None:
+    run, lock = dvc_internals._Run(), tmp_path / "dvc.lock"
+
+    def reproduce(_: Any) -> str:
+        assert run._locks is not None
+        run._locks.note(lock, {"a": {"cmd": "x"}})
+        assert not lock.exists()
+        if end:
+            raise end
+        return "done"
+
+    run._reproduce = reproduce
+    stages = [SimpleNamespace(repo=SimpleNamespace(tmp_dir=str(tmp_path)))]
+    if end:
+        with pytest.raises(end):
+            run.reproduce(stages)
+    else:
+        assert run.reproduce(stages) == "done"
+    assert "  a:\n    cmd: x\n" in lock.read_text()
