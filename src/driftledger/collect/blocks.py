@@ -3,8 +3,8 @@
 A resumed run, a run in which some samples have dropped out, and a shard put no call into other company.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
@@ -34,23 +34,68 @@ class Block(NamedTuple):
         return queue_of(next(iter(self.calls.values())))
 
 
+@dataclass
+class _Filling:
+    """A batch that still waits, for calls or for its turn."""
+
+    missing: int
+    """How many samples of it may still ask for a call: neither in it nor at their end."""
+    calls: dict[int, Call] = field(default_factory=dict)
+
+
 class _Waiting:
     """The calls of one kind to one component that wait for their batch."""
 
     def __init__(self, component: Component) -> None:
         self.component = component
-        self.blocks: dict[int, dict[int, Call]] = defaultdict(dict)
+        self.blocks: dict[int, _Filling] = {}
         self.whole: list[int] = []  # a heap of numbers of blocks
+        self._begun: list[int] = []  # another, in which those that were taken stay until they come first
 
-    def number(self, position: int) -> int:
-        return position // self.component.batch_size
+    def add(self, position: int, call: Call, going: Collection[int]) -> None:
+        """A sample's call; ``going`` are the samples that are not at their end."""
+        most = self.component.batch_size
+        number = position // most
+        if number not in self.blocks:
+            members = range(number * most, (number + 1) * most)
+            self.blocks[number] = _Filling(sum(member in going for member in members))
+            heappush(self._begun, number)
+        self.blocks[number].calls[position] = call
+        self._count(number)
+
+    def end(self, position: int) -> None:
+        """A sample, whose call is not here, asks for no more."""
+        number = position // self.component.batch_size
+        if number in self.blocks:
+            self._count(number)
+
+    def _count(self, number: int) -> None:
+        """One sample less is missing from a block."""
+        filling = self.blocks[number]
+        filling.missing -= 1
+        if not filling.missing:
+            heappush(self.whole, number)
+
+    @property
+    def first(self) -> int:
+        """The number of the block with the first sample of all that wait."""
+        while self._begun[0] not in self.blocks:
+            heappop(self._begun)
+        return self._begun[0]
+
+    def first_position(self, number: int) -> int:
+        """Of the samples whose calls are in a block."""
+        return min(self.blocks[number].calls)
 
     def block(self, number: int) -> Block:
-        return Block(dict(sorted(self.blocks[number].items())))
+        return Block(dict(sorted(self.blocks[number].calls.items())))
 
 
 class Blocks:
-    """Calls to components on this machine that wait for the others of their batch."""
+    """Calls to components on this machine that wait for the others of their batch.
+
+    What a call costs here depends neither on how many wait nor on the size of the batches.
+    """
 
     def __init__(self, positions: Iterable[int]) -> None:
         self._going = set(positions)
@@ -62,17 +107,16 @@ class Blocks:
 
     def add(self, position: int, call: Call) -> None:
         """A sample is ready for a call."""
-        waiting = self._waiting.setdefault(queue_of(call), _Waiting(call.component))
-        number = waiting.number(position)
-        waiting.blocks[number][position] = call
-        self._look(waiting, number)
+        queue = queue_of(call)
+        if queue not in self._waiting:
+            self._waiting[queue] = _Waiting(call.component)
+        self._waiting[queue].add(position, call, self._going)
 
     def end(self, position: int) -> None:
         """A sample is at its end: nobody waits for it."""
         self._going.discard(position)
         for waiting in self._waiting.values():
-            if (number := waiting.number(position)) in waiting.blocks:
-                self._look(waiting, number)
+            waiting.end(position)
 
     def take(self, has_room: Callable[[Component], bool], *, partial: bool) -> Block | None:
         """The batch to make next: one whose samples are all there, of the component at work if there is one.
@@ -87,8 +131,8 @@ class Blocks:
         if not partial or any(each.whole for each in self._waiting.values()):
             return None
         begun = [each for each in self._waiting.values() if each.blocks and has_room(each.component)]
-        first = min(begun, key=lambda each: min(map(min, each.blocks.values())), default=None)
-        return self._start(first, min(first.blocks)) if first else None
+        first = min(begun, key=lambda each: each.first_position(each.first), default=None)
+        return self._start(first, first.first) if first else None
 
     def after(self, block: Block) -> Block | None:
         """The batch of the same component and kind that is whole and comes next, which stays."""
@@ -96,17 +140,10 @@ class Blocks:
         return waiting.block(waiting.whole[0]) if waiting.whole else None
 
     def _turn(self, waiting: _Waiting) -> tuple[bool, int]:
-        return waiting.component.fingerprint != self._at_work, min(waiting.blocks[waiting.whole[0]])
+        return waiting.component.fingerprint != self._at_work, waiting.first_position(waiting.whole[0])
 
     def _start(self, waiting: _Waiting, number: int) -> Block:
         self._at_work = waiting.component.fingerprint
         block = waiting.block(number)
         del waiting.blocks[number]
         return block
-
-    def _look(self, waiting: _Waiting, number: int) -> None:
-        """Note a block all of whose samples that are not at their end are in it."""
-        most = waiting.component.batch_size
-        members = range(number * most, (number + 1) * most)
-        if len(waiting.blocks[number]) == sum(position in self._going for position in members):
-            heappush(waiting.whole, number)
