@@ -92,7 +92,7 @@ requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 		--no-emit-index-url --no-emit-find-links --constraint requirements.txt --extra dev pyproject.toml \
 		-o requirements-dev.txt
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
-		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra dev --extra all pyproject.toml \
+		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra dev --extra all --extra perf pyproject.toml \
 		-o requirements-all.txt
 
 clean: ## remove what was installed; data, results and MLflow stay
