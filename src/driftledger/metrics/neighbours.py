@@ -112,16 +112,19 @@ class _Set:
     @cached_property
     def single(self) -> Float32:
         """Of length 1, but for rows of zeros."""
-        return self._unit(np.empty(self.given.shape, np.float32))
+        unit = np.empty(self.given.shape, np.float32)
+        self._put_unit(unit)
+        return unit
 
     @cached_property
     def double(self) -> Float64:
-        return self._unit(np.empty(self.given.shape))
+        unit = np.empty(self.given.shape)
+        self._put_unit(unit)
+        return unit
 
-    def _unit(self, into: Any) -> Any:
+    def _put_unit(self, into: Float32 | Float64) -> None:
         for some in _pieces(self.given.shape):
             into[some] = self.wide(some) / self.lengths[some, None]
-        return into
 
     @cached_property
     def terms(self) -> int:
