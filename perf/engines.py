@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def by_transformers(path: str, tokens: int, asked: Sequence[Conversation], sizes: Sequence[int]) -> dict[str, Any]:
-    """Our adapter by batch size; the next batch is prepared beside the one that is computed, as when scores are made."""
+    """Our adapter by batch size; the next batch is prepared beside the one that is computed, as the stages do."""
     model = Transformers(path=path, max_new_tokens=tokens, dtype=_dtype())
     inside = _Timed(model.loaded.model.generate)
     model.loaded.model.generate = inside
