@@ -78,6 +78,7 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/
 	python perf/chain_memory.py
 	python perf/remote.py
 	python perf/batches.py
+	python perf/engines.py
 	python perf/audit.py
 	python perf/scale.py
 	python perf/site.py
@@ -95,8 +96,8 @@ requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 		--no-emit-index-url --no-emit-find-links --constraint requirements.txt --extra dev pyproject.toml \
 		-o requirements-dev.txt
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
-		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra dev --extra all pyproject.toml \
-		-o requirements-all.txt
+		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra dev --extra all --extra perf \
+		pyproject.toml -o requirements-all.txt
 
 clean: ## remove what was installed; data, results and MLflow stay
 	rm -rf $(VENV)

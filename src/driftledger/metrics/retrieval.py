@@ -92,7 +92,7 @@ def votes(support: Features, labels: Sequence[str], queries: Features, most: int
     """
     _check(support, labels, queries)
     classes, members = _classes(labels)
-    found = nearest(support, queries, most)
+    found = nearest(support, queries, most, similarities=1)
     several = max(1, CELLS // len(classes))
     winners = np.concatenate(
         [
