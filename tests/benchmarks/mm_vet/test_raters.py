@@ -4,18 +4,18 @@ import csv
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
+import yaml
 
-from driftledger.benchmarks.mm_vet.commands import as_table, grades_sheet, raters_agreement
+from driftledger.benchmarks.mm_vet.commands import as_table, corrected_totals, grades_sheet, raters_agreement
 from driftledger.benchmarks.mm_vet.raters import COLUMNS, agreement_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.terminal import show
-from driftledger.metrics.correction import Graded, corrected_mean
 from driftledger.project.project import Project
 from tests.benchmarks._questions.asking import VET, Grades, Says, exam
+from tests.support.params import default_params
 
 SHEET = Path("sheet.csv")
 
@@ -28,8 +28,12 @@ class GradedExam:
 
     @property
     def project(self) -> Project:
-        run = SimpleNamespace(models=("seer",), seed=3)
-        return cast(Project, SimpleNamespace(root=self.root, settings=SimpleNamespace(run=run)))
+        params = default_params()
+        params["run"] |= {"models": ["seer"], "judge": "rubric"}
+        params["models"] = {"seer": params["models"]["regions_medium"]}
+        params["mm_vet"]["gradings"] = 2
+        (self.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+        return Project(self.root, own_code=True)
 
     def rows(self) -> list[dict[str, str]]:
         with (self.root / SHEET).open(encoding="utf-8-sig", newline="") as file:
@@ -56,30 +60,36 @@ def test_people_grade_in_a_sheet_and_agree_with_the_judge_or_not(tmp_path: Path,
     assert {row["truth"] for row in here.rows()} == {"red <AND> blue", "7 <OR> seven"}
     by_truth = {"red <AND> blue": "0", "7 <OR> seven": "1"}
     here.fill(*({"grade": by_truth[row["truth"]]} for row in here.rows()))
-    found = raters_agreement(here.project, "exam", [SHEET], [])
+    found = raters_agreement(here.project, "exam", [SHEET], [], {})
     assert (found.judge, found.raters) == ("umpire", {"umpire": 2, "ann": 2})
     [pair] = found.pairs
     assert (pair.one, pair.other, pair.answers) == ("umpire", "ann", 2)
-    assert pair.kappa == pytest.approx(1 - 2 * 0.25 / 1.5)
+    assert pair.kappa.value == pytest.approx(1 - 2 * 0.25 / 1.5)
+    assert (pair.kappa.interval, pair.kappa.reason) == (None, "there are fewer than 6 images")
+    assert pair.table[2][0] == pair.table[4][4] == 1
+    assert sum(map(sum, pair.table)) == 2
     assert found.operating is not None
     assert found.operating[:2] == (1.0, 0.5)
-    [total] = found.corrected
-    assert (total.model, total.raw) == ("seer", 0.75)
-    assert total.corrected is not None
-    assert total.corrected.estimate == 0.5
-    show(as_table(found))
-    printed = capsys.readouterr().out
-    assert "umpire and ann  0.667        2" in printed
-    assert "by people's word umpire has sensitivity 1.000 and specificity 0.500" in " ".join(printed.split())
+    [total] = corrected_totals(here.project, "exam", found)
+    assert (total.model, total.total) == ("seer", 75)
+    assert total.by_calibration is not None
+    assert total.by_people is not None
+    assert (total.by_calibration.estimate, total.by_people.estimate) == (75, 50)
+    show(as_table(found, {}, [total]))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "umpire and ann 0.667 2" in printed
+    assert "umpire and ann: no interval, since there are fewer than 6 images" in printed
+    assert "by people's word umpire has sensitivity 1.000 and specificity 0.500" in printed
+    assert "corrected by people seer 75.00 75.00 [" in printed
 
 
 def test_judges_of_other_checkouts(tmp_path: Path) -> None:
     here, there = graded(tmp_path / "here"), graded(tmp_path / "there", shift=-2)
-    found = raters_agreement(here.project, "exam", [], [there.root])
+    found = raters_agreement(here.project, "exam", [], [there.root], {})
     assert list(found.raters) == ["umpire", f"umpire of {there.root}"]
-    assert found.pairs[0].kappa is not None
-    assert found.pairs[0].kappa < 1
-    assert (found.operating, found.corrected) == (None, [])
+    assert found.pairs[0].kappa.value is not None
+    assert found.pairs[0].kappa.value < 1
+    assert (found.operating, corrected_totals(here.project, "exam", found)) == (None, [])
     assert found.alpha is not None
 
 
@@ -106,7 +116,7 @@ def test_a_sheet_of_which_something_is_wrong(tmp_path: Path, change: dict[str, s
     grades_sheet(here.project, "exam", SHEET, 1, "ann")
     here.fill(change)
     with pytest.raises(ConfigError, match=message):
-        raters_agreement(here.project, "exam", [SHEET], [])
+        raters_agreement(here.project, "exam", [SHEET], [], {})
 
 
 def test_one_person_grades_an_answer_once(tmp_path: Path) -> None:
@@ -115,14 +125,14 @@ def test_one_person_grades_an_answer_once(tmp_path: Path) -> None:
     here.fill({"grade": "1"})
     shutil.copy(tmp_path / SHEET, tmp_path / "other.csv")
     with pytest.raises(ConfigError, match="two of the sheets hold grades by 'ann'"):
-        raters_agreement(here.project, "exam", [SHEET, Path("other.csv")], [])
+        raters_agreement(here.project, "exam", [SHEET, Path("other.csv")], [], {})
 
 
 def test_rows_that_wait_and_other_question_sets_are_passed_over(tmp_path: Path) -> None:
     here = graded(tmp_path)
     grades_sheet(here.project, "exam", SHEET, 2, "ann")
     here.fill({"grade": "1", "question_set": "another"}, {})
-    assert raters_agreement(here.project, "exam", [SHEET], []).raters == {"umpire": 2}
+    assert raters_agreement(here.project, "exam", [SHEET], [], {}).raters == {"umpire": 2}
 
 
 def test_what_answers_are_worth_is_the_mean_of_what_people_give() -> None:
@@ -130,8 +140,24 @@ def test_what_answers_are_worth_is_the_mean_of_what_people_give() -> None:
     people = {"ann": {("m", "a"): 1.0, ("m", "b"): 0.0}, "bob": {("m", "a"): 1.0, ("m", "b"): 0.2}}
     images = {"a": "1", "b": "2", "c": "3"}
     found = agreement_of("judge", judge, people, people, images)
-    expected = corrected_mean(Graded(1.6 / 3, 1.0), [1.0, 0.1], [1.0, 0.4], confidence=0.95)
-    assert found.corrected[0].corrected is not None
-    assert expected is not None
-    assert found.corrected[0].corrected.estimate == pytest.approx(expected.estimate)
+    assert found.known == ([1.0, 0.1], [1.0, 0.4])
+    assert found.operating is not None
+    assert found.operating.sensitivity == 1
+    assert found.operating.specificity == pytest.approx(1 - (0.4 - 0.1 * 0.6 / 0.9))
     assert [(pair.one, pair.other) for pair in found.pairs] == [("judge", "ann"), ("judge", "bob"), ("ann", "bob")]
+
+
+def test_agreement_that_is_known_well_has_an_interval_and_says_why_it_has_none() -> None:
+    judge = {("m", str(number)): float(number % 2) for number in range(12)}
+    other = judge | {("m", "0"): 1.0, ("m", "1"): 0.5}
+    images = {str(number): str(number) for number in range(12)}
+    found = agreement_of("judge", judge, {"other": other, "twin": judge, "absent": {}}, [], images)
+    by_name = {(pair.one, pair.other): pair for pair in found.pairs}
+    kappa = by_name["judge", "other"].kappa
+    assert kappa.value is not None
+    assert kappa.interval is not None
+    assert kappa.interval.low < kappa.value < kappa.interval.high < 1
+    assert by_name["judge", "twin"].kappa == (1.0, None, "they agree in everything")
+    assert by_name["judge", "absent"].kappa == (None, None, "no answer is graded by both")
+    assert found.alpha is not None
+    assert found.alpha.interval is not None

@@ -1,5 +1,7 @@
 """``driftledger grades``: people grade answers too, and the judge is held to what they say."""
 
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,9 +10,12 @@ import typer
 from driftledger.core.escaping import for_terminal
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Group, RenderableType
 
-    from driftledger.benchmarks.mm_vet.raters import RatersAgreement
+    from driftledger.benchmarks.mm_vet.raters import CorrectedTotal, RatersAgreement
+    from driftledger.benchmarks.mm_vet.second_judge import SecondGrades, SecondJudge
+    from driftledger.metrics.correction import Operating
+    from driftledger.metrics.intervals.raters import AgreementOfRaters
     from driftledger.project.project import Project
 
 app = typer.Typer(help="Let people grade open answers, and hold the judge to what they say.", no_args_is_help=True)
@@ -36,14 +41,28 @@ def agreement(
         list[Path] | None, typer.Argument(metavar="[FILE]...", help="Sheets that people filled in.")
     ] = None,
     judge: Annotated[
-        list[Path] | None,
-        typer.Option("--judge", metavar="CHECKOUT", help="Another checkout, whose judge graded the same answers."),
+        list[str] | None,
+        typer.Option(
+            metavar="MODEL|CHECKOUT",
+            help="A model, which is asked about the same answers, or a checkout, whose judge was; may be repeated.",
+        ),
+    ] = None,
+    paid: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Ask services, up to N times; without it, none is asked.")
     ] = None,
 ) -> None:
-    """Kappa and alpha of the judge, other judges and people; sensitivity, specificity and totals corrected by these."""
+    """Kappa and alpha of the judge, other judges and people; sensitivity, specificity and totals corrected by these.
+
+    What other judges say goes into the call store alone: no score changes.
+    """
     from driftledger.core.terminal import show
 
-    show(as_table(raters_agreement(context.obj, question_set, sheets or (), judge or ())))
+    checkouts, seconds = named_judges(context.obj, question_set, judge or ())
+    said = ask_seconds(context.obj, seconds, paid)
+    if said is None:
+        return
+    found = raters_agreement(context.obj, question_set, sheets or (), checkouts, said)
+    show(as_table(found, said, corrected_totals(context.obj, question_set, found)))
 
 
 def grades_sheet(project: "Project", question_set: str, out: Path, count: int, rater: str) -> str:
@@ -75,13 +94,70 @@ def grades_sheet(project: "Project", question_set: str, out: Path, count: int, r
     )
 
 
+def named_judges(project: "Project", question_set: str, names: Sequence[str]) -> "tuple[list[Path], list[SecondJudge]]":
+    """The checkouts and the models among what ``--judge`` names.
+
+    Raises:
+        ConfigError: a name is neither, or is the judge itself.
+        StoreError: the answers have not been graded yet.
+    """
+    from driftledger.benchmarks.mm_vet.second_judge import second_judge
+    from driftledger.core.errors import ConfigError, unknown_name
+
+    checkouts, seconds, known = [], [], project.settings.entries("models")
+    for name in dict.fromkeys(names):
+        if name in known:
+            seconds.append(second_judge(project, question_set, name))
+        elif (project.root / name).is_dir():
+            checkouts.append(project.root / name)
+        else:
+            raise ConfigError(f"{unknown_name('model', name, known)}; and there is no such checkout")
+    return checkouts, seconds
+
+
+def ask_seconds(
+    project: "Project", seconds: "Sequence[SecondJudge]", paid: int | None
+) -> "dict[str, SecondGrades] | None":
+    """Name → what each gives, after what that takes was said; None, and what it would take, where services would have
+    to be asked and ``paid`` does not say that they may.
+
+    Raises:
+        ConfigError: more calls are needed than ``paid`` allows.
+        ServiceError: a service does not answer, or its budget is spent.
+    """
+    from driftledger.components.remote.component import RemoteComponent
+    from driftledger.core.errors import ConfigError
+    from driftledger.core.terminal import console, lines, show
+    from driftledger.project.workers import workers_of
+    from driftledger.reports.plan import plan_table
+
+    if not seconds:
+        return {}
+    with project.store() as store:
+        planned = {each.name: each.planned(store) for each in seconds}
+        table = plan_table({f"judge {name}": calls.to_dict() for name, calls in planned.items()})
+        needed = sum(calls.to_make for calls in planned.values() if isinstance(calls.component, RemoteComponent))
+        if needed and paid is None:
+            show(table)
+            show(lines(["", f"nobody was asked; --paid {needed} allows as many calls as this takes at most"]))
+            return None
+        if needed > (paid or 0):
+            raise ConfigError(f"up to {needed} calls may cost money; allow them with --paid {needed}")
+        if any(calls.to_make for calls in planned.values()):
+            show(table, console(sys.stderr))
+        with workers_of(project.settings) as workers:
+            return {each.name: each.ask(store, workers) for each in seconds}
+
+
 def raters_agreement(
     project: "Project",
     question_set: str,
-    sheets: "list[Path] | tuple[Path, ...]",
-    checkouts: "list[Path] | tuple[Path, ...]",
+    sheets: Sequence[Path],
+    checkouts: Sequence[Path],
+    seconds: "Mapping[str, SecondGrades]",
 ) -> "RatersAgreement":
-    """How far the judge agrees with the people of some sheets and the judges of other checkouts.
+    """How far the judge agrees with the people of some sheets, the judges of other checkouts, and those that were asked
+    here.
 
     Raises:
         ConfigError: a sheet cannot be read.
@@ -97,7 +173,7 @@ def raters_agreement(
 
     stages, models = MMVet().collects, project.settings.run.models
 
-    def grades(root: Path) -> tuple[str, dict[Place, float]]:
+    def grades(root: Path) -> "tuple[str, dict[Place, float]]":
         name, found = "", dict[Place, float]()
         for model in models:
             name, given = judged(root / stages[1].at({"question_set": question_set, "model": model}))
@@ -117,7 +193,7 @@ def raters_agreement(
         for rater, given in read_grades(project.root / path, question_set, answers).items():
             if people.setdefault(rater, given) is not given:
                 raise ConfigError(f"two of the sheets hold grades by {rater!r:.100}; put them into one")
-    others = dict(people)
+    others = people | {second: each.grades for second, each in seconds.items()}
     for root in checkouts:
         other, given = grades(root)
         others[f"{other} of {root}"] = given
@@ -125,34 +201,79 @@ def raters_agreement(
     return agreement_of(name, own, others, people, {each.id: each.image_sha256 for each in questions})
 
 
-def as_table(found: "RatersAgreement") -> "Group":
+def corrected_totals(project: "Project", question_set: str, found: "RatersAgreement") -> "list[CorrectedTotal]":
+    """Each model's total as its score has it, and corrected by the calibration answers and by people; nothing where
+    people say nothing of the judge's mistakes.
+
+    Raises:
+        CoverageError: of a model too few answers could be graded.
+    """
+    from driftledger.benchmarks.mm_vet.raters import CorrectedTotal
+    from driftledger.benchmarks.mm_vet.score import total_by
+    from driftledger.benchmarks.mm_vet.spec import MMVet
+    from driftledger.commands.stages import to_score
+
+    if found.operating is None:
+        return []
+    models = project.settings.run.models
+    given = {model: to_score(project, MMVet(), {"question_set": question_set, "model": model}) for model in models}
+    return [CorrectedTotal(model, *total_by(each, found.known)) for model, each in given.items()]
+
+
+def as_table(
+    found: "RatersAgreement", seconds: "Mapping[str, SecondGrades]", totals: "Sequence[CorrectedTotal]"
+) -> "Group":
     """Who graded how much, how far each two agree, and what that says of the judge."""
     from rich.console import Group
 
+    from driftledger.benchmarks.mm_vet.raters import BANDS
     from driftledger.core.terminal import figure, line, lines, table
 
-    pairs = table("raters", "kappa", "answers", numbers=["kappa", "answers"])
+    pairs, told = table("raters", "kappa", "answers", numbers=["answers"]), list[str]()
+    tables: list[RenderableType] = []
     for pair in found.pairs:
-        kappa = "–" if pair.kappa is None else figure(pair.kappa, 3)
-        pairs.add_row(*map(line, (f"{pair.one} and {pair.other}", kappa, str(pair.answers))))
-    told = [f"alpha of all: {'–' if found.alpha is None else figure(found.alpha, 3)}", ""]
-    if found.operating is None:
-        told += ["people call no answer right, or none wrong: nothing is said of the judge's mistakes"]
-        return Group(pairs, lines(told))
-    by = found.operating
-    told += [
-        f"by people's word {found.judge} has sensitivity {figure(by.sensitivity, 3)} and specificity "
-        f"{figure(by.specificity, 3)}, over {by.right} answers that are rather right and {by.wrong} rather wrong ones"
-    ]
-    totals = table("model", "graded, mean", "corrected", numbers=["graded, mean"])
-    for each in found.corrected:
-        ends = "–" if each.corrected is None else _ends(each.corrected)
-        totals.add_row(line(each.model), line(figure(100 * each.raw, 2)), line(ends))
-    return Group(pairs, lines(told), "", totals)
+        name = f"{pair.one} and {pair.other}"
+        pairs.add_row(*map(line, (name, _coefficient(pair.kappa), str(pair.answers))))
+        told += [f"{name}: no interval, since {pair.kappa.reason}"] if pair.kappa.reason else []
+        if pair.one == found.judge and pair.other in seconds:
+            counts = table(f"{pair.one} ↓  {pair.other} →", *BANDS, numbers=BANDS)
+            for band, row in zip(BANDS, pair.table, strict=True):
+                counts.add_row(line(band), *(line(str(count)) for count in row))
+            tables += ["", counts]
+    if found.alpha is not None:
+        why = f"; no interval, since {found.alpha.reason}" if found.alpha.reason else ""
+        told.append(f"alpha of all: {_coefficient(found.alpha)}{why}")
+    for name, each in seconds.items():
+        told += [f"on the calibration answers {_operating(name, each.operating)}"] if each.operating else []
+        failed = f"{each.failed} gradings by {name} were ended by a failed call; the same command tries them again"
+        told += [failed] if each.failed else []
+    if found.operating is not None:
+        told.append(f"by people's word {_operating(found.judge, found.operating)}")
+    elif found.known.known:
+        told.append("people call no answer right, or none wrong: nothing is said of the judge's mistakes")
+    if totals:
+        heads = ("model", "total", "corrected by calibration answers", "corrected by people")
+        made = table(*heads, numbers=["total"])
+        for total in totals:
+            cells = [
+                "–" if each is None else figure(each.estimate, 2, (each.low, each.high))
+                for each in (total.by_calibration, total.by_people)
+            ]
+            made.add_row(*map(line, (total.model, figure(total.total, 2), *cells)))
+        tables += ["", made]
+    return Group(pairs, "", lines(told), *tables)
 
 
-def _ends(corrected: tuple[float, float, float]) -> str:
+def _coefficient(found: "AgreementOfRaters") -> str:
     from driftledger.core.terminal import figure
 
-    estimate, low, high = (100 * each for each in corrected)
-    return figure(estimate, 2, (low, high))
+    return "–" if found.value is None else figure(found.value, 3, found.interval)
+
+
+def _operating(name: str, by: "Operating") -> str:
+    from driftledger.core.terminal import figure
+
+    return (
+        f"{name} has sensitivity {figure(by.sensitivity, 3)} and specificity {figure(by.specificity, 3)}, over "
+        f"{by.right} answers that are rather right and {by.wrong} rather wrong ones"
+    )

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from driftledger.benchmarks.mm_vet.records import ALPHA, CORRECTED, SENSITIVITY, SPECIFICITY, Calibration
 from driftledger.benchmarks.score import HIGH, LOW
-from driftledger.core.types import Float64
 from driftledger.metrics.agreement import krippendorff_alpha
-from driftledger.metrics.correction import corrected_mean, count_of, operating_characteristics
+from driftledger.metrics.correction import Corrected, corrected_mean, count_of, operating_characteristics
 from driftledger.metrics.exact import decimal
 
 PERCENT = 100.0
@@ -81,24 +80,30 @@ def instrument(
         )
         return Instrument(values, absent)
     values |= {SENSITIVITY: found.sensitivity, SPECIFICITY: found.specificity}
-    corrected = _corrected(matrix, counted, images, known, confidence)
+    corrected = corrected_total(grades, counted, images, known, confidence)
     if corrected is None:
         absent[CORRECTED] = "the judge gives right calibration answers no more than wrong ones"
     else:
-        values |= corrected
+        values |= dict(zip((CORRECTED, CORRECTED + LOW, CORRECTED + HIGH), corrected, strict=True))
     return Instrument(values, absent)
 
 
-def _corrected(
-    grades: Float64, counted: NDArray[np.bool_], images: Sequence[str], known: KnownGrades, confidence: float
-) -> dict[str, float] | None:
-    read = ~np.isnan(grades)
-    if not read.any():
-        return dict.fromkeys((CORRECTED, CORRECTED + LOW, CORRECTED + HIGH), 0.0)
-    sums = [float(sum((decimal(grade) for grade in row if grade == grade), Fraction())) for row in grades.tolist()]
-    found = corrected_mean(count_of(sums, read.sum(axis=1).tolist(), images), *known, confidence=confidence)
+def corrected_total(
+    grades: Sequence[Sequence[float | None]],
+    counted: NDArray[np.bool_],
+    images: Sequence[str],
+    known: KnownGrades,
+    confidence: float,
+) -> Corrected | None:
+    """The total from 0 to 100 without the mistakes that the judge makes on answers of known worth; None where these
+    correct nothing. Arguments as in :func:`instrument`."""
+    graded = [[decimal(grade) for grade in row if grade is not None] for row in grades]
+    counts = [len(row) for row in graded]
+    if not sum(counts):
+        return Corrected(0.0, 0.0, 0.0)
+    sums = [float(sum(row, Fraction())) for row in graded]
+    found = corrected_mean(count_of(sums, counts, images), *known, confidence=confidence)
     if found is None:
         return None
-    graded = int(read.sum()) / int(counted.sum())
-    ends = (CORRECTED, CORRECTED + LOW, CORRECTED + HIGH)
-    return {key: PERCENT * (graded * value) for key, value in zip(ends, found, strict=True)}
+    share = sum(counts) / int(counted.sum())
+    return Corrected(*(PERCENT * (share * value) for value in found))

@@ -1,4 +1,4 @@
-"""Who else grades a model's answers: people, in a sheet, and other judges, in the grades of another checkout.
+"""Who else grades a model's answers: people, in a sheet, and other judges.
 
 Their grades lie beside the judge's over the same answers, so that how far all agree can be computed, and the total be
 corrected by what people say of the judge's mistakes. The answers in a sheet are a model's, and hostile: no cell is a
@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from driftledger.benchmarks._questions.records import AnswerRecord
+from driftledger.benchmarks.mm_vet.instrument import KnownGrades
 from driftledger.benchmarks.mm_vet.records import JudgedRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.core.canonical import sha256_of
@@ -22,9 +23,9 @@ from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.files import read_json, read_jsonl, write_bytes
 from driftledger.core.sheets import cleaned, read_table, table_text
 from driftledger.data.question_sets.files import QuestionEntry
-from driftledger.metrics.agreement import cohen_kappa, krippendorff_alpha
-from driftledger.metrics.correction import Corrected, Operating, corrected_mean, count_of, operating_characteristics
+from driftledger.metrics.correction import Corrected, Operating, operating_characteristics
 from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.intervals.raters import AgreementOfRaters, alpha_estimate, kappa_estimate
 
 COLUMNS = ("question_set", "model", "question", "text", "truth", "answer", "rater", "grade")
 ABOUT, WRITES = "grades", "driftledger grades sheet"
@@ -35,23 +36,34 @@ Grades: TypeAlias = Mapping[Place, float]
 """Place → grade, from 0 (totally wrong) to 1 (totally right)."""
 
 
+BANDS = ("0", "below 0.5", "0.5", "above 0.5", "1")
+"""Of mean grades, in a table of what two raters give."""
+CONFIDENCE = 0.95
+NO_ANSWERS = AgreementOfRaters(None, None, "no answer is graded by both")
+
+
 class Pair(NamedTuple):
     """How far two raters agree."""
 
     one: str
     other: str
-    kappa: float | None
-    """Cohen's, weighted by squares; None where both give one and the same grade to everything."""
+    kappa: AgreementOfRaters
+    """Cohen's, weighted by squares."""
     answers: int
     """That both graded."""
+    table: Sequence[Sequence[int]]
+    """How many answers there are by what the one and, in columns, the other gave; by :data:`BANDS`."""
 
 
 class CorrectedTotal(NamedTuple):
-    """A model's mean grade as the judge gives it, and without the mistakes that people find in its grades."""
+    """A model's total as the judge gives it, and without its mistakes; all from 0 to 100."""
 
     model: str
-    raw: float
-    corrected: Corrected | None
+    total: float
+    by_calibration: Corrected | None
+    """By the mistakes it makes on the calibration answers, as in the score."""
+    by_people: Corrected | None
+    """By those that people find in its grades of the models' answers."""
 
 
 class RatersAgreement(NamedTuple):
@@ -60,13 +72,13 @@ class RatersAgreement(NamedTuple):
     judge: str
     raters: Mapping[str, int]
     """Rater → answers graded."""
-    alpha: float | None
-    """Krippendorff's, of grades as numbers, over all raters; None where nothing can disagree."""
+    alpha: AgreementOfRaters | None
+    """Krippendorff's, of grades as numbers, over all raters; None where there is no other rater."""
     pairs: Sequence[Pair]
     operating: Operating | None
     """The judge's, by what people say; None where they call no answer right, or none wrong."""
-    corrected: Sequence[CorrectedTotal]
-    """Of each model that the judge graded; nothing without people."""
+    known: KnownGrades
+    """What answers are worth by people's word, and what the judge gave them."""
 
 
 def read_grades(path: Path, question_set: str, answers: Mapping[Place, str]) -> dict[str, dict[Place, float]]:
@@ -110,12 +122,17 @@ def _grade(text: str, where: str) -> float:
 
 def judged(folder: Path) -> tuple[str, dict[str, float]]:
     """The judge's name, and its mean grade of each question that it could grade, in a folder of a grade stage."""
+    name = read_json(folder / CARD, CollectedCard).components["judge"].name
+    return name, mean_grades(read_jsonl(folder / RECORDS, JudgedRecord))
+
+
+def mean_grades(records: Iterable[JudgedRecord]) -> dict[str, float]:
+    """Question → the mean of its gradings, of those that brought a grade."""
     grades: dict[str, list[float]] = {}
-    for record in read_jsonl(folder / RECORDS, JudgedRecord):
+    for record in records:
         if record.grade is not None:
             grades.setdefault(record.question, []).append(record.grade)
-    name = read_json(folder / CARD, CollectedCard).components["judge"].name
-    return name, {question: exact_mean(some) for question, some in grades.items()}
+    return {question: exact_mean(some) for question, some in grades.items()}
 
 
 def write_sheet(
@@ -173,36 +190,33 @@ def agreement_of(
     raters = {judge: grades, **others}
     places = sorted({place for each in raters.values() for place in each})
     matrix = np.array([[each.get(place, np.nan) for place in places] for each in raters.values()])
-    pairs = []
-    for one, other in combinations(raters, 2):
-        both = sorted(raters[one].keys() & raters[other].keys())
-        a, b = (np.array([raters[name][place] for place in both]) for name in (one, other))
-        pairs.append(Pair(one, other, cohen_kappa(a, b) if both else None, len(both)))
+    shown = [images[question] for _, question in places]
     worth = _worth([others[name] for name in people])
     shared = sorted(worth.keys() & grades.keys())
-    known, given = [worth[place] for place in shared], [grades[place] for place in shared]
+    known = KnownGrades([worth[place] for place in shared], [grades[place] for place in shared])
     return RatersAgreement(
         judge,
         {name: len(each) for name, each in raters.items()},
-        krippendorff_alpha(matrix) if len(raters) > 1 else None,
-        pairs,
-        operating_characteristics(known, given),
-        [*_corrected(grades, known, given, images)] if shared else [],
+        alpha_estimate(matrix, shown, confidence=CONFIDENCE) if len(raters) > 1 else None,
+        [_pair(one, other, raters, images) for one, other in combinations(raters, 2)],
+        operating_characteristics(*known),
+        known,
     )
 
 
-CONFIDENCE = 0.95
+def _pair(one: str, other: str, raters: Mapping[str, Grades], images: Mapping[str, str]) -> Pair:
+    both = sorted(raters[one].keys() & raters[other].keys())
+    a, b = (np.array([raters[name][place] for place in both]) for name in (one, other))
+    shown = [images[question] for _, question in both]
+    kappa = kappa_estimate(a, b, shown, confidence=CONFIDENCE) if both else NO_ANSWERS
+    table = [[0] * len(BANDS) for _ in BANDS]
+    for x, y in zip(a.tolist(), b.tolist(), strict=True):
+        table[_band(x)][_band(y)] += 1
+    return Pair(one, other, kappa, len(both), table)
 
 
-def _corrected(
-    grades: Grades, known: Sequence[float], given: Sequence[float], images: Mapping[str, str]
-) -> Iterable[CorrectedTotal]:
-    by_model: dict[str, dict[str, float]] = {}
-    for (model, question), grade in sorted(grades.items()):
-        by_model.setdefault(model, {})[question] = grade
-    for model, some in by_model.items():
-        graded = count_of([*some.values()], [1] * len(some), [images[question] for question in some])
-        yield CorrectedTotal(model, graded.mean, corrected_mean(graded, known, given, confidence=CONFIDENCE))
+def _band(grade: float) -> int:
+    return (grade > 0) + (grade >= 0.5) + (grade > 0.5) + (grade == 1)
 
 
 def _worth(people: Sequence[Grades]) -> dict[Place, float]:

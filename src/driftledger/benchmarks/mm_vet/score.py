@@ -1,13 +1,14 @@
 """A judge's grades per capability, per combination of capabilities and in total."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from driftledger.benchmarks._questions.scoring import GRADE, GradedAnswers, interval, question_row
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
 from driftledger.benchmarks.mm_vet.forged import forged_flags
-from driftledger.benchmarks.mm_vet.instrument import instrument
+from driftledger.benchmarks.mm_vet.instrument import KnownGrades, corrected_total, instrument, known_grades
 from driftledger.benchmarks.mm_vet.records import CALIBRATION, Calibration, JudgedRecord
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -15,6 +16,7 @@ from driftledger.collect.served import version
 from driftledger.core.files import read_jsonl
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_capability, by_combination
 from driftledger.metrics.capabilities import score as total_grade
+from driftledger.metrics.correction import Corrected
 from driftledger.metrics.exact import decimal, steps_of
 
 PERCENT = 100.0
@@ -69,6 +71,31 @@ def score(given: ToScore) -> Scored:
         details={"calibration": [item.model_dump(mode="json", exclude={"schema_"}) for item in calibration]},
     )
     return Scored(score, rows)
+
+
+class TotalBy(NamedTuple):
+    """A total as the judge gives it, and without the mistakes that are known of it, all from 0 to 100."""
+
+    total: float
+    by_calibration: Corrected | None
+    by_known: Corrected | None
+
+
+def total_by(given: ToScore, known: KnownGrades) -> TotalBy:
+    """The total of a score, and corrected by the calibration answers and by others of known worth.
+
+    Raises:
+        CoverageError: too few grades could be read.
+    """
+    graded = GradedAnswers(given, "mm_vet", JudgedRecord)
+    grades = [[grade.grade for grade in graded.by_question[question.id]] for question in graded.questions]
+    read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong()
+    images = [question.image_sha256 for question in graded.questions]
+    calibration = known_grades(read_jsonl(given.folders[GRADE] / CALIBRATION, Calibration))
+    by_calibration, by_known = (
+        corrected_total(grades, read | wrong, images, each, given.scoring.confidence) for each in (calibration, known)
+    )
+    return TotalBy(total_grade(grades, unread_is_wrong=wrong).mean or 0.0, by_calibration, by_known)
 
 
 def _values(name: str, grades: CapabilityScores) -> dict[str, float]:
