@@ -16,9 +16,11 @@ import typer
 
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import ChainRequest
+from driftledger.benchmarks.base import Input
 from driftledger.benchmarks.fidelity.collect import CollectRedraws, asked_once
 from driftledger.benchmarks.fidelity.encode import to_redraw
 from driftledger.benchmarks.fidelity.settings import FidelitySettings
+from driftledger.benchmarks.genception.runner import chains_of
 from driftledger.benchmarks.genception.settings import GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark, runner
 from driftledger.benchmarks.score import REPEAT, Row, Score
@@ -133,23 +135,23 @@ class Bench:
         self._components: dict[tuple[str, str], Any] = {}
 
     def blocks(self, flow: Flow) -> Iterator[Block]:
-        """A block per dataset, generator and encoder."""
-        run = self._settings.run
+        """A block per dataset, generator and, where the metric sees through one, encoder."""
+        run, metric = self._settings.run, benchmark(flow.name).metric(self._key(flow))
+        assert metric is not None
         for dataset in run.over(flow.name):
             data = self._folder / "data" / dataset
             card = read_json(data / "dataset.json", DatasetCard) if data.is_dir() else self._built(dataset, data)
             for generator in self._generators:
                 chains = {model: self._chains(flow, card, data, model, generator) for model in run.models}
-                for encoder in run.encoders:
+                seen = Input.ENCODER in metric.needs
+                for encoder in run.encoders if seen else run.encoders[:1]:
                     keys = {"dataset": dataset, "generator": generator, "encoder": encoder}
                     found = []
                     for model in chains:
                         with suppress(CoverageError):  # of one that refuses all there is no score
                             found.append(self._measured(flow, data, chains[model], keys | {"model": model}))
-                    metric = benchmark(flow.name).metric(self._key(flow))
-                    assert metric is not None
-                    title, on = metric.named(self._key(flow)), " · ".join(keys.values())
-                    yield Block(title=on, metric=title, digits=metric.digits, models=found)
+                    on = " · ".join((dataset, generator, encoder) if seen else (dataset, generator))
+                    yield Block(title=on, metric=metric.named(self._key(flow)), digits=metric.digits, models=found)
 
     def _built(self, dataset: str, target: Path) -> DatasetCard:
         return build(dataset, self._settings.dataset(dataset), target)
@@ -169,16 +171,8 @@ class Bench:
             fidelity = cast(FidelitySettings, section)
             way = fidelity.description, self._settings.description(fidelity.description)
             return asked_once(card, way, fidelity.generate_prompt, seed, REPEATS)
-        chain = cast(GenCeptionSettings, section)
-        return ChainRequest(
-            iterations=chain.iterations,
-            iterations_by_group=chain.iterations_by_group,
-            describe_prompt=chain.describe_prompt,
-            max_tokens=None,
-            generate_prompt=chain.generate_prompt,
-            seed=seed,
-            repeats=REPEATS,
-        )
+        several = cast(GenCeptionSettings, section).model_copy(update={"repeats": REPEATS})
+        return chains_of(several, card, seed)
 
     def _chains(self, flow: Flow, card: DatasetCard, data: Path, model: str, generator: str) -> Path:
         samples: Sequence[Sample] = read_samples(data)
@@ -286,31 +280,46 @@ def _table(block: Block) -> Iterator[str]:
     yield ""
 
 
+def among(blocks: Sequence[Block], new: Sequence[Block]) -> list[Block]:
+    """``blocks`` with new ones, in the places of older ones of the same metric on the same, and sorted."""
+    of = {(each.metric, each.title): each for each in (*blocks, *new)}
+    return [of[key] for key in sorted(of)]
+
+
 @app.command()
 def measure(
     only: Annotated[list[str] | None, typer.Option(help="A preset, default or neural; may be repeated.")] = None,
     of: Annotated[list[str] | None, typer.Option(help="Of this benchmark alone, genception or fidelity.")] = None,
     generator: Annotated[list[str] | None, typer.Option(help="Under this generator of the preset alone.")] = None,
 ) -> None:
-    """Measure, and write the numbers and the page; what is not measured now stays as it was."""
+    """Measure, and write the numbers and the page after each block; what is not measured now stays as it was."""
     project = here()
     target = project.root / JSON
     blocks = dict(read_json(target, Repeats).blocks) if target.is_file() else {}
     for preset in only or RUNS:
+        new: list[Block] = []
         with TemporaryDirectory() as folder:
             bench = Bench(project, preset_settings(project.root, preset), Path(folder), generator or ())
-            flows = [flow for flow in FLOWS if not of or flow.name in of]
-            blocks[preset] = [block for flow in flows for block in bench.blocks(flow)]
-    found = Repeats(blocks={preset: blocks[preset] for preset in RUNS if preset in blocks})
-    write_json(target, found)
-    write_text(project.root / PAGE, page(found))
+            for block in (block for flow in FLOWS if not of or flow.name in of for block in bench.blocks(flow)):
+                new.append(block)
+                blocks[preset] = among(blocks.get(preset, ()), new)
+                _write(project.root, blocks)
+        if not of and not generator:  # all of it: what is not selected any more goes
+            blocks[preset] = among((), new)
+            _write(project.root, blocks)
 
 
 @app.command(name="page")
 def page_again() -> None:
     """Write the page from the numbers that are there."""
     root = here().root
-    write_text(root / PAGE, page(read_json(root / JSON, Repeats)))
+    _write(root, read_json(root / JSON, Repeats).blocks)
+
+
+def _write(root: Path, blocks: Mapping[str, list[Block]]) -> None:
+    found = Repeats(blocks={preset: blocks[preset] for preset in RUNS if preset in blocks})
+    write_json(root / JSON, found)
+    write_text(root / PAGE, page(found))
 
 
 if __name__ == "__main__":

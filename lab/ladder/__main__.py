@@ -15,8 +15,12 @@ _DEFAULT, _NEURAL = "default", "neural"
 
 @app.command()
 def ladder() -> None:
-    """Damage descriptions by known doses, score them through both sets of components, into reports/ladder.*"""
-    from lab.ladder.bench import ITERATIONS, Bench, climb
+    """Damage descriptions by known doses, score them through both sets of components, into reports/ladder.*
+
+    Each rung is kept below .driftledger/ladder as soon as it is scored: stopped, the same command goes on.
+    """
+    from lab.ladder.bench import ITERATIONS, Bench
+    from lab.ladder.climb import KeptRungs, climb, made_of
     from lab.ladder.grounds import grounds
     from lab.ladder.picture import draw_ladder
     from lab.ladder.report import REPORT, assembled
@@ -27,8 +31,10 @@ def ladder() -> None:
     every, climbed = grounds(settings[_DEFAULT], settings[_NEURAL]), {}
     with project.only_one(project.root / REPORT), TemporaryDirectory() as folder:
         for name, ground in every.items():
-            bench = Bench(settings[name], ground, Path(folder) / name, project.paths.state / "ladder" / name)
-            climbed[name] = climb(bench, lambda rung: print(f"{rung.kind} {rung.dose:.2f}", file=sys.stderr))
+            state = project.paths.state / "ladder" / name
+            bench = Bench(settings[name], ground, Path(folder) / name, state)
+            kept = KeptRungs(state / "rungs", made_of(settings[name], ground))
+            climbed[name] = climb(bench, kept, lambda rung: print(f"{rung.kind} {rung.dose:.2f}", file=sys.stderr))
         found = assembled(every, climbed, ITERATIONS)
     report = project.root / REPORT
     write_json(report.with_suffix(".json"), found)

@@ -1,21 +1,22 @@
 """One describer, damaged rung by rung, through the very code that collects and scores."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from driftledger.benchmarks._chains.collect import ChainProtocol, CollectChains
-from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.base import Benchmark, Input
 from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.genception.runner import chains_of
 from driftledger.benchmarks.registry import benchmark, runner
 from driftledger.benchmarks.runner import Collecting
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribeProtocol
 from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call_store import CallStore
+from driftledger.collect.feature_store import FeatureStore
 from driftledger.commands.stages import ask
 from driftledger.components.base import Model
 from driftledger.core.files import read_json
@@ -97,7 +98,7 @@ class Bench:
     folder: Path
     """It may be thrown away afterwards."""
     calls: Path
-    """Where finished calls are kept, so that a climb that was killed goes on."""
+    """Where finished calls are kept, and what encoders saw, so that no rung makes again what another has made."""
 
     def readings(self, rung: Rung) -> Readings:
         """All of :data:`RANKED`."""
@@ -129,16 +130,10 @@ class Bench:
         """Fidelity's redrawing is the chain's first, asked for alike, so that nothing is drawn twice."""
         rung, model, generator = who
         dataset, card, samples = self._pictures
-        settings = genception_of(self.settings)
-        asked = ChainRequest(
-            iterations=iterations,
-            describe_prompt=settings.describe_prompt,
-            max_tokens=None,
-            generate_prompt=settings.generate_prompt,
-            seed=self.settings.run.seed,
-        )
+        whole = {"iterations": iterations, "iterations_by_group": None, "repeats": 1}
+        asked = chains_of(genception_of(self.settings).model_copy(update=whole), card, self.settings.run.seed)
         keys = {"dataset": self.ground.dataset[0], "model": model.provider, "generator": generator}
-        chains = ChainProtocol(card, model, self.settings.generator(generator), asked)
+        chains = ChainProtocol(card, model, self._component("generator", generator), asked)
         folder = self._collected(CollectChains(name, stage, keys, chains, samples), (stage, rung, generator), store)
         for encoder in self.ground.encoders:
             yield self._score(name, keys | {"encoder": encoder}, {"dataset": dataset, stage: folder})
@@ -171,9 +166,20 @@ class Bench:
             folders=folders,
             scoring=scoring,
             min_coverage=0.0,
-            encoders={role: self.settings.encoder(str(each)) for role, each in named.items() if each},
+            encoders={role: self._component("encoder", str(each)) for role, each in named.items() if each},
+            features=FeatureStore(self.calls / "features"),
         )
         return Scored(spec, *runner(name).score(given))
+
+    def _component(self, kind: str, name: str) -> Any:
+        """A generator or an encoder, whose weights are loaded once for all rungs."""
+        if (kind, name) not in self._loaded:
+            self._loaded[kind, name] = getattr(self.settings, kind)(name)
+        return self._loaded[kind, name]
+
+    @cached_property
+    def _loaded(self) -> dict[tuple[str, str], Any]:
+        return {}
 
     @cached_property
     def _pictures(self) -> tuple[Path, DatasetCard, list[Sample]]:
@@ -198,12 +204,3 @@ def _is_ranked(spec: Benchmark, key: str) -> bool:
 
 def _reader(scored: Scored) -> str | None:
     return scored.score.keys.get("text_encoder") or scored.score.inputs.settings.get("text_encoder")
-
-
-def climb(bench: Bench, told: Callable[[Rung], None] = lambda rung: None) -> dict[Rung, Readings]:
-    """The readings of every rung."""
-    found = {}
-    for rung in bench.ground.rungs:
-        told(rung)
-        found[rung] = bench.readings(rung)
-    return found

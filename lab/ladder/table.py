@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from driftledger.benchmarks.registry import benchmark
 from driftledger.core.escaping import for_markdown
 from driftledger.reports.tables import markdown_table
 from lab.ladder.bench import FLOOR
 from lab.ladder.damage import KINDS
 from lab.ladder.report import Answer, Held, LadderReport, OnGround, Value, Verdict, count
+from lab.validity.scores import title_of
 
 _MARKS: dict[Verdict, str] = {
     "falls at every dose": "▼",
@@ -31,11 +31,8 @@ _KEEPING = (
 
 def name_of(held: Held) -> str:
     """A metric with what it is seen through."""
-    spec = benchmark(held.benchmark)
-    metric = spec.metric(held.metric)
-    title = held.metric if metric is None else metric.named(held.metric)
-    before = f"{spec.title} " if held.benchmark == "trac" else ""
-    return " · ".join(part for part in (before + title, held.generator, held.encoder) if part)
+    title = title_of(held.benchmark, held.metric, whole=held.benchmark == "trac")
+    return " · ".join(part for part in (title, held.generator, held.encoder) if part)
 
 
 def ladder_tables(found: LadderReport) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.coverage import Counts
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
@@ -85,6 +86,18 @@ def units_of(metric: Metric, key: str, rows: Sequence[Row]) -> Units:
         for unit, (row, values) in found.items()
         if values
     }
+
+
+def title_of(of: str, key: str, *, whole: bool) -> str:
+    """A metric as the table of its benchmark titles it, with the benchmark before it where it is to stand ``whole``.
+
+    >>> title_of("trac", "top1", whole=True), title_of("genception", "gc_at_3", whole=False)
+    ('TRAC top-1', 'GC@3')
+    """
+    spec = benchmark(of)
+    metric = spec.metric(key)
+    title = key if metric is None else metric.named(key)
+    return f"{spec.title} {title}" if whole else title
 
 
 def _there(file: Path, read: Callable[[], T]) -> T:

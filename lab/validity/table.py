@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from math import factorial
 
-from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.tables import NOTHING, cell, grouped
 from driftledger.core.escaping import for_markdown
 from driftledger.reports.tables import markdown_table
 from lab.validity.assembled import Drift, Ranked, Validity
 from lab.validity.measured import Interval, Share
 from lab.validity.ranked import Point, Ranking
+from lab.validity.scores import title_of
 from lab.validity.stages import climb
 
 _FAULTLESS = "without fault"
@@ -35,10 +35,7 @@ _BY_FAMILY = (
 
 def metric_name(ranked: Ranked) -> str:
     """A metric as its benchmark's table titles it, with the benchmark before it where several share a table."""
-    spec = benchmark(ranked.benchmark)
-    metric = spec.metric(ranked.metric)
-    title = ranked.metric if metric is None else metric.named(ranked.metric)
-    return f"{spec.title} {title}" if _table(ranked) == _ASKED else title
+    return title_of(ranked.benchmark, ranked.metric, whole=_table(ranked) == _ASKED)
 
 
 def validity_tables(found: Validity) -> str:

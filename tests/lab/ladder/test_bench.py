@@ -7,7 +7,8 @@ import pytest
 
 from driftledger.demo.datasets.digits import Digits
 from driftledger.project.settings import parse_settings
-from lab.ladder.bench import FLOOR, Bench, Ground, Readings, Rung, climb
+from lab.ladder.bench import FLOOR, Bench, Ground, Readings, Rung
+from lab.ladder.climb import KeptRungs, climb, made_of
 from lab.ladder.damage import KINDS
 from lab.ladder.grounds import Fullest
 from lab.ladder.picture import draw_ladder
@@ -31,8 +32,15 @@ GROUND = Ground(
 
 
 @pytest.fixture(scope="module")
-def climbed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[Rung, Readings]:
-    return climb(Bench(SETTINGS, GROUND, tmp_path_factory.mktemp("bench"), tmp_path_factory.mktemp("calls")))
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where calls and rungs are kept."""
+    return tmp_path_factory.mktemp("state")
+
+
+@pytest.fixture(scope="module")
+def climbed(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[Rung, Readings]:
+    bench = Bench(SETTINGS, GROUND, tmp_path_factory.mktemp("bench"), state)
+    return climb(bench, KeptRungs(state / "rungs", made_of(SETTINGS, GROUND)))
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +110,51 @@ def test_nothing_is_drawn_twice(climbed: Mapping[Rung, Readings], tmp_path: Path
     bench.readings(Rung("drop", 0.0))
     images = sorted((tmp_path / "collected").rglob("1.png"))
     assert len({image.read_bytes() for image in images}) == len(images) // 2 == 3
+
+
+class StoppedError(Exception):
+    """What ends a climb in these tests."""
+
+
+def test_a_climb_that_was_stopped_goes_on_and_finds_the_same(
+    climbed: Mapping[Rung, Readings], state: Path, tmp_path: Path
+) -> None:
+    """With the calls of the whole climb at hand, so that only scoring takes time."""
+
+    def stop_at_the_third(rung: Rung) -> None:
+        asked.append(rung)
+        if len(asked) == 3:
+            raise StoppedError
+
+    rungs, asked = list(climbed), list[Rung]()
+    kept = KeptRungs(tmp_path / "rungs", made_of(SETTINGS, GROUND))
+    with pytest.raises(StoppedError):
+        climb(Bench(SETTINGS, GROUND, tmp_path / "first", state), kept, stop_at_the_third)
+    assert asked == rungs[:3]
+    for rung in rungs[3:]:
+        kept.keep(rung, climbed[rung])
+    kept._file(rungs[4]).write_text("{", encoding="utf-8")
+    again: list[Rung] = []
+    found = climb(Bench(SETTINGS, GROUND, tmp_path / "second", state), kept, again.append)
+    assert again == [rungs[2], rungs[4]]
+    assert found == climbed
+    assert list(found) == rungs
+
+
+def test_a_rung_of_other_settings_data_or_components_is_not_taken(
+    climbed: Mapping[Rung, Readings], tmp_path: Path
+) -> None:
+    first = next(iter(climbed))
+    of = made_of(SETTINGS, GROUND)
+    KeptRungs(tmp_path, of).keep(first, climbed[first])
+    assert KeptRungs(tmp_path, of).get(first) == climbed[first]
+    params = default_params()
+    params["run"]["seed"] = 2
+    others = [
+        made_of(parse_settings(params, "params.yaml"), GROUND),
+        made_of(SETTINGS, GROUND._replace(dataset=("few", Fullest(images=4)))),
+        made_of(SETTINGS, GROUND._replace(text_encoders=["tfidf"])),
+        made_of(SETTINGS, GROUND._replace(speaker="captions")),
+    ]
+    assert len({of, *others}) == 5
+    assert {KeptRungs(tmp_path, other).get(first) for other in others} == {None}

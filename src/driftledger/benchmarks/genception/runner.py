@@ -13,6 +13,7 @@ from driftledger.benchmarks.genception.witnesses import CollectWitnesses, witnes
 from driftledger.benchmarks.runner import Caller, Collecting
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.data.records import DatasetCard
 
 if TYPE_CHECKING:
     from driftledger.ledger.lineage import Lineage
@@ -46,24 +47,28 @@ class GenCeptionRunner(ChainRunner):
 
 
 def chain_request(project: "Project", dataset: str) -> ChainRequest:
-    """How chains go over a dataset that is built.
+    """How chains go over a dataset that is built; errors as in :func:`chains_of`."""
+    return chains_of(_settings(project), project.dataset_card(dataset), project.settings.run.seed)
+
+
+def chains_of(settings: GenCeptionSettings, dataset: DatasetCard, seed: int) -> ChainRequest:
+    """How chains go over a dataset.
 
     Raises:
         ConfigError: the settings name a group that it does not have.
     """
-    settings = _settings(project)
-    groups = project.dataset_card(dataset).groups
+    groups = dataset.groups
     for group in settings.iterations_by_group or ():
         if group not in groups:
-            raise ConfigError(unknown_name(f"genception.iterations_by_group: group of {dataset}", group, groups))
+            raise ConfigError(unknown_name(f"genception.iterations_by_group: group of {dataset.name}", group, groups))
     return ChainRequest(
         iterations=settings.iterations,
         iterations_by_group=settings.iterations_by_group,
         describe_prompt=settings.describe_prompt,
         max_tokens=None,
         generate_prompt=settings.generate_prompt,
-        writer=settings.writer if dataset in settings.text_first else None,
-        seed=project.settings.run.seed,
+        writer=settings.writer if dataset.name in settings.text_first else None,
+        seed=seed,
         repeats=settings.repeats,
     )
 
