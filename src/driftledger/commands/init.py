@@ -22,6 +22,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
 from driftledger.core.names import is_relative_path, leads_out
 from driftledger.core.paths import Paths
+from driftledger.core.shortening import shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.project.first_params import FirstParams, Images, first_params, name_of
 from driftledger.project.scaffold import (
@@ -233,7 +234,7 @@ def _run(*command: str, cwd: Path) -> None:
         raise ConfigError(f"{command[0]} is not installed, and a project needs it") from None
     if done.returncode:
         why = for_line(done.stderr.decode(errors="replace"))
-        raise ConfigError(f"'{' '.join(command[-4:])}' fails ({why:.500}); mend that and run this again")
+        raise ConfigError(f"'{' '.join(command[-4:])}' fails ({shortened(why, 500)}); mend that and run this again")
 
 
 def _shown(path: Path) -> str:

@@ -15,7 +15,7 @@ pytest.importorskip("openai")
 from driftledger.cli import app
 from driftledger.project.settings import parse_settings
 from tests.benchmarks._questions.asking import VET, Says, exam
-from tests.support.openai_server import ChatAnswer, OpenAIServer, text_of
+from tests.support.openai_server import ChatAnswer, OpenAIServer
 from tests.support.params import default_params
 
 KEY = "sk-test-0123456789abcdefghijklmnopqrstuv"
@@ -97,9 +97,7 @@ def test_it_is_counted_asked_once_and_set_beside_the_judge(tmp_path: Path, monke
         ("secnd", "model 'secnd' is unknown; did you mean 'second'"),
     ],
 )
-def test_what_is_no_second_judge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str
-) -> None:
+def test_what_is_no_second_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str) -> None:
     with checkout(tmp_path, monkeypatch) as served:
         code, told = agreement("--judge", name)
         assert code != 0

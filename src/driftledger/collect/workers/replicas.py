@@ -23,6 +23,7 @@ from driftledger.collect.workers.work import Made, Recipe, Work, packed
 from driftledger.components.base import Component
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.errors import DriftledgerError
+from driftledger.core.shortening import shortened
 
 MOST_LOSSES = 5
 """How many replicas may be lost over one batch, or in a row before their first one."""
@@ -309,11 +310,11 @@ class _Crew:
                 job,
                 WorkersError(
                     f"{name}: {job.losses} replicas were lost over the batch of {len(job.work)} calls that begins with "
-                    f"{first} ({said:.300}); see whether it fits into their memory, or take a smaller batch_size"
+                    f"{first} ({shortened(said)}); see whether it fits into their memory, or take a smaller batch_size"
                 ),
             )
         else:
-            _say(f"{name}: a replica was lost ({said:.200}); another one takes its place")
+            _say(f"{name}: a replica was lost ({shortened(said)}); another one takes its place")
             with self._change:
                 self._jobs.appendleft(job)
                 self._change.notify_all()
@@ -325,7 +326,7 @@ class _Crew:
         if losses >= MOST_LOSSES * len(self._recipes):
             self._fail(
                 WorkersError(
-                    f"{self._recipes[0].name}: {losses} replicas in a row did not start ({said:.300}); mend it"
+                    f"{self._recipes[0].name}: {losses} replicas in a row did not start ({shortened(said)}); mend it"
                 )
             )
 

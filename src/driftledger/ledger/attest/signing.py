@@ -14,6 +14,7 @@ import pygit2
 
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
+from driftledger.core.shortening import shortened
 from driftledger.ledger.code import git_setting
 from driftledger_check.dsse import NAMESPACE, CannotVerify, Envelope, Signed, unarmored, verify_ssh
 
@@ -59,8 +60,8 @@ def sign(payload: bytes, key: str) -> Envelope:
     if done.returncode:
         why = for_line(done.stderr.decode(errors="replace").strip().splitlines()[-1] if done.stderr.strip() else "")
         raise LedgerError(
-            f"ssh-keygen does not sign with {for_line(key):.200} ({why:.200}); is its private key beside it, or in "
-            f"ssh-agent ('ssh-add -L')? Mend that, {_HOW}"
+            f"ssh-keygen does not sign with {for_line(key):.200} ({shortened(why)}); is its private key beside it, "
+            f"or in ssh-agent ('ssh-add -L')? Mend that, {_HOW}"
         )
     try:
         envelope = Envelope(payload, unarmored(done.stdout.decode()))

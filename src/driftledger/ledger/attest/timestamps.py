@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
+from driftledger.core.shortening import shortened
 from driftledger_check.dsse import Envelope, Refused, Stamp
 from driftledger_check.strict_json import canonical
 
@@ -57,7 +58,7 @@ def stamp(envelope: Envelope, authority: str) -> Stamp:
         told = client.decode_timestamp_response(token).tst_info
         same = told.message_imprint.message.hex() == envelope.sha256 and told.nonce == request.nonce
     except ValueError as error:
-        raise LedgerError(f"{_who(authority)} gives no timestamp ({for_line(str(error)):.200})") from None
+        raise LedgerError(f"{_who(authority)} gives no timestamp ({shortened(str(error))})") from None
     if not same:
         raise LedgerError(f"{_who(authority)} stamped something else than it was asked to")
     return Stamp(authority, token)
@@ -90,7 +91,7 @@ def check_stamp(envelope: Envelope, given: Stamp, authorities: Sequence[Any]) ->
     try:
         client.VerifierBuilder(roots=list(authorities)).build().verify_message(response, canonical(envelope.to_dict()))
     except Exception as error:  # the same
-        return f"it is by none of the authorities in --authorities ({for_line(str(error)):.120})"
+        return f"it is by none of the authorities in --authorities ({shortened(str(error))})"
     return Stamped(at, name)
 
 

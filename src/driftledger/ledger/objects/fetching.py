@@ -14,6 +14,7 @@ from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.limits import LARGEST_TEXT, load_json
 from driftledger.core.names import Md5, RelativePath
+from driftledger.core.shortening import shortened
 from driftledger.ledger.lock import LockedFile
 
 FOLDER = ".dir"
@@ -53,7 +54,7 @@ def opened(root: Path) -> Any:
     try:
         return Repo(str(root))
     except DvcException as error:
-        raise LedgerError(f"DVC cannot open {root} ({error!s:.200}); mend .dvc/config") from None
+        raise LedgerError(f"DVC cannot open {root} ({shortened(str(error))}); mend .dvc/config") from None
 
 
 def own_settings() -> dict[str, Any]:
@@ -67,7 +68,7 @@ def own_settings() -> dict[str, Any]:
     try:
         return dict(Config())
     except ConfigError as error:
-        raise LedgerError(f"your own DVC configuration cannot be read ({error!s:.200}); mend it") from None
+        raise LedgerError(f"your own DVC configuration cannot be read ({shortened(str(error))}); mend it") from None
 
 
 @contextmanager
@@ -118,7 +119,7 @@ def pull(repo: Any, absent: Iterable[LockedFile]) -> Pulled:
     except NoRemoteError:
         return Pulled(manifests, "no default DVC remote is set; see 'dvc remote add --default'")
     except Exception as error:  # of whatever library speaks the remote's protocol, some of which share no base
-        return Pulled(manifests, f"{type(error).__name__}: {error!s:.300}")
+        return Pulled(manifests, f"{type(error).__name__}: {shortened(str(error))}")
     return Pulled(manifests)
 
 

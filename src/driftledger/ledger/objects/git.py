@@ -17,7 +17,7 @@ import pygit2
 from pygit2.enums import FileMode, FileStatus, SortMode
 
 from driftledger.core.errors import LedgerError
-from driftledger.core.escaping import for_line
+from driftledger.core.shortening import shortened
 
 _UNREADABLE = (pygit2.GitError, KeyError, ValueError)
 """What pygit2 raises for a name, an object or a repository that is missing, malformed or of an unknown format."""
@@ -183,7 +183,7 @@ class Git:
             yield from walker
         except _UNREADABLE as error:
             raise LedgerError(
-                f"the Git history of {self._root} cannot be read ({for_line(str(error)):.200}); run 'git fsck'"
+                f"the Git history of {self._root} cannot be read ({shortened(str(error))}); run 'git fsck'"
             ) from None
 
     def _object(self, name: str) -> pygit2.Object | None:
@@ -230,7 +230,7 @@ def _find(root: Path) -> pygit2.Repository | str:
         return "the Git repository here has no commit" if found.head_is_unborn else found
     except _UNREADABLE as error:
         reason = str(error).removeprefix(f"{here}: ").replace(here, ".")
-        return f"the Git repository here cannot be read ({for_line(reason):.200})"
+        return f"the Git repository here cannot be read ({shortened(reason)})"
 
 
 def _main(checkout: pygit2.Repository) -> pygit2.Repository:

@@ -14,6 +14,7 @@ from driftledger.core.canonical import canonical_json, sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import write_bytes
+from driftledger.core.shortening import shortened
 from driftledger.core.strict import explain
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.lock import LockedFile
@@ -36,7 +37,9 @@ def read_bundle(bundle: Bundle) -> Evidence:
     lines: list[Line] = [line for each in checks for line in guarded("bundle", each, bundle)]  # type: ignore[arg-type]
     if wrong := [line for line in lines if line.status == "differs"]:
         said = for_line(f"{wrong[0].where}: {wrong[0].what}")
-        raise LedgerError(f"the bundle is not at one with itself: {said:.300}; 'driftledger check' says all of it")
+        raise LedgerError(
+            f"the bundle is not at one with itself: {shortened(said)}; 'driftledger check' says all of it"
+        )
     try:
         return Evidence.model_validate(bundle.evidence | {"code": {"commit": None, "dirty": False, "untracked": []}})
     except ValidationError as error:

@@ -25,6 +25,7 @@ from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.registry import same_provider
+from driftledger.core.shortening import shortened
 from driftledger.core.types import Float64, ImageFile, Outcome
 from driftledger.ledger.findings import Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence
@@ -150,7 +151,7 @@ def _asked(calls: Sequence[RecordedCall], result: VerifyResult) -> list[_Answers
             asked.append((call, call.call()))
         except (DriftledgerError, ValueError, LookupError, OSError) as error:
             why = f"it cannot be put together from the records: {type(error).__name__}: {error}"
-            result.skipped.append(Skipped(for_line(call.where), for_line(why)[:300]))
+            result.skipped.append(Skipped(for_line(call.where), shortened(why)))
     if not asked:
         return []
     made = make_batch([each for _, each in (*asked, *asked)])

@@ -13,6 +13,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import Record, read_json, read_jsonl
+from driftledger.core.shortening import shortened
 from driftledger.data.question_sets import files as questions
 from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
 from driftledger.ledger.findings import Finding, VerifyResult
@@ -161,4 +162,4 @@ def check_records(folder: Folder, spec: Benchmark, stage: Stage, card: Collected
         for linked in spec.links(stage.name, records, card, data.images):
             folder.add(RECORDS, f"{linked.record}: {linked.problem}")
     except (LookupError, TypeError, ValueError) as error:
-        folder.add(CARD, f"its records cannot be followed by it: {type(error).__name__}: {error!s:.200}")
+        folder.add(CARD, f"its records cannot be followed by it: {type(error).__name__}: {shortened(str(error))}")

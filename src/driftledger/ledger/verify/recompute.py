@@ -22,6 +22,7 @@ from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, 
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
 from driftledger.core.limits import strangers_pixels
+from driftledger.core.shortening import shortened
 from driftledger.core.types import Float32, PromptUsage
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
@@ -102,7 +103,7 @@ class _Check:
             self._skip(self._path, for_line(str(error)))
         except _TROUBLE as error:
             kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
-            self._find(self._path, f"no {what} can be had from what is stored: {kind}{for_line(str(error)):.300}")
+            self._find(self._path, f"no {what} can be had from what is stored: {kind}{shortened(str(error))}")
 
     def _where(self, stage: str) -> Path:
         """The recorded bytes of what a stage wrote."""

@@ -35,6 +35,7 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.limits import strangers_pixels
+from driftledger.core.shortening import shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
@@ -195,7 +196,7 @@ def _calls(lineage: Lineage, folders: Recorded, components: Components, result: 
         result.skipped.append(Skipped(lineage.score_file.path, for_line(str(error))))
     except (DriftledgerError, ValueError, LookupError, OSError) as error:
         said = f"what was called cannot be told from the records: {type(error).__name__}: {error}"
-        result.findings.append(Finding("bytes", lineage.score_file.path, for_line(said)[:300]))
+        result.findings.append(Finding("bytes", lineage.score_file.path, shortened(said)))
     return []
 
 
@@ -242,7 +243,7 @@ def make_again(recorded: RecordedCall) -> VerifyResult:
         return _skipped(where, str(error))
     except (ValueError, LookupError, OSError) as error:
         said = f"it cannot be made again from the records: {type(error).__name__}: {error}"
-        return _found(where, for_line(said)[:300])
+        return _found(where, shortened(said))
 
 
 def _make(call: Call) -> tuple[Result, bytes | None]:
