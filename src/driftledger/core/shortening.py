@@ -9,7 +9,7 @@ def shortened(said: str, most: int = 300) -> str:
     Its beginning says what went wrong and its end what to do; in between stand paths, which may be long.
 
     >>> shortened("cannot open /a/very/long/path/to/nowhere.json: it is a folder", 40)
-    'cannot open /a/very…e.json: it is a folder'
+    'cannot open /a/very…json: it is a folder'
     >>> shortened("no such file")
     'no such file'
     """

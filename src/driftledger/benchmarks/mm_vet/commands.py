@@ -104,7 +104,9 @@ def named_judges(project: "Project", question_set: str, names: Sequence[str]) ->
     from driftledger.benchmarks.mm_vet.second_judge import second_judge
     from driftledger.core.errors import ConfigError, unknown_name
 
-    checkouts, seconds, known = [], [], project.settings.entries("models")
+    checkouts: list[Path] = []
+    seconds: list[SecondJudge] = []
+    known = project.settings.entries("models")
     for name in dict.fromkeys(names):
         if name in known:
             seconds.append(second_judge(project, question_set, name))

@@ -12,7 +12,7 @@ from driftledger.benchmarks._questions.grading import GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.scoring import GRADE
 from driftledger.benchmarks.mm_vet.grade import CollectGrades, Judging
-from driftledger.benchmarks.mm_vet.instrument import known_grades
+from driftledger.benchmarks.mm_vet.instrument import KnownGrades, known_grades
 from driftledger.benchmarks.mm_vet.raters import Place, mean_grades
 from driftledger.benchmarks.mm_vet.spec import MMVet
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
@@ -63,7 +63,8 @@ class SecondJudge:
 
     def ask(self, store: "CallStore", workers: "Workers") -> SecondGrades:
         """Have every answer graded that is not yet; errors as in :func:`~driftledger.commands.stages.ask`."""
-        grades, known, failed = dict[Place, float](), None, 0
+        grades, failed = dict[Place, float](), 0
+        known: KnownGrades | None = None
         for model, each in self.asked.items():
             made = stages.ask(each, store, workers)
             grades |= {(model, question): grade for question, grade in mean_grades(made.grades).items()}
