@@ -48,12 +48,12 @@ class Intervals(NamedTuple):
             degrees = 1 / math.fsum(shares)
         else:
             degrees = float(len(values) - len(sides))
-        middle, half = mean([mean(side) for side in sides]), self._t(degrees) * (math.sqrt(total) / len(sides))
+        middle, half = mean([mean(side) for side in sides]), self.t(degrees) * (math.sqrt(total) / len(sides))
         return {f"{key}_low": middle - half, f"{key}_high": middle + half}
 
     def of_hits(self, key: str, hits: int, n: int, unit: float) -> dict[str, float]:
         """Of ``unit`` times the share of hits, all of them independent (Wilson 1927)."""
-        return _wilson(key, hits / n, n, self._t(math.inf), unit)
+        return _wilson(key, hits / n, n, self.t(math.inf), unit)
 
     def of_ratio(
         self, key: str, above: Iterable[int], below: Iterable[int], clusters: Sequence[str], unit: float
@@ -81,9 +81,10 @@ class Intervals(NamedTuple):
         degrees = 1 / (math.fsum(float(Fraction(q * q, total * total)) for _, q in each) + crossed)
         share = hits / total
         answers = share * (1 - share) / (variance * variance) if variance else float(len(each))
-        return _wilson(key, share, answers, self._t(degrees), unit)
+        return _wilson(key, share, answers, self.t(degrees), unit)
 
-    def _t(self, degrees: float) -> float:
+    def t(self, degrees: float) -> float:
+        """The quantile of Student's distribution that both ends are as far off as."""
         return t_quantile(1 - self.confidence, degrees)
 
 
