@@ -34,7 +34,8 @@ class Intervals(NamedTuple):
         return cls(Fraction(str(confidence)))
 
     def of_mean(self, key: str, values: Sequence[float], groups: Sequence[str]) -> dict[str, float]:
-        """Of the mean over groups of the mean over their values; nothing where a group has a single one.
+        """Of the mean over groups of the mean over their values; nothing where a group has a single one, or where
+        so few do not differ at all that they would agree in a sign by chance.
 
         Satterthwaite 1946, Welch 1947.
         """
@@ -43,6 +44,8 @@ class Intervals(NamedTuple):
             return {}
         parts = [statistics.variance(side) / len(side) for side in sides]
         total = math.fsum(parts)
+        if not total and 2 ** (1 - len(values)) > 1 - self.confidence:  # so few agree by chance
+            return {}
         if total:
             shares = [(part / total) ** 2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True)]
             degrees = 1 / math.fsum(shares)

@@ -15,6 +15,7 @@ from PIL import Image
 
 from driftledger.metrics import drift_rate
 from driftledger.metrics.intervals import student
+from driftledger.metrics.intervals.means import mean_interval
 from driftledger_check.compute import mm_sap, mm_vet, mme, neighbours
 from driftledger_check.compute.cycles import rate_ends, rate_of
 from driftledger_check.compute.encoders import Picture, _layout, _tfidf
@@ -47,6 +48,14 @@ def test_drift_rate(case: Any) -> None:
 @pytest.mark.parametrize("means", [[0.5, 0.6, 0.7], [0.9, 0.8, 0.7], [0.9, 0.85, 0.5], [0.9, 0.5, 0.5]])
 def test_what_tells_no_drift_rate(means: list[float]) -> None:
     assert rate_of(means) is None
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 7])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_equal_values_have_an_interval_where_driftledgers_do(n: int, confidence: float) -> None:
+    found = Intervals.of({"confidence": confidence}).of_mean("m", [0.5] * n, ["all"] * n)
+    ends = mean_interval(np.full(n, 0.5), ["all"] * n, confidence).interval
+    assert found == ({} if ends is None else {"m_low": ends.low, "m_high": ends.high})
 
 
 def test_the_interval_of_a_drift_rate_is_driftledgers() -> None:
