@@ -9,13 +9,14 @@ groups of tasks) and Inspect (``stderr``, ``stderr(cluster=…)``, after Miller,
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from scipy.stats import beta, binom, norm, t
 
 from driftledger.core.types import Float64
+from driftledger.metrics.intervals.estimate import fewest
 from lab.entry import here, new_app, run
 
 CONFIDENCE, NORMAL = 0.95, float(norm.ppf(0.975))
@@ -25,7 +26,8 @@ RESAMPLES, RESAMPLED = 200, 1_000
 MOST = 2 * 10**6
 """Values that are resampled at a time, by which large designs are simulated less often."""
 JSON, PAGE = Path("reports/perf/coverage.json"), Path("docs/statistics.md")
-BEGIN, END = "<!-- python -m lab.coverage: begin -->", "<!-- python -m lab.coverage: end -->"
+MARKS = "<!-- python -m lab.coverage: begin -->", "<!-- python -m lab.coverage: end -->"
+MARKS_OF_CLASSES = "<!-- python -m lab.coverage, classes: begin -->", "<!-- python -m lab.coverage, classes: end -->"
 
 app = new_app(__doc__ or "")
 
@@ -37,8 +39,10 @@ class Ends(NamedTuple):
     high: Float64
 
     def holds(self, truth: float) -> float:
-        """The share of intervals that hold the truth, in percent."""
-        return 100.0 * float(((self.low <= truth + 1e-12) & (self.high >= truth - 1e-12)).mean())
+        """The share of intervals that hold the truth, in percent; where there is none, nothing is held or missed."""
+        there = ~np.isnan(self.low)
+        low, high = self.low[there], self.high[there]
+        return 100.0 * float(((low <= truth + 1e-12) & (high >= truth - 1e-12)).mean())
 
 
 class Case(NamedTuple):
@@ -83,11 +87,14 @@ def student(groups: Sequence[Float64]) -> Ends:
     with np.errstate(divide="ignore", invalid="ignore"):
         df = np.where(total > 0, total**2 / (parts**2 / below).sum(axis=1), below.sum())
     middle = np.mean([group.mean(axis=1) for group in groups], axis=0)
-    return _around(middle, t.ppf((1 + CONFIDENCE) / 2, df) * np.sqrt(total) / len(groups))
+    half = t.ppf((1 + CONFIDENCE) / 2, df) * np.sqrt(total) / len(groups)
+    if sum(group.shape[1] for group in groups) < fewest(CONFIDENCE):
+        half = np.where(total > 0, half, np.nan)
+    return _around(middle, half)
 
 
 def resampled_means(groups: Sequence[Float64], rng: Generator) -> Ends:
-    """:func:`driftledger.metrics.resampling.bootstrap_interval`, what was here before."""
+    """:func:`lab.resampling.bootstrap_interval`, what was here before."""
     means = 0.0
     for group in groups:
         drawn = rng.integers(0, group.shape[1], (len(group), RESAMPLES, group.shape[1]), dtype=np.int16)
@@ -238,6 +245,34 @@ def of_differences(rng: Generator) -> Iterator[Case]:
             )
 
 
+CLASSES = "share of hits by class"
+
+
+def of_classes(rng: Generator) -> Iterator[Case]:
+    """Shares of test descriptions whose class is found, of classes that are harder or easier: once these classes are
+    the ones that are meant, and once they stand for others and are drawn anew."""
+    for classes, tests in ((10, 10), (24, 4), (100, 3)):
+        for share in (0.5, 0.8):
+            for alike in (0.0, 0.1, 0.3):
+                sizes = np.full(classes, float(tests))
+                many = (1 - alike) / alike if alike else np.inf
+                rates = rng.beta(share * many, (1 - share) * many, classes) if alike else np.full(classes, share)
+                meant = rng.binomial(tests, rates, (SIMULATIONS, classes)).astype(float)
+                drawn = _answers(rng, sizes, share, alike)
+                for what, sums, truth in (("these", meant, float(rates.mean())), ("drawn", drawn, share)):
+                    linear = Linearised.of(sums, sizes)
+                    held = {
+                        "by image": wilson(linear.ratio, sizes.sum(), NORMAL).holds(truth),
+                        "by class": linear.shares.holds(truth),
+                    }
+                    yield Case(
+                        CLASSES,
+                        f"{classes} classes × {tests}",
+                        f"{what}, {share:.0%} right, correlation {alike}",
+                        held | {"ours": held["by image" if what == "these" else "by class"]},
+                    )
+
+
 def _answers(rng: Generator, sizes: Float64, share: float, alike: float) -> Float64:
     """Right answers about each image of each simulation: beta-binomial."""
     shape = (SIMULATIONS, len(sizes))
@@ -248,7 +283,7 @@ def _answers(rng: Generator, sizes: Float64, share: float, alike: float) -> Floa
 
 
 def _resampled_ratios(sums: Float64, sizes: Float64, rng: Generator) -> Ends:
-    """:func:`driftledger.metrics.resampling.clustered_ratio_interval`, what was here before."""
+    """:func:`lab.resampling.clustered_ratio_interval`, what was here before."""
     drawn = rng.integers(0, len(sizes), (len(sums), RESAMPLES, len(sizes)), dtype=np.int16)
     return _percentiles(sums[np.arange(len(sums))[:, None, None], drawn].sum(axis=2) / sizes[drawn].sum(axis=2))
 
@@ -266,7 +301,7 @@ def _percentiles(resampled: Float64) -> Ends:
 def simulate() -> list[Case]:
     """All of it, from one seed."""
     rng = np.random.default_rng(20)
-    return [*of_means(rng), *of_hits(), *of_questions(rng), *of_differences(rng)]
+    return [*of_means(rng), *of_hits(), *of_questions(rng), *of_differences(rng), *of_classes(rng)]
 
 
 def as_json(cases: Sequence[Case]) -> str:
@@ -292,12 +327,28 @@ KINDS = {"normal": "normal, skewed", "skewed": "normal, skewed"}
 def table(text: str) -> str:
     """The Markdown table of ``coverage.json``: the lowest and the highest coverage of what shares a row."""
     rows: dict[tuple[str, str, str], list[Mapping[str, float]]] = {}
-    for case in json.loads(text)["cases"]:
+    for case in _cases(text):
+        if case["estimate"] == CLASSES:
+            continue
         data = case["data"].removesuffix(", unequal")
         kind = KINDS.get(data, data) if data in MEANS or data == "worst share" else ""
         rows.setdefault((case["estimate"], case["design"], kind), []).append(case["coverage"])
     lines = [f"| estimate | design | data | {' | '.join(METHODS)} |", "|---|---|---|" + "---|" * len(METHODS)]
     lines += [f"| {' | '.join([*names, *(_range(some, name) for name in METHODS)])} |" for names, some in rows.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _cases(text: str) -> list[dict[str, Any]]:
+    return list(json.loads(text)["cases"])
+
+
+def table_of_classes(text: str) -> str:
+    """Likewise of TRAC's accuracies, whose interval depends on what is meant by the classes."""
+    methods, rows = ("by image", "by class"), dict[tuple[str, str], list[Mapping[str, float]]]()
+    for case in (each for each in _cases(text) if each["estimate"] == CLASSES):
+        rows.setdefault((case["design"], case["data"].partition(",")[0]), []).append(case["coverage"])
+    lines = ["| design | classes | interval over images | interval over classes |", "|---|---|---|---|"]
+    lines += [f"| {' | '.join([*names, *(_range(some, name) for name in methods)])} |" for names, some in rows.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -307,10 +358,12 @@ def _range(some: Sequence[Mapping[str, float]], method: str) -> str:
 
 
 def with_table(page: str, text: str) -> str:
-    """The page with the table of a ``coverage.json`` in its place."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{table(text)}\n{END}{after}"
+    """The page with the tables of a ``coverage.json`` in their places."""
+    for (begin, end), made in ((MARKS, table(text)), (MARKS_OF_CLASSES, table_of_classes(text))):
+        before, _, rest = page.partition(begin)
+        _, _, after = rest.partition(end)
+        page = f"{before}{begin}\n\n{made}\n{end}{after}"
+    return page
 
 
 @app.command(help=__doc__)

@@ -6,7 +6,6 @@ The mean is over categories, as the scores' own is, and its interval Student's w
 (Satterthwaite 1946, "An Approximate Distribution of Estimates of Variance Components").
 """
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,11 +14,10 @@ import numpy as np
 
 from driftledger.core.types import Float64
 from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.intervals.means import mean_interval
 from lab.validity.units import Units
 
 CONFIDENCE = 0.95
-_NOTHING = 1e-24
-"""A variance below it is none: it comes of the last bits."""
 
 
 class Estimate(NamedTuple):
@@ -44,19 +42,8 @@ def mean_with_interval(values: Sequence[float], strata: Sequence[str]) -> Estima
     >>> mean, round(low, 6), round(high, 6)
     (2.0, -0.484138, 4.484138)
     """
-    groups = [[v for v, s in zip(values, strata, strict=True) if s == name] for name in sorted(set(strata))]
-    mean = exact_mean([exact_mean(group) for group in groups])
-    if min(map(len, groups)) < 2:
-        return Estimate(mean)
-    parts = [(float(np.var(group, ddof=1)) / len(group) / len(groups) ** 2, len(group) - 1) for group in groups]
-    variance = math.fsum(part for part, _ in parts)
-    if variance < _NOTHING:
-        return Estimate(mean, mean, mean)
-    df = variance**2 / math.fsum(part**2 / free for part, free in parts)
-    from scipy.stats import t  # slow to import
-
-    half = float(t.ppf((1 + CONFIDENCE) / 2, df)) * math.sqrt(variance)
-    return Estimate(mean, mean - half, mean + half)
+    found = mean_interval(np.asarray(values), strata, CONFIDENCE)
+    return Estimate(found.value, *(found.interval or ()))
 
 
 def slopes(doses: Sequence[float], values: Float64) -> Float64:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.core.types import Float64
-from driftledger.metrics.resampling import draw_indices
+from lab.resampling import draw_indices
 from lab.validity.units import Unit, Units
 
 _MICRO = 10**6

@@ -156,12 +156,13 @@ def test_where_coverages_differ_every_block_has_the_same_colours() -> None:
 
 def test_files_are_as_they_were(tmp_path: Path) -> None:
     from driftledger.reports.figures import figures_by_name, write_figures
+    from driftledger.reports.sections import by_benchmark
 
-    scores = shipped_scores("mme") + shipped_scores("genception")
-    write_figures(tmp_path / "figures", scores)
+    told = by_benchmark(shipped_scores("mme") + shipped_scores("genception"))
+    write_figures(tmp_path / "figures", told)
     names = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert "genception-photos-painter-layout-gc.svg" in names
-    assert names == sorted(f"{name}.svg" for name, _ in figures_by_name(scores))
+    assert names == sorted(f"{name}.svg" for name, _ in figures_by_name(told))
     before = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
-    write_figures(tmp_path / "figures", scores)
+    write_figures(tmp_path / "figures", told)
     assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == before

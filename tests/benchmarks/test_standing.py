@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from driftledger.benchmarks.figures import score_bars
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.standing import Standings
-from driftledger.benchmarks.tables import controls_above, misplaced, ordered, places
+from driftledger.benchmarks.tables import controls_above, group_tables, misplaced, ordered, places
 from driftledger.metrics.exact import exact_mean
 from tests.support.description_ledgers import fidelity_score
 from tests.support.ledgers import component, varied
+from tests.support.svg import texts
 
 SETTINGS = {"bootstrap": {"resamples": 200, "confidence": 0.95}, "ssim_side": 256, "seed": 7, "ratings": None}
 
@@ -69,6 +71,28 @@ def test_controls_are_no_part_of_the_groups_and_are_placed_beside_each_model() -
     assert [place.rank for place in places(scores, values, metric)] == [2, 1, None]
     assert [place.letters for place in places(scores, values, metric, standing)] == ["b", "a", ""]
     assert [place.best for place in places(scores, values, metric, standing)] == [False, True, False]
+
+
+def test_names_in_heads_and_figures_have_the_letters_of_the_whole() -> None:
+    spec = benchmark("fidelity")
+    some = scored("low", LOW), scored("high", HIGH), scored("close", CLOSE), scored("blind", LOW, "blind")
+    parts = [
+        score.model_copy(update={"groups": {"category": {name: {"ssim": score.metrics["ssim"]} for name in "ab"}}})
+        for score, _ in some
+    ]
+    [block] = spec.blocks(parts)
+    untested = [table for table in group_tables(spec, parts, block) if table.name == "category_ssim"]
+    assert (untested[0].head, untested[0].notes) == (["", "low", "high", "close", "blind (control)"], [])
+    block = block._replace(standings=standings(*some))
+    [table] = [table for table in group_tables(spec, parts, block) if table.name == "category_ssim"]
+    assert table.head == ["", "low (b)", "high (a)", "close (a)", "blind (control)"]
+    assert table.notes == ["Letters beside names are by SSIM as a whole: models that share one cannot be told apart."]
+    shown = score_bars(spec, block, ["ssim"])
+    assert {"low (b)", "high (a)", "close (a)", "blind"} <= set(texts(shown.svg))
+    assert "models that share a letter cannot be told apart" in shown.note
+    several = score_bars(spec, block, ["ssim", "image_similarity"])
+    assert {"low", "high", "close", "blind"} <= set(texts(several.svg)), "names stand once beside several metrics"
+    assert "share a letter" not in several.note
 
 
 def test_groups_have_their_own_rows() -> None:

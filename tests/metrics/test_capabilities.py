@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftledger.metrics.capabilities import CAPABILITIES, by_capability, by_combination, score
-from driftledger.metrics.resampling import spread
+from driftledger.metrics.spread import spread
 
 CASES = json.loads((Path(__file__).parents[1] / "cases/mm_vet.json").read_bytes())
 

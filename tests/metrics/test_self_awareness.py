@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftledger.metrics.positions import position_bias
-from driftledger.metrics.resampling import clustered_ratio_interval
 from driftledger.metrics.self_awareness import MEASURES, by_group, over_permutations, ratios, score
+from lab.resampling import clustered_ratio_interval
 
 CASES = json.loads((Path(__file__).parents[1] / "cases/self_awareness.json").read_bytes())
 TABLES = json.loads((Path(__file__).parents[1] / "cases/mm_sap_tables.json").read_bytes())

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from driftledger.benchmarks.coverage import comparable, difference, range_of
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord, Linked
-from driftledger.benchmarks.score import Row, Score, base_key
+from driftledger.benchmarks.score import RepeatRow, Row, Score, base_key
 from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.charts.figure import Figure
 from driftledger.charts.palette import Series, colour_of
@@ -167,8 +167,9 @@ class Metric:
         """
         return self.title.format(**(self.match(key) or {}))
 
-    def values_in(self, row: Row, key: str) -> list[float | None]:
-        """A row's values of ``key``: one at step t of a family over t, all orders or gradings of a ratio, else one."""
+    def values_in(self, row: Row | RepeatRow, key: str) -> list[float | None]:
+        """The values of ``key`` of a row, or of one of its repeats: one at step t of a family over t, all orders or
+        gradings of a ratio, else one."""
         values = row.values.get(self.row, []) if self.row else []
         t = (self.match(key) or {}).get("t")
         if t is None:

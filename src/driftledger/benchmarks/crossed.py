@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftledger.benchmarks.base import NEEDED_FOR, Benchmark, Metric
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import RepeatRow, Row, Score
 from driftledger.benchmarks.tables import shown_key
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.types import Float64
@@ -222,6 +222,6 @@ def _by_unit(metric: Metric, key: str, rows: Sequence[Row]) -> dict[str, _Unit]:
 
 def _values(metric: Metric, key: str, row: Row) -> list[float]:
     """Over repeats, orders or gradings; nothing where one is missing."""
-    repeats = getattr(row, "repeats", None) or []
-    found = [value for each in repeats or [row] for value in metric.values_in(each, key)]
+    repeats: Sequence[Row | RepeatRow] = row.repeats or [row]
+    found = [value for each in repeats for value in metric.values_in(each, key)]
     return [] if None in found else [value for value in found if value is not None]

@@ -29,9 +29,11 @@ def default_figures(spec: "Benchmark", block: "SideBySide") -> Iterator[Figure]:
 
 def score_bars(spec: "Benchmark", block: "SideBySide", keys: Sequence[str], *, own_scales: bool = False) -> Figure:
     """A panel per metric, by its key in scores."""
-    panels = [_panel(spec, block, _titled(spec, key), key, {s.model: s.metrics for s in block.scores}) for key in keys]
+    letters = _letters(block, keys[0]) if len(keys) == 1 else {}  # several metrics share the names at the left
+    of = {score.model: score.metrics for score in block.scores}
+    panels = [_panel(spec, block, _titled(spec, key), key, of, letters) for key in keys]
     title = f"{spec.title}: {panels[0].title}" if len(panels) == 1 else f"{spec.title} at a glance"
-    drawing = bars(title, panels, note=about(block, *_intervals(block, panels)), own_scales=own_scales)
+    drawing = bars(title, panels, note=about(block, *_intervals(block, panels), _told(letters)), own_scales=own_scales)
     return Figure.of("scores", drawing)
 
 
@@ -43,10 +45,12 @@ def _group_bars(spec: "Benchmark", block: "SideBySide", kind: str, family: str) 
     last = max((key for key in there if base_key(key) == key), key=lambda key: (len(key), key), default="")
     names = dict.fromkeys(name for of in groups.values() for name, values in of.items() if last in values)
     if len(names) > 1:
+        letters = _letters(block, last)
         panels = [
-            _panel(spec, block, name, last, {model: of.get(name, {}) for model, of in groups.items()}) for name in names
+            _panel(spec, block, name, last, {model: of.get(name, {}) for model, of in groups.items()}, letters)
+            for name in names
         ]
-        note = about(block, *_intervals(block, panels))
+        note = about(block, *_intervals(block, panels), _told(letters, "as a whole"))
         drawing = bars(f"{spec.title}: {_titled(spec, last)} by {kind}", panels, note=note)
         yield Figure.of(f"{kind}_{last}", drawing)
 
@@ -86,12 +90,28 @@ def _points(score: Score, curve: str) -> list[PlotPoint]:
     return [PlotPoint(each.step, each.value, low.get(each.step), high.get(each.step)) for each in ordered]
 
 
+def _letters(block: "SideBySide", key: str) -> Mapping[str, str]:
+    """Model → the letters of its groups, of those that have some."""
+    standing = block.standing(key)
+    return {} if standing is None else {name: standing.behind(name) for name in standing.groups.letters}
+
+
+def _told(letters: Mapping[str, str], by: str = "") -> str:
+    return " ".join(filter(None, ("models that share a letter cannot be told apart", by))) if letters else ""
+
+
 def _panel(
-    spec: "Benchmark", block: "SideBySide", title: str, key: str, values: Mapping[str, dict[str, float]]
+    spec: "Benchmark",
+    block: "SideBySide",
+    title: str,
+    key: str,
+    values: Mapping[str, dict[str, float]],
+    letters: Mapping[str, str],
 ) -> Panel:
     metric = spec.metric(key)
     of = [
-        Bar(name, block.series[name], each.get(key), *(interval_of(each, key) or ())) for name, each in values.items()
+        Bar(name + letters.get(name, ""), block.series[name], each.get(key), *(interval_of(each, key) or ()))
+        for name, each in values.items()
     ]
     return Panel(title, of, 2 if metric is None else metric.digits)
 

@@ -18,7 +18,7 @@ from driftledger.core.errors import CoverageError, first_few
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Float64
 from driftledger.data.records import DatasetCard, read_samples
-from driftledger.metrics.intervals.estimate import Estimate
+from driftledger.metrics.intervals.estimate import ConfidenceInterval, Estimate
 from driftledger.metrics.intervals.means import mean_interval
 
 if TYPE_CHECKING:
@@ -128,10 +128,14 @@ class Ends(NamedTuple):
     @classmethod
     def of(cls, key: str, estimate: Estimate, unit: float = 1.0) -> "Ends":
         """Of a metric that is ``unit`` times an estimate."""
-        if estimate.interval is None:
-            return cls({}, {f"{key} interval": estimate.reason})
-        low, high = estimate.interval
-        return cls({key + LOW: unit * low, key + HIGH: unit * high}, {})
+        return cls.between(key, estimate.interval, estimate.reason, unit)
+
+    @classmethod
+    def between(cls, key: str, ends: ConfidenceInterval | None, reason: str, unit: float = 1.0) -> "Ends":
+        """Of a metric by its interval, or by why it has none."""
+        if ends is None:
+            return cls({}, {f"{key} interval": reason})
+        return cls({key + LOW: unit * ends.low, key + HIGH: unit * ends.high}, {})
 
     @classmethod
     def together(cls, several: Iterable["Ends"]) -> "Ends":

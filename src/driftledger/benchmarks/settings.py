@@ -40,6 +40,13 @@ class Section(Strict):
         return given
 
 
+class RepeatedSection(Section):
+    """The section of a benchmark that asks for every sample several times."""
+
+    repeats: int = Field(ge=1, le=1000)
+    """How many chains or redrawings each sample has, which differ in their seeds."""
+
+
 class Scoring(BaseModel):
     """What every benchmark's scoring depends on."""
 

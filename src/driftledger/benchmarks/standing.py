@@ -36,6 +36,11 @@ class Standing(NamedTuple):
     controls: Mapping[Pair, int]
     """Control and model → 1 where the control is shown to be better, -1 where the model is, 0 where neither is."""
 
+    def behind(self, model: str) -> str:
+        """The letters of a model's groups, as they stand behind its name in a head or a figure; empty of a control."""
+        letters = self.groups.letters.get(model, "")
+        return letters and f" ({letters})"
+
 
 class _Unit(NamedTuple):
     """A row's share in a number."""

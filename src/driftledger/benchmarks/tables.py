@@ -107,9 +107,15 @@ def name_cell(score: Score) -> Cell:
     return Cell(score.model, more=CONTROL if is_control(score) else "")
 
 
-def name_head(score: Score) -> str:
-    """The same as the head of a column."""
-    return str(name_cell(score))
+def name_head(score: Score, standing: Standing | None = None) -> str:
+    """The same as the head of a column, with the letters of the model's groups where tests show some."""
+    return str(name_cell(score)) + ("" if standing is None else standing.behind(score.model))
+
+
+def letters_note(metric: Metric, key: str, standing: Standing | None) -> list[str]:
+    """What letters beside names say, where there are some."""
+    by = f"Letters beside names are by {metric.named(key)} as a whole: models that share one cannot be told apart."
+    return [by] if standing is not None and standing.groups.letters else []
 
 
 def ordered(scores: Sequence[Score], values: Mapping[str, float | None], higher_is_better: bool = True) -> list[Score]:
@@ -260,8 +266,10 @@ def group_tables(
                 ]
                 rows.append([name, *cells])
             title, published = f"{title_of(key, metric)} by {kind}{published}", ""
-            head, coverages = ["", *map(name_head, scores)], [score.coverage for score in scores]
-            yield Table(title, head, rows, (), coverages, across=True, name=f"{kind}_{key}", detail=True)
+            standing = block.standing(key)
+            head, coverages = ["", *(name_head(each, standing) for each in scores)], [each.coverage for each in scores]
+            notes = letters_note(metric, key, standing)
+            yield Table(title, head, rows, notes, coverages, across=True, name=f"{kind}_{key}", detail=True)
 
 
 def deviation(values: Mapping[str, float], key: str, digits: int) -> str:

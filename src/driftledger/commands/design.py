@@ -15,6 +15,7 @@ from rich.console import Group, RenderableType
 
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import Planned
+from driftledger.benchmarks.settings import RepeatedSection
 from driftledger.collect.plan import Plan as CountedCalls
 from driftledger.collect.steps import NotStoredError
 from driftledger.commands.collect import selected_work
@@ -195,7 +196,8 @@ def _per_image(project: Project, of: VarianceFound) -> PerImage | None:
     try:
         project = replace(project, asks=False)
         work = [each for each in selected_work(project, [spec.name]) if each.keys.get(spec.data.name) == of.crossed.on]
-        repeats = getattr(project.settings.section(spec.name), "repeats", 1)
+        section = project.settings.section(spec.name)
+        repeats = section.repeats if isinstance(section, RepeatedSection) else 1
         with project.store() as store:
             counted = _Everything(store)
             for each in work:

@@ -10,16 +10,18 @@ from rich.console import Group, RenderableType
 
 from driftledger.benchmarks.base import DATASET, Benchmark, Table
 from driftledger.benchmarks.crossed import ScoreRows
+from driftledger.benchmarks.registry import benchmark as specification
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
+from driftledger.benchmarks.score import SCORE, Score
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.escaping import for_line
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import read_json
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import HEAD, QUIET, line, table
 from driftledger.data.records import SAMPLES, read_samples
 from driftledger.metrics.power import POWER, Plan
 from driftledger.project.project import Project
+from driftledger.reports.selected import rows_of
 from driftledger.reports.variance import (
     VarianceFound,
     as_json,
@@ -73,8 +75,6 @@ def stored_scores(project: Project, runs: Sequence[str], benchmark: str | None =
     Raises:
         ConfigError: there is no such benchmark, or a run that matches nothing stored.
     """
-    from driftledger.benchmarks.registry import benchmark as specification
-
     wanted = None if benchmark is None else specification(benchmark).name
     found: dict[Path, None] = {}
     if runs:
@@ -86,7 +86,7 @@ def stored_scores(project: Project, runs: Sequence[str], benchmark: str | None =
     else:
         found = dict.fromkeys(project.root / spec.scores.at(keys) for spec, keys in project.selected.scores)
     return [
-        (score, read_jsonl(folder / ROWS, Row))
+        (score, rows_of(project, score))
         for folder in found
         if (folder / SCORE).is_file()
         for score in [read_json(folder / SCORE, Score)]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import Flags, check_same_lengths, flags
 from driftledger.metrics.exact import decimal
-from driftledger.metrics.resampling import spread
+from driftledger.metrics.spread import spread
 
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """In the order of the paper's tables."""

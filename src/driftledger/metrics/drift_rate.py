@@ -17,6 +17,7 @@ import numpy as np
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_features
 from driftledger.metrics.exact import exact_mean, round_significant
+from driftledger.metrics.intervals.estimate import ConfidenceInterval
 
 FEWEST = 3
 """Generations: the curve has three numbers."""
@@ -39,13 +40,6 @@ class Decay(NamedTuple):
     """b, per generation; lower is slower."""
     floor: float
     """c: where the values end."""
-
-
-class RateInterval(NamedTuple):
-    """Both ends, per generation."""
-
-    low: float
-    high: float
 
 
 class NoDecayError(ValueError):
@@ -125,7 +119,7 @@ def leave_one_out_rates(generations: Sequence[float], similarities: Float64) -> 
     return _rates((g - g[0]) / step, means) / step
 
 
-def rate_interval(generations: Sequence[float], similarities: Float64, quantile: float) -> RateInterval | None:
+def rate_interval(generations: Sequence[float], similarities: Float64, quantile: float) -> ConfidenceInterval | None:
     """The interval of :func:`decay`'s rate over n chains: exp(ln b ± quantile · σ), to 6 significant digits.
 
     σ² is (n − 1) / n · Σ (ln bᵢ − mean)², bᵢ being the rate without chain i: the jackknife, on a scale on which a rate
@@ -157,7 +151,7 @@ def rate_interval(generations: Sequence[float], similarities: Float64, quantile:
     logs = np.log(without)
     n = len(logs)
     half = quantile * math.sqrt((n - 1) / n * float(((logs - logs.mean()) ** 2).sum()))
-    return RateInterval(*(round_significant(rate * math.exp(side * half), DIGITS) for side in (-1, 1)))
+    return ConfidenceInterval(*(round_significant(rate * math.exp(side * half), DIGITS) for side in (-1, 1)))
 
 
 def _step(g: Float64, y: Float64) -> float:

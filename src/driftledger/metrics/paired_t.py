@@ -1,7 +1,7 @@
 """Whether so large a difference comes about by chance, quickly: for the many pairs that a leaderboard tests.
 
 The p-values are those of :mod:`driftledger.metrics.intervals.paired`, which ``compare`` tells, to nine digits and in a
-hundredth of the time: its decimal arithmetic takes some milliseconds a pair, and a report tests thousands.
+hundredth of the time: its exact sums and decimal tails take some milliseconds a pair, and a report tests thousands.
 """
 
 import math
@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from driftledger.metrics._checks import check_finite, check_same_lengths, members
-from driftledger.metrics.exact import exact_mean, round_significant
+from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.intervals.clusters import bell_mccaffrey
 from driftledger.metrics.intervals.means import Part, satterthwaite
-
-_DIGITS = 9
-"""Of what comes through logarithms, whose last bits differ between machines."""
+from driftledger.metrics.intervals.paired import p_value
+from driftledger.metrics.intervals.student import fast_t_tails
 
 
 class PairedT(NamedTuple):
@@ -81,47 +81,9 @@ def paired_by_cluster(differences: Sequence[float], clusters: Sequence[str]) -> 
     shares = [len(some) / n for some in rows]
     squared = math.fsum(each * each / (1 - share) for each, share in zip(sums, shares, strict=True))
     pairs = [share * share / (1 - share) for share in shares]
-    both = math.fsum(pairs) ** 2 - math.fsum(pair * pair for pair in pairs)
-    df = 1 / (math.fsum(share * share for share in shares) + both)
+    df = bell_mccaffrey([share * share for share in shares], pairs)
     return _tested(mean, math.sqrt(squared) / n, df, len(rows))
 
 
 def _tested(difference: float, error: float, df: float, free: int) -> PairedT:
-    """Where nothing varies, the difference is there in every unit, or in none."""
-    least = min(1.0, 2.0 ** (1 - free)) if difference else 1.0
-    p_value = max(least, two_sided(difference / error, df)) if error and difference else least
-    return PairedT(difference, error, df, p_value, free)
-
-
-def two_sided(t: float, df: float) -> float:
-    """The share of Student's t distribution that is as far from 0 as t: I_x(df/2, 1/2) at x = df / (df + t²).
-
-    Source: Abramowitz and Stegun 1964, 26.7.1 and 26.5.8.
-
-    >>> two_sided(2.7764451051977943, 4.0)
-    0.05
-    """
-    x, y = df / (df + t * t), t * t / (df + t * t)
-    a, b = df / 2, 0.5
-    if x <= 0 or y <= 0:
-        return float(y <= 0)
-    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    front = math.exp(front - a * math.log1p(t * t / df) + b * math.log(y))
-    below = front * _fraction(a, b, x) / a if x < (a + 1) / (a + b + 2) else 1 - front * _fraction(b, a, y) / b
-    return round_significant(min(max(below, 0.0), 1.0), _DIGITS)
-
-
-def _fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction of the incomplete beta function, by Lentz's method."""
-    above, below = 1.0, 1 / (1 - (a + b) * x / (a + 1))
-    value = below
-    for m in range(1, 1000):
-        for term in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            below, above = 1 / (1 + term * below), 1 + term / above
-            value *= below * above
-        if abs(below * above - 1) < 1e-15:
-            break
-    return value
+    return PairedT(difference, error, df, p_value(difference, error, df, free, fast_t_tails), free)

@@ -17,7 +17,7 @@ import numpy as np
 
 from driftledger.core.types import Float64
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.resampling import spread
+from driftledger.metrics.spread import spread
 
 
 def mean_over_repeats(values: Sequence[Float64]) -> Float64:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.metrics._checks import Flags, Integers, check_integers, check_same_lengths, flags, members
-from driftledger.metrics.resampling import Spread, spread
+from driftledger.metrics.spread import Spread, spread
 
 SUBSETS = ("basic", "know", "beyond")
 """Accepted are the right option; the right option and the refusal; only the refusal."""

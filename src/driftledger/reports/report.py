@@ -36,16 +36,16 @@ def write_report(project: Project) -> None:
     Errors as in :func:`~driftledger.reports.selected.selected_scores`.
     """
     scores = selected_scores(project)
-    seen, told = read_observations(project.paths.observations), by_benchmark(scores, rows_beside(project))
+    rows_of = rows_beside(project)
+    seen, told = read_observations(project.paths.observations), by_benchmark(scores, rows_of)
     write_leaderboard(project.paths.leaderboard, scores, plans_told(project.paths), seen, told)
     write_combinations(project.paths.metrics, project.combinations, scores)
     write_plots(project.paths.plots, scores)
-    write_figures(project.paths.figures, scores)
+    write_figures(project.paths.figures, told)
     for spec in benchmarks():
         own = [score for score in scores if score.benchmark == spec.name]
         for name in spec.pictures:
             write_bytes(project.paths.reports / name, spec.picture(name, own, project.root))
-    rows_of = rows_beside(project)
     write_variance(project.paths.reports, [(score, rows_of(score)) for score in scores])
     write_site(project.paths.site, project, scores, told=told)
 

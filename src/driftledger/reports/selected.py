@@ -1,6 +1,8 @@
 """The scores that a report is of."""
 
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark
@@ -33,14 +35,21 @@ def selected_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -
 
 def rows_of(project: Project, score: Score) -> list[Row]:
     """The rows behind one of them."""
-    return read_jsonl(project.root / benchmark(score.benchmark).scores.at(score.keys) / ROWS, Row)
+    return read_jsonl(_rows_file(project, score), Row)
+
+
+def _rows_file(project: Project, score: Score) -> Path:
+    return project.root / benchmark(score.benchmark).scores.at(score.keys) / ROWS
 
 
 def rows_beside(project: Project) -> RowsOf:
-    """The rows behind each of them; none where somebody took them away."""
+    """The rows behind each of them, each read once; none where somebody took them away."""
+
+    @cache
+    def read(file: Path) -> list[Row]:
+        return read_jsonl(file, Row) if file.is_file() else []
 
     def rows(score: Score) -> list[Row]:
-        there = (project.root / benchmark(score.benchmark).scores.at(score.keys) / ROWS).is_file()
-        return rows_of(project, score) if there else []
+        return read(_rows_file(project, score))
 
     return rows

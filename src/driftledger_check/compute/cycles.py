@@ -2,7 +2,8 @@
 pixels (Cui et al.).
 
 MCD is the mean over generations of the mean over chains. SDR is b of a·exp(−b·g) + c, fitted to the means over chains
-by least squares, generation g being twice the iteration; numbers of the curve have 6 significant digits.
+by least squares, generation g being twice the iteration; numbers of the curve have 6 significant digits, and so have
+the ends of the rate's interval.
 """
 
 import math
@@ -16,7 +17,11 @@ from driftledger_check.compute.intervals import Intervals
 from driftledger_check.compute.means import Array, mean
 
 PIXELS_PER_SIDE = 64
-OF_SIMILARITIES = ("mcd", "drift_rate", "drift_floor")
+RATE = "drift_rate"
+OF_SIMILARITIES = ("mcd", RATE, "drift_floor")
+ROUNDED = 1e-5
+"""A number of six digits is off by less than this share of it, where exponentials and logarithms of another processor
+round it to the next."""
 SLOWEST, FASTEST, TRIED = 0.01, 7.0, 120
 """Of b times the distance of two generations."""
 
@@ -30,12 +35,30 @@ def cycle_metrics(kinds: Mapping[str, Array], intervals: Intervals | None) -> di
             metrics[key] = mean([mean(column) for column in zip(*there, strict=True)])
             if intervals is not None:
                 metrics |= intervals.of_mean(key, [mean(row) for row in there], [given.ALL] * len(there))
-    curve = [mean(column) for column in zip(*complete(kinds["mcd"]), strict=True)]
+    chains = complete(kinds["mcd"])
+    curve = [mean(column) for column in zip(*chains, strict=True)]
     rate = rate_of(curve) if len(curve) >= 3 else None
     if rate is not None:
         _, _, floor = _fit(rate, curve)
-        metrics |= {"drift_rate": _six(rate / 2), "drift_floor": _six(floor) + 0.0}
+        metrics |= {RATE: _six(rate / 2), "drift_floor": _six(floor) + 0.0}
+        if intervals is not None:
+            metrics |= rate_ends(_six(rate / 2), chains, intervals)
     return metrics
+
+
+def rate_ends(rate: float, chains: Sequence[Sequence[float]], intervals: Intervals) -> dict[str, float]:
+    """Of a rate of these chains, by the jackknife on its logarithm (Efron and Tibshirani 1993, chapter 11); nothing
+    where there is a single chain, or where the others tell no rate without some one of them."""
+    n, sums = len(chains), [math.fsum(column) for column in zip(*chains, strict=True)]
+    if n < 2:
+        return {}
+    without = [rate_of([(whole - own) / (n - 1) for whole, own in zip(sums, chain, strict=True)]) for chain in chains]
+    logs = [math.log(each) for each in without if each is not None]
+    if len(logs) < n:
+        return {}
+    middle = mean(logs)
+    half = intervals.t(n - 1) * math.sqrt((n - 1) / n * math.fsum((each - middle) ** 2 for each in logs))
+    return {f"{RATE}_low": _six(rate * math.exp(-half)), f"{RATE}_high": _six(rate * math.exp(half))}
 
 
 def complete(similarities: Array) -> list[list[float]]:

@@ -17,7 +17,14 @@ from PIL import Image
 
 from driftledger_check.compute import given
 from driftledger_check.compute.chains import Chains, ended, place_of, put_repeats, read_chains
-from driftledger_check.compute.cycles import OF_SIMILARITIES, PIXELS_PER_SIDE, cycle_metrics, pixel_distance
+from driftledger_check.compute.cycles import (
+    OF_SIMILARITIES,
+    PIXELS_PER_SIDE,
+    RATE,
+    ROUNDED,
+    cycle_metrics,
+    pixel_distance,
+)
 from driftledger_check.compute.encoders import Encoder, Picture
 from driftledger_check.compute.found import Found
 from driftledger_check.compute.frechet import PRECISION, frechet_distance
@@ -96,6 +103,9 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     found.put(
         [], {"metrics": metrics, "groups": {"category": by_category, "group": by_groups}, "details": {"groups": groups}}
     )
+    for end in (f"{RATE}_low", f"{RATE}_high"):
+        if end in metrics:
+            found.tolerances["metrics", end] = ROUNDED * metrics[end]
     put_repeats(found, [means(part, None)[0] | dict(part.words) for part in parts])
     every = {place[1]: given.number(value) for place, value in found.numbers.items() if place[0] == "metrics"}
     _put_curves(found, every, encoder.frechet_name, most)

@@ -34,7 +34,8 @@ class Intervals(NamedTuple):
         return cls(Fraction(str(confidence)))
 
     def of_mean(self, key: str, values: Sequence[float], groups: Sequence[str]) -> dict[str, float]:
-        """Of the mean over groups of the mean over their values; nothing where a group has a single one.
+        """Of the mean over groups of the mean over their values; nothing where a group has a single one, or where
+        so few do not differ at all that they would agree in a sign by chance.
 
         Satterthwaite 1946, Welch 1947.
         """
@@ -43,17 +44,19 @@ class Intervals(NamedTuple):
             return {}
         parts = [statistics.variance(side) / len(side) for side in sides]
         total = math.fsum(parts)
+        if not total and 2 ** (1 - len(values)) > 1 - self.confidence:  # so few agree by chance
+            return {}
         if total:
             shares = [(part / total) ** 2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True)]
             degrees = 1 / math.fsum(shares)
         else:
             degrees = float(len(values) - len(sides))
-        middle, half = mean([mean(side) for side in sides]), self._t(degrees) * (math.sqrt(total) / len(sides))
+        middle, half = mean([mean(side) for side in sides]), self.t(degrees) * (math.sqrt(total) / len(sides))
         return {f"{key}_low": middle - half, f"{key}_high": middle + half}
 
     def of_hits(self, key: str, hits: int, n: int, unit: float) -> dict[str, float]:
         """Of ``unit`` times the share of hits, all of them independent (Wilson 1927)."""
-        return _wilson(key, hits / n, n, self._t(math.inf), unit)
+        return _wilson(key, hits / n, n, self.t(math.inf), unit)
 
     def of_ratio(
         self, key: str, above: Iterable[int], below: Iterable[int], clusters: Sequence[str], unit: float
@@ -81,9 +84,10 @@ class Intervals(NamedTuple):
         degrees = 1 / (math.fsum(float(Fraction(q * q, total * total)) for _, q in each) + crossed)
         share = hits / total
         answers = share * (1 - share) / (variance * variance) if variance else float(len(each))
-        return _wilson(key, share, answers, self._t(degrees), unit)
+        return _wilson(key, share, answers, self.t(degrees), unit)
 
-    def _t(self, degrees: float) -> float:
+    def t(self, degrees: float) -> float:
+        """The quantile of Student's distribution that both ends are as far off as."""
         return t_quantile(1 - self.confidence, degrees)
 
 

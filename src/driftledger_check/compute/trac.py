@@ -54,7 +54,8 @@ class Retrieved(NamedTuple):
 
 
 def recompute(files: ScoreFiles, found: Found) -> None:
-    card, intervals = files.data.json("dataset.json"), Intervals.of(given.settings(files))
+    card, settings = files.data.json("dataset.json"), given.settings(files)
+    intervals, sampled = Intervals.of(settings), card["name"] in given.texts(settings.get("sampled_classes", []))
     asked = given.mapping(given.mapping(files.score["inputs"])["protocol"])
     lengths, shots = given.sequence(asked["max_tokens"]), [0, *given.sequence(asked["shots"])]
     if len(lengths) * len(shots) > MOST_CONDITIONS:
@@ -87,12 +88,12 @@ def recompute(files: ScoreFiles, found: Found) -> None:
         except given.MissingError as why:
             found.withhold([".*"], str(why))
             continue
-        numbers = _numbers(queries, retrieved, intervals, leaks)
+        numbers = _numbers(queries, retrieved, intervals, leaks, sampled)
         top1[limit, times] = numbers["top1"]
         found.put(["groups", "condition", condition], numbers | counts | ({"max_tokens": limit} if limit else {}))
         if headline:
             found.put(["metrics"], numbers)
-            _put_headline(found, queries, retrieved, tested, labels)
+            _put_headline(found, queries, retrieved, tested, labels, sampled)
     sweeps = {
         "by_length/top1": {str(limit or 0): value for (limit, times), value in top1.items() if times == 0},
         "by_shots/top1": {str(times): value for (limit, times), value in top1.items() if limit == lengths[0]},
@@ -102,7 +103,7 @@ def recompute(files: ScoreFiles, found: Found) -> None:
 
 
 def _numbers(
-    queries: Sequence[Described], retrieved: Retrieved, intervals: Intervals, leaks: given.Row
+    queries: Sequence[Described], retrieved: Retrieved, intervals: Intervals, leaks: given.Row, sampled: bool
 ) -> dict[str, float]:
     """All in percent, but the number of words; nothing of nothing."""
     top1, own, curve = retrieved.votes[:, 0], retrieved.named[:, 0], _percents(retrieved.votes)
@@ -114,7 +115,11 @@ def _numbers(
     shares |= {name: top1[part] for name, part in parts.items() if part.any()}
     values = {name: _percents(some[:, None])[0] for name, some in shares.items()}
     for name, some in hits.items():
-        values |= intervals.of_hits(name, int(some.sum()), len(some), PERCENT)
+        if sampled:  # each class is a cluster
+            of_class = [query.label for query in queries]
+            values |= intervals.of_ratio(name, map(int, some), [1] * len(some), of_class, PERCENT)
+        else:
+            values |= intervals.of_hits(name, int(some.sum()), len(some), PERCENT)
     right = sum(retrieved.support[query.label] for query in queries)
     return values | {
         "vote_best": max(curve),
@@ -125,7 +130,12 @@ def _numbers(
 
 
 def _put_headline(
-    found: Found, queries: Sequence[Described], retrieved: Retrieved, tested: Sequence[given.Row], labels: given.Row
+    found: Found,
+    queries: Sequence[Described],
+    retrieved: Retrieved,
+    tested: Sequence[given.Row],
+    labels: given.Row,
+    sampled: bool,
 ) -> None:
     found.put(["curves", "vote"], {str(k): value for k, value in enumerate(_percents(retrieved.votes), 1)})
     top1, means = retrieved.votes[:, 0], _hits(queries, retrieved.class_mean)
@@ -145,7 +155,7 @@ def _put_headline(
             own, other = retrieved.named[at].tolist()
             extra |= {"nearest": retrieved.nearest[at], "names_own": own, "names_other": other}
             extra |= {"top1": retrieved.top1[at], "class_mean": retrieved.class_mean[at]}
-        found.row(name, given.ALL, name, given.text(each, "outcome"), extra, values)
+        found.row(name, given.ALL, labels[name] if sampled else name, given.text(each, "outcome"), extra, values)
 
 
 def _confused(queries: Sequence[Described], taken: Sequence[str | None]) -> Iterator[given.Row]:

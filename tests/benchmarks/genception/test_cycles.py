@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.optimize import curve_fit
 
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.genception.cycles.measure import across, cycle_metrics
@@ -32,6 +33,35 @@ def test_only_whole_chains_count() -> None:
     assert found.metrics["drift_rate"] == pytest.approx(np.log(2) / 2, rel=1e-5)
     assert found.metrics["drift_floor"] == pytest.approx(0.45, rel=1e-4)
     assert found.absent == {}
+
+
+def test_the_rate_has_an_interval_over_chains() -> None:
+    """The jackknife on its logarithm, of fits by scipy; Student's t of 19 chains at 0.95 is 2.101."""
+    dice, generations = np.random.default_rng(3), np.arange(2.0, 11.0, 2.0)
+    chains = 0.5 * np.exp(-0.2 * generations) + dice.normal(0.4, 0.02, (19, 1)) + dice.normal(0, 0.02, (19, 5))
+    found = cycle_metrics({"mcd": chains}, 5, SCORING)
+
+    def rate(some: np.ndarray) -> float:
+        curve, _ = curve_fit(
+            lambda g, a, b, c: a * np.exp(-b * g) + c, generations, some.mean(axis=0), p0=(0.5, 0.2, 0.4)
+        )
+        return float(curve[1])
+
+    logs = np.log([rate(np.delete(chains, place, axis=0)) for place in range(19)])
+    half = 2.10092 * np.sqrt(18 / 19 * ((logs - logs.mean()) ** 2).sum())
+    expected = {"drift_rate_low": rate(chains) * np.exp(-half), "drift_rate_high": rate(chains) * np.exp(half)}
+    ends = {key: value for key, value in found.intervals.metrics.items() if key.startswith("drift_rate")}
+    assert ends == pytest.approx(expected, rel=1e-3)
+    assert found.intervals.absent == {}
+
+
+def test_a_rate_that_one_chain_makes_has_no_interval() -> None:
+    ends = cycle_metrics({"mcd": FALLING[:1]}, 4, SCORING).intervals
+    assert ends.absent["drift_rate interval"] == "a single chain shows no spread"
+    rising = [0.5, 0.6, 0.7, 0.8]
+    ends = cycle_metrics({"mcd": np.array([rising, rising, [7.0, 5.0, 4.2, 3.8]])}, 4, SCORING).intervals
+    assert ends.absent == {"drift_rate interval": "without some one of the chains, the others tell no rate"}
+    assert not any(key.startswith("drift_rate") for key in ends.metrics)
 
 
 def test_where_categories_stop_sooner_all_are_taken_as_far_as_those() -> None:
@@ -99,6 +129,12 @@ def test_each_ranks_the_models_in_its_own_direction() -> None:
         ["b", "0.800 (rank 2)", "0.800 (rank 2)", "0.700 (rank 3)", "0.300 (rank 3)"],
         ["c", "0.700 (rank 3)", "0.700 (rank 3)", "0.800 (rank 2)", "0.200 (rank 2)"],
     ]
+
+
+def test_intervals_stand_beside_the_values() -> None:
+    told = {"gc_at_2": 0.8, "drift_rate": 0.25, "drift_rate_low": 0.125, "drift_rate_high": 0.5}
+    ranks, *_ = cycle_tables(benchmark("genception"), [genception_score(model="a", metrics=told)])
+    assert texts(ranks)[1:] == [["a", "0.800 (rank 1)", "0.250 (0.125–0.500)"]]
 
 
 def test_agreement_is_over_the_models_that_look_and_better_is_always_high() -> None:

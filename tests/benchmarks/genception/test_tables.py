@@ -21,7 +21,7 @@ TABLE = """\
 | best | 0.100 | 0.733 | 0.400 | 2.000 |
 | worst | 0.100 | 0.633 | 0.300 | – |
 
-**Cycle metrics of several papers on the same chains, each with its ranks**
+**Cycle metrics of several papers on the same chains, each with its interval and its ranks**
 
 | | GC@2 | GC_frechet_eye@2 (lower is better) |
 |---|---:|---:|

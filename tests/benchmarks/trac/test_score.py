@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.benchmarks.trac.score import score
+from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
@@ -22,7 +24,7 @@ from driftledger.demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 
-SCORING = Scoring(confidence=0.9, seed=1)
+SCORING = TracScoring(confidence=0.9, seed=1)
 
 SUPPORT = {
     "r1": ("robin", "a red breast and a brown back"),
@@ -76,11 +78,13 @@ def write_descriptions(folder: Path, records: Sequence[DescriptionRecord], **cha
     write_json(folder / CARD, CollectedCard.model_validate(about | {"protocol": protocol}))
 
 
-def scored(folder: Path, min_coverage: float = 0.5, encoder: Encoder | None = None) -> tuple[Score, dict[str, Row]]:
+def scored(
+    folder: Path, min_coverage: float = 0.5, encoder: Encoder | None = None, sampled: tuple[str, ...] = ()
+) -> tuple[Score, dict[str, Row]]:
     given = ToScore(
         keys={"dataset": "birds", "model": "colour", "description": "features", "text_encoder": "tfidf"},
         folders={"dataset": folder / "birds", "describe": folder / "said"},
-        scoring=SCORING,
+        scoring=SCORING.model_copy(update={"sampled_classes": sampled}),
         min_coverage=min_coverage,
         encoders={"text_encoder": encoder or TfIdf()},
     )
@@ -112,6 +116,34 @@ def test_accuracies_are_of_what_the_nearest_descriptions_say(tmp_path: Path) -> 
     [pair] = found.details["confused"]
     assert (pair["first"], pair["second"], pair["rate"]) == ("crow", "robin", pytest.approx(100 / 3))
     assert (pair["first_as_second"], pair["second_as_first"]) == (1, 0)
+
+
+def test_of_sampled_classes_the_interval_is_over_classes(tmp_path: Path) -> None:
+    """Two of four right in crow, one of one in robin and wren: deviations from 3/4 are −1/2, 1/4 and 1/4."""
+    write_case(tmp_path)
+    fixed, _ = scored(tmp_path, sampled=("fish",))
+    found, rows = scored(tmp_path, sampled=("birds",))
+    assert {name: row.cluster for name, row in rows.items()} == {"a": "robin", "b": "wren", "c": "crow", "d": "crow"}
+    variance = (1 / 4 / (1 - 1 / 2) + 2 * (1 / 16) / (1 - 1 / 4)) / 4**2
+    shares, pairs = [1 / 2, 1 / 4, 1 / 4], [1 / 2, 1 / 12, 1 / 12]
+    df = 1 / (sum(share**2 for share in shares) + sum(pairs) ** 2 - sum(pair**2 for pair in pairs))
+    low, high = (100 * end for end in wilson(0.75, 0.75 * 0.25 / variance, stats.t.ppf(0.95, df)))
+    assert (found.metrics["top1_low"], found.metrics["top1_high"]) == pytest.approx((low, high))
+    assert found.metrics["top1"] == fixed.metrics["top1"] == 75.0
+    assert fixed.metrics["top1_low"] == pytest.approx(100 * wilson(0.75, 4, stats.norm.ppf(0.95))[0])
+
+
+def wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
+    middle, part = share + quantile**2 / 2 / n, 1 + quantile**2 / n
+    half = quantile * np.sqrt(share * (1 - share) / n + quantile**2 / 4 / n**2)
+    return (middle - half) / part, (middle + half) / part
+
+
+def test_over_a_single_sampled_class_there_is_no_interval(tmp_path: Path) -> None:
+    write_case(tmp_path, {name: TEST[name] for name in "a"})
+    found, _ = scored(tmp_path, sampled=("birds",))
+    assert found.absent["top1 interval"] == "a single class shows no spread"
+    assert "top1_low" not in found.metrics
 
 
 def test_descriptions_that_name_a_class_are_told_apart(tmp_path: Path) -> None:

@@ -105,6 +105,8 @@ def _scoring(name: str, plain: Mapping[str, Any], dice: random.Random) -> dict[s
         more["count_free_refusals"] = dice.random() < 0.5
     if name == "genception":
         more["iterations_by_group"] = dice.choice([None, {"few": 2}, {"few": 1, "many": 2}])
+    if name == "trac":
+        more["sampled_classes"] = dice.choice([(), ("shapes", "digits", "labelled")])
     return {
         **plain,
         **more,

@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from driftledger.metrics import drift_rate
 from driftledger.metrics.intervals import student
+from driftledger.metrics.intervals.means import mean_interval
 from driftledger_check.compute import mm_sap, mm_vet, mme, neighbours
-from driftledger_check.compute.cycles import rate_of
+from driftledger_check.compute.cycles import rate_ends, rate_of
 from driftledger_check.compute.encoders import Picture, _layout, _tfidf
 from driftledger_check.compute.frechet import frechet_distance
 from driftledger_check.compute.genception import sentences
 from driftledger_check.compute.intervals import Intervals, t_quantile
-from driftledger_check.compute.means import correlations, cosines, gc_at
+from driftledger_check.compute.means import correlations, cosines, gc_at, mean
 from driftledger_check.compute.naming import Names
 from driftledger_check.compute.ssim import ssim
 
@@ -46,6 +48,29 @@ def test_drift_rate(case: Any) -> None:
 @pytest.mark.parametrize("means", [[0.5, 0.6, 0.7], [0.9, 0.8, 0.7], [0.9, 0.85, 0.5], [0.9, 0.5, 0.5]])
 def test_what_tells_no_drift_rate(means: list[float]) -> None:
     assert rate_of(means) is None
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 7])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_equal_values_have_an_interval_where_driftledgers_do(n: int, confidence: float) -> None:
+    found = Intervals.of({"confidence": confidence}).of_mean("m", [0.5] * n, ["all"] * n)
+    ends = mean_interval(np.full(n, 0.5), ["all"] * n, confidence).interval
+    assert found == ({} if ends is None else {"m_low": ends.low, "m_high": ends.high})
+
+
+def test_the_interval_of_a_drift_rate_is_driftledgers() -> None:
+    dice, generations = np.random.default_rng(5), [2 * t for t in range(1, 7)]
+    intervals = Intervals.of({"confidence": 0.9})
+    for n in (2, 9, 30):
+        chains = 0.5 * np.exp(-0.1 * np.array(generations)) + dice.normal(0.3, 0.01, (n, 6))
+        curve = [mean(column) for column in chains.T.tolist()]
+        ends = rate_ends(float(f"{(rate_of(curve) or 0) / 2:.6g}"), chains.tolist(), intervals)
+        expected = drift_rate.rate_interval(generations, chains, intervals.t(n - 1))
+        assert expected is not None
+        assert [*ends.values()] == pytest.approx(expected, rel=2e-6)
+    falling, rising = [7.0, 5.0, 4.2], [0.5, 0.6, 0.7]
+    assert rate_ends(0.1, [falling], intervals) == {}
+    assert rate_ends(0.1, [falling, rising], intervals) == {}
 
 
 @pytest.mark.parametrize("case", cases("structural"), ids=lambda case: case["name"])

@@ -102,7 +102,7 @@ def test_a_diff_shows_the_fault_and_two_lines_around() -> None:
     ]
 
 
-@pytest.mark.parametrize("path", ["metrics/resampling.py", "metrics/retrieval.py", "cli.py", "components/base.py"])
+@pytest.mark.parametrize("path", ["metrics/positions.py", "metrics/retrieval.py", "cli.py", "components/base.py"])
 def test_every_fault_in_real_code_is_python_and_another_program(path: str) -> None:
     source = (REPOSITORY / "src/driftledger" / path).read_text(encoding="utf-8")
     before, faults = ast.dump(ast.parse(source)), mutations(path, source)

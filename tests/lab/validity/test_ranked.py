@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftledger.core.errors import ConfigError
-from driftledger.metrics.resampling import bootstrap_interval, clustered_ratio_interval, percentile_interval
+from lab.resampling import bootstrap_interval, clustered_ratio_interval, percentile_interval
 from lab.validity.measured import share
 from lab.validity.ranked import Drawing, Ranking, Rungs, rank
 from lab.validity.resampled import common_units, resampled_scores

@@ -108,13 +108,22 @@ def test_more_confidence_is_wider(rows):
 def test_there_is_an_interval_where_no_category_has_a_single_sample(rows):
     values, categories = zip(*rows, strict=True)
     found, alone = interval(values, categories), {name for name in categories if categories.count(name) == 1}
-    assert (found.interval is None) == (found.df == 0) == math.isinf(found.standard_error) == bool(alone)
-    assert bool(found.reason) == bool(alone)
+    few_alike = not found.standard_error and len(values) < 6
+    assert (found.df == 0) == math.isinf(found.standard_error) == bool(alone)
+    assert (found.interval is None) == bool(found.reason) == (bool(alone) or few_alike)
 
 
 def test_equal_values_have_no_width():
     found = interval([0.1] * 7)
     assert (found.standard_error, found.df, *found.interval) == (0.0, 6.0, found.value, found.value)
+
+
+def test_so_few_that_are_equal_by_chance_have_no_interval():
+    """Six agree in a sign by chance in 1 of 32 cases, five in 1 of 16."""
+    assert interval([0.1] * 6).interval == (0.1, 0.1)
+    assert interval([0.1] * 5).interval is None
+    assert interval([0.1] * 5).reason == "5 samples that do not differ show no spread"
+    assert interval([0.1, 0.1, 0.3, 0.3], ["a", "a", "b", "b"]).interval is None
 
 
 def test_it_is_the_samples_that_vary_not_the_categories():

@@ -5,18 +5,16 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from driftledger.benchmarks._chains.records import Iterations
-from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, Scoring, Section
+from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection, Scoring
 from driftledger.core.names import Name
 
 
-class GenCeptionSettings(Section):
+class GenCeptionSettings(RepeatedSection):
     """How a chain goes: T iterations of describe → generate; and how descriptions are compared beside images."""
 
     iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
     """Group of the dataset → a smaller T of the chains in its categories."""
-    repeats: int = Field(ge=1, le=1000)
-    """How many chains each image has, which differ in their seeds."""
     text_first: tuple[Name, ...]
     """Datasets whose chains begin with a text, that of ``writer``, and not with the model's description."""
     writer: Annotated[Name | None, EntryOf("models")]

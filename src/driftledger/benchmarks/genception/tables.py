@@ -13,6 +13,7 @@ from driftledger.benchmarks.tables import (
     grouped,
     is_control,
     keys_of,
+    letters_note,
     misplaced,
     model_table,
     name_cell,
@@ -144,8 +145,10 @@ def _by_category(
     rows += row("overall", "overall", "")
     better = {True: "; higher is better", False: "; lower is better", None: ""}[metric.higher_is_better]
     above = misplaced(scores, [_value(spec, score, key, "overall", "") for score in scores], metric)
-    title, head = f"{metric.named(key)}{better}{above}", ["", *map(name_head, scores)]
-    return Table(title, head, rows, (), [score.coverage for score in scores], across=True, name=f"category_{key}")
+    standing = None if beside else block.standing(_number(key, "overall", ""))  # beside others a name stands alone
+    title, head = f"{metric.named(key)}{better}{above}", ["", *(name_head(score, standing) for score in scores)]
+    notes, coverages = letters_note(metric, key, standing), [score.coverage for score in scores]
+    return Table(title, head, rows, notes, coverages, across=True, name=f"category_{key}")
 
 
 def _rank_over_groups(spec: Benchmark, scores: Sequence[Score]) -> Iterator[Table]:

@@ -16,7 +16,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Sample
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals.shares import proportion_interval
+from driftledger.metrics.intervals.shares import proportion_interval, share_interval
 from driftledger.metrics.naming import Named, leaks
 from driftledger.metrics.retrieval import class_mean, votes
 
@@ -104,15 +104,19 @@ def _described(records: Sequence[DescriptionRecord], samples: Mapping[str, Sampl
     ]
 
 
-def metrics_of(retrieved: Retrieval, leaked: Mapping[str, str], scoring: Scoring) -> dict[str, float]:
+def metrics_of(
+    retrieved: Retrieval, leaked: Mapping[str, str], scoring: Scoring, *, sampled: bool = False
+) -> dict[str, float]:
     """Percentages, and the mean number of words; a share of nothing is absent.
 
     Args:
         leaked: test sample → the support sample that is the same image.
+        sampled: whether classes stand for others like them, so that intervals are over classes and not over images.
     """
     top1, means = retrieved.votes[:, 0], _hits(retrieved, retrieved.class_mean)
     own = np.array([each.own for each in retrieved.named])
-    values = _with_interval("top1", top1, scoring) | _with_interval("class_mean", means, scoring)
+    clusters = [query.label for query in retrieved.queries] if sampled else None
+    values = _with_interval("top1", top1, clusters, scoring) | _with_interval("class_mean", means, clusters, scoring)
     curve = accuracies(retrieved.votes)
     best = int(np.argmax(curve))
     values |= {"vote_best": curve[best], "vote_best_k": float(best + 1), "chance": _chance(retrieved)}
@@ -151,8 +155,13 @@ def _hits(retrieved: Retrieval, labels: Sequence[str | None]) -> NDArray[np.bool
     return np.array([label == query.label for label, query in zip(labels, retrieved.queries, strict=True)])
 
 
-def _with_interval(name: str, hits: NDArray[np.bool_], scoring: Scoring) -> dict[str, float]:
-    found = proportion_interval(int(hits.sum()), len(hits), scoring.confidence)
+def _with_interval(
+    name: str, hits: NDArray[np.bool_], clusters: Sequence[str] | None, scoring: Scoring
+) -> dict[str, float]:
+    if clusters is None:
+        found = proportion_interval(int(hits.sum()), len(hits), scoring.confidence)
+    else:
+        found = share_interval(hits.astype(np.int64), np.ones(len(hits), np.int64), clusters, scoring.confidence)
     return {name: _percent(hits)} | Ends.of(name, found, PERCENT).metrics
 
 

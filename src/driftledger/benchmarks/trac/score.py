@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from driftledger.benchmarks.score import Point, Row, Score
 from driftledger.benchmarks.scoring import FromDataset, Scored, ToScore, check_coverage, noted, outcomes
-from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol, condition_name
 from driftledger.benchmarks.trac.retrieval import PERCENT, Retrieval, accuracies, by_class, metrics_of, retrieve
+from driftledger.benchmarks.trac.settings import TracScoring
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.collect.served import changed_versions, count_versions, version
 from driftledger.components.base import Encoder
@@ -60,7 +60,8 @@ def score(given: ToScore) -> Scored:
         CoverageError: fewer than ``min_coverage`` of the test samples can be scored under some condition.
     """
     read = FromDataset(given, "describe", DescriptionRecord, "text_encoder")
-    card, records, scoring = read.dataset, read.records, given.scoring
+    card, records, scoring = read.dataset, read.records, cast(TracScoring, given.scoring)
+    sampled = card.name in scoring.sampled_classes
     names = {label: class_names(label, card.label_names.get(label, ())) for label in card.labels}
     data = _Data(card, {sample.id: sample for sample in read.samples}, names)
     asked = TracProtocol.model_validate(read.card.protocol)
@@ -82,12 +83,12 @@ def score(given: ToScore) -> Scored:
         counted=len(headline.retrieved.queries),
         total=len(tested),
         coverage=len(headline.retrieved.queries) / len(tested),
-        absent=_absent(headline.metrics),
+        absent=_absent(headline.metrics, sampled),
         served=served,
         flags=[*changed_versions(served), *_flags(data, headline), *notes],
         details={"confused": _confused(headline.retrieved), "headline": headline.name},
     )
-    return Scored(scored, list(_rows(tested, data.samples, headline.retrieved)))
+    return Scored(scored, list(_rows(tested, data.samples, headline.retrieved, sampled)))
 
 
 def _conditions(
@@ -96,14 +97,15 @@ def _conditions(
     records: Sequence[DescriptionRecord],
     encoder: Encoder,
     min_coverage: float,
-    scoring: Scoring,
+    scoring: TracScoring,
     features: FeatureStore | None,
 ) -> Iterator[Condition]:
     """Every condition: by length, and from no examples on."""
     for length, shots in product(asked.max_tokens, [0, *asked.shots]):
         described = [record for record in records if record.max_tokens == length and record.shots == shots]
         retrieved = retrieve(described, data.samples, data.names, encoder, features)
-        condition = Condition(length, shots, described, retrieved, metrics_of(retrieved, data.card.leaks, scoring))
+        metrics = metrics_of(retrieved, data.card.leaks, scoring, sampled=data.card.name in scoring.sampled_classes)
+        condition = Condition(length, shots, described, retrieved, metrics)
         _check_coverage(condition, data.card.name, min_coverage)
         yield condition
 
@@ -137,12 +139,15 @@ def _confused(retrieved: Retrieval) -> list[dict[str, str | int | float]]:
     return [{**pair._asdict(), "rate": PERCENT * pair.rate} for pair in pairs[:MOST_PAIRS]]
 
 
-def _absent(metrics: Mapping[str, float]) -> dict[str, str]:
+def _absent(metrics: Mapping[str, float], sampled: bool) -> dict[str, str]:
     reasons = {
         "top1_naming": "no description names its class",
         "top1_not_naming": "every description names its class",
     }
-    return {metric: reason for metric, reason in reasons.items() if metric not in metrics}
+    if sampled:
+        reasons |= {f"{key} interval": "a single class shows no spread" for key in ("top1", "class_mean")}
+    there = {key: key.replace(" interval", "_low") for key in reasons}
+    return {key: reason for key, reason in reasons.items() if there[key] not in metrics}
 
 
 def _flags(data: _Data, headline: Condition) -> Iterator[str]:
@@ -167,8 +172,11 @@ def _flags(data: _Data, headline: Condition) -> Iterator[str]:
         yield f"the text encoder read only the beginning of {retrieved.cut} of {texts} descriptions"
 
 
-def _rows(tested: Sequence[DescriptionRecord], samples: Mapping[str, Sample], retrieved: Retrieval) -> Iterator[Row]:
-    """Values are there where a sample is scored: it is described, and a support description of its class is left."""
+def _rows(
+    tested: Sequence[DescriptionRecord], samples: Mapping[str, Sample], retrieved: Retrieval, sampled: bool
+) -> Iterator[Row]:
+    """Values are there where a sample is scored: it is described, and a support description of its class is left. Of
+    sampled classes each is a cluster."""
     place = {query.sample: index for index, query in enumerate(retrieved.queries)}
     for record in tested:
         label, index = samples[record.sample].label or "", place.get(record.sample)
@@ -182,7 +190,7 @@ def _rows(tested: Sequence[DescriptionRecord], samples: Mapping[str, Sample], re
         yield Row(
             unit=record.sample,
             group=ONE_CATEGORY,
-            cluster=record.sample,
+            cluster=label if sampled else record.sample,
             outcome=record.outcome,
             values=values,
             extra=extra,

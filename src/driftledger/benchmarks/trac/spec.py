@@ -7,7 +7,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from driftledger.benchmarks.base import (
     DATASET,
@@ -23,10 +23,10 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Row, Score
-from driftledger.benchmarks.settings import Scoring, Section
 from driftledger.benchmarks.trac.artifacts import artifacts, describe_calls
 from driftledger.benchmarks.trac.figures import figures
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
+from driftledger.benchmarks.trac.settings import TracScoring, TracSettings
 from driftledger.benchmarks.trac.tables import tables
 from driftledger.benchmarks.trac.traces import traces
 from driftledger.benchmarks.traces import Trace
@@ -67,7 +67,7 @@ class Trac(Benchmark):
             DescriptionRecord,
         ),
     )
-    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"))
+    scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes")
     metrics: ClassVar[tuple[Metric, ...]] = (
         _accuracy("top1", "top-1", _NEAREST, f"retrieval.top1; {_PAPER}, section 3.2.1", headline=True, row="top1"),
         _accuracy(
@@ -126,9 +126,9 @@ class Trac(Benchmark):
         _count("shots", "in-context examples"),
         _count("max_tokens", "longest description, in tokens"),
     )
-    settings: ClassVar[type[Section]] = Section
+    settings: ClassVar[type[TracSettings]] = TracSettings
     protocol: ClassVar[type[TracProtocol]] = TracProtocol
-    scoring: ClassVar[type[Scoring]] = Scoring
+    scoring: ClassVar[type[TracScoring]] = TracScoring
     runner: ClassVar[str] = "driftledger.benchmarks.trac.runner:TracRunner"
     unfair: ClassVar[tuple[Rule, ...]] = (
         Rule("prompt", "another prompt asks for another description"),
@@ -141,11 +141,15 @@ class Trac(Benchmark):
     across: ClassVar[tuple[str, ...]] = ("top1", "class_mean", "vote_best")
 
     def check(self, settings: "Settings") -> None:
-        """Refuse a selection without a way to ask for descriptions, or without an encoder that reads them."""
+        """Refuse a selection without a way to ask for descriptions, without an encoder that reads them, or with sampled
+        classes of datasets that nobody goes over."""
         if not (settings.run.text_encoders and settings.run.descriptions):
             raise ValueError(
                 "trac needs run.text_encoders and run.descriptions; select some, or no dataset in run.trac"
             )
+        for dataset in cast(TracSettings, settings.section(self.name)).sampled_classes:
+            if dataset not in settings.run.over(self.name):
+                raise ValueError(f"trac.sampled_classes: {dataset!r} is none of run.trac; select it, or remove it")
 
     def facts(self, score: Score) -> dict[str, Any]:
         """Those of the headline: its length, and how its examples were chosen and by whom they were described."""

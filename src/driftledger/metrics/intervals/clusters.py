@@ -79,5 +79,14 @@ def linearised(sums: ClusterSums) -> Linearised:
     ]
     weights = [m * m / (total * total) for m in sums.below]
     pairs = [m * m / (total * (total - m)) for m in sums.below]
+    return Linearised(math.sqrt(math.fsum(squares)), bell_mccaffrey(weights, pairs))
+
+
+def bell_mccaffrey(squares: Sequence[float], pairs: Sequence[float]) -> float:
+    """The degrees of freedom of :func:`linearised`, by w² and w² / (1 − w) of each cluster.
+
+    >>> bell_mccaffrey([1 / 16] * 4, [1 / 12] * 4)
+    3.0
+    """
     both = math.fsum(pairs) ** 2 - math.fsum(pair * pair for pair in pairs)
-    return Linearised(math.sqrt(math.fsum(squares)), 1 / (math.fsum(weights) + both))
+    return 1 / (math.fsum(squares) + both)

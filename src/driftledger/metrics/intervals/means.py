@@ -8,7 +8,7 @@ from typing import NamedTuple
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_finite, members
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals.estimate import ConfidenceInterval, Estimate, upper
+from driftledger.metrics.intervals.estimate import ConfidenceInterval, Estimate, fewest, upper
 from driftledger.metrics.intervals.student import t_quantile
 
 
@@ -33,7 +33,8 @@ def mean_interval(values: Float64, categories: Sequence[str], confidence: float)
     With K categories, n_k values in each and their variances s_k² (dividing by n_k − 1), the standard error is
     √(Σ s_k² / n_k) / K and its degrees of freedom (Σ v_k)² / Σ (v_k² / (n_k − 1)) with v_k = s_k² / n_k. The
     categories are those that they are, and none is drawn. With one category it is Student's interval of a mean. A
-    category of a single sample shows no spread, so that there is no interval.
+    category of a single sample shows no spread, so that there is no interval; nor do fewer samples than can show
+    anything, see :func:`~driftledger.metrics.intervals.estimate.fewest`, where within categories all are equal.
 
     Source: Satterthwaite 1946, "An Approximate Distribution of Estimates of Variance Components"; Welch 1947.
 
@@ -57,6 +58,8 @@ def mean_interval(values: Float64, categories: Sequence[str], confidence: float)
     parts = [Part(statistics.variance(group) / len(group), len(group) - 1) for group in groups.values()]
     error = math.sqrt(math.fsum(part.variance for part in parts)) / len(parts)
     df = satterthwaite(parts)
+    if not error and len(values) < fewest(confidence):
+        return Estimate(value, error, df, None, f"{len(values)} samples that do not differ show no spread")
     half = t_quantile(probability, df) * error
     return Estimate(value, error, df, ConfidenceInterval(value - half, value + half))
 

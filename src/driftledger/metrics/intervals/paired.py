@@ -6,7 +6,7 @@ that two intervals that overlap say little about the difference.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -69,7 +69,7 @@ def paired_interval(a: Float64, b: Float64, categories: Sequence[str], *, confid
         found.interval,
         found.standard_error,
         found.df,
-        _p_value(found.value, found.standard_error, found.df, free),
+        p_value(found.value, found.standard_error, found.df, free),
         len(differences),
         free,
         found.reason,
@@ -119,14 +119,24 @@ def paired_clustered_interval(
     error, df = linearised(sums)
     half = t_quantile(probability, df) * error
     interval = ConfidenceInterval(sides[2] - half, sides[2] + half)
-    return Paired(*sides, interval, error, df, _p_value(sides[2], error, df, free), n, free)
+    return Paired(*sides, interval, error, df, p_value(sides[2], error, df, free), n, free)
 
 
-def _p_value(difference: float, standard_error: float, df: float, free: int) -> float:
+def p_value(
+    difference: float, standard_error: float, df: float, free: int, tails: Callable[[float, float], float] = t_tails
+) -> float:
+    """That of :class:`Paired`, of what it says there.
+
+    Args:
+        tails: of Student's t, by t and degrees of freedom.
+
+    >>> p_value(1.0, 0.0, 3.0, 4), p_value(0.0, 0.0, 3.0, 4)  # where nothing varies
+    (0.125, 1.0)
+    """
     if not difference or math.isinf(standard_error):
         return 1.0
     least = 2.0 ** (1 - free)
-    return max(least, t_tails(difference / standard_error, df)) if standard_error else least
+    return max(least, tails(difference / standard_error, df)) if standard_error else least
 
 
 def _mean(above: Sequence[int], below: Sequence[int]) -> Fraction:

@@ -9,6 +9,8 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
+from driftledger.metrics.exact import round_significant
+
 _DIGITS = 45
 _PRECISE, _SOLVED = Decimal(10) ** -35, Decimal(10) ** -20
 """Relative, of what is summed up, and of what is solved for."""
@@ -36,6 +38,8 @@ _BERNOULLI = [
     )
 ]
 """B₂, B₄, …"""
+_FAST_DIGITS = 9
+"""Of what comes through the logarithms of a C library."""
 _FAR = 60
 """From here on, that many of Stirling's terms are precise to 10⁻⁴⁵."""
 _VANISHING = 50
@@ -78,6 +82,42 @@ def t_tails(t: float, df: float) -> float:
         return 0.0
     with localcontext(Context(prec=_DIGITS)):
         return float(_tails(abs(Decimal(t)), df))
+
+
+def fast_t_tails(t: float, df: float) -> float:
+    """:func:`t_tails` in floats, to nine digits: I_x(df/2, 1/2) at x = df / (df + t²).
+
+    Source: Abramowitz and Stegun 1964, 26.7.1 and 26.5.8.
+
+    >>> fast_t_tails(2.7764451051977943, 4.0)
+    0.05
+    """
+    x, y = df / (df + t * t), t * t / (df + t * t)
+    a, b = df / 2, 0.5
+    if x <= 0 or y <= 0:
+        return float(y <= 0)
+    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    front = math.exp(front - a * math.log1p(t * t / df) + b * math.log(y))
+    below = (
+        front * _fast_fraction(a, b, x) / a if x < (a + 1) / (a + b + 2) else 1 - front * _fast_fraction(b, a, y) / b
+    )
+    return round_significant(min(max(below, 0.0), 1.0), _FAST_DIGITS)
+
+
+def _fast_fraction(a: float, b: float, x: float) -> float:
+    """The continued fraction of the incomplete beta function, by Lentz's method."""
+    above, below = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    value = below
+    for m in range(1, 1000):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            below, above = 1 / (1 + term * below), 1 + term / above
+            value *= below * above
+        if abs(below * above - 1) < 1e-15:
+            break
+    return value
 
 
 def _check_df(df: float) -> None:

@@ -18,8 +18,10 @@ from driftledger.components.base import Encoder
 from driftledger.core.types import Float64, Sample
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.drift import cosine_similarity
-from driftledger.metrics.drift_rate import FEWEST, NoDecayError, decay, mean_cumulative_drift
+from driftledger.metrics.drift_rate import FEWEST, NoDecayError, decay, mean_cumulative_drift, rate_interval
 from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.intervals.estimate import upper
+from driftledger.metrics.intervals.student import t_quantile
 from driftledger.metrics.pixel_distance import pixel_distance, pixels
 
 MCD, MCD_TEXTS, MCD_SAID, MCD_SHOWN = "mcd", "mcd_texts", "mcd_image_to_text", "mcd_text_to_image"
@@ -57,19 +59,29 @@ def cycle_metrics(kinds: Mapping[str, Float64], iterations: int, scoring: Scorin
             of_chains = np.array([exact_mean(row) for row in complete.tolist()])
             ends.append(interval(key, of_chains, [ONE_CATEGORY] * len(of_chains), scoring))
     images = _complete(kinds[MCD][:, :iterations])
-    if not images.size:
-        return Cycles(metrics, Ends.together(ends), absent)
-    if images.shape[1] < FEWEST:
-        absent[RATE] = f"a curve of three numbers takes {FEWEST} iterations"
-        return Cycles(metrics, Ends.together(ends), absent)
-    generations = [GENERATIONS * t for t in range(1, images.shape[1] + 1)]
+    if images.size:
+        rate = _rate(images, scoring)
+        metrics |= rate.metrics
+        ends.append(rate.intervals)
+        absent |= rate.absent
+    return Cycles(metrics, Ends.together(ends), absent)
+
+
+def _rate(images: Float64, scoring: Scoring) -> Cycles:
+    """The semantic drift rate of chains that lack nothing, with its interval."""
+    n, iterations = images.shape
+    if iterations < FEWEST:
+        return Cycles({}, Ends({}, {}), {RATE: f"a curve of three numbers takes {FEWEST} iterations"})
+    generations = [GENERATIONS * t for t in range(1, iterations + 1)]
     try:
         found = decay(generations, [exact_mean(column) for column in images.T.tolist()])
     except NoDecayError as why:
-        absent[RATE] = str(why)
-    else:
-        metrics |= {RATE: found.rate, FLOOR: found.floor}
-    return Cycles(metrics, Ends.together(ends), absent)
+        return Cycles({}, Ends({}, {}), {RATE: str(why)})
+    ends, reason = None, "a single chain shows no spread"
+    if n > 1:
+        ends = rate_interval(generations, images, t_quantile(upper(scoring.confidence), n - 1))
+        reason = "without some one of the chains, the others tell no rate"
+    return Cycles({RATE: found.rate, FLOOR: found.floor}, Ends.between(RATE, ends, reason), {})
 
 
 def _complete(similarities: Float64) -> Float64:

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftledger.benchmarks.base import Benchmark, Cell, Cells, Metric, Origin, Table
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.tables import NOTHING, Place, cell, direction, ranked, shown_key
+from driftledger.benchmarks.tables import NOTHING, Place, cell, direction, interval, ranked, shown_key
 from driftledger.metrics.agreement import FEWEST, Agreement, agreement
 
 CYCLE_METRICS: Mapping[str, str] = {
@@ -70,11 +70,12 @@ def _ranks(scores: Sequence[Score], columns: Sequence[_Column]) -> Table:
     for column in columns:
         ranks = ranked(column.values, column.metric)
         for row, score, value, rank in zip(rows, scores, column.values, ranks, strict=True):
-            more = "" if rank is None else f"rank {rank}"
+            told = interval(score.metrics, column.key, column.metric.digits), "" if rank is None else f"rank {rank}"
+            more = ", ".join(filter(None, told))
             row.append(cell(value, Place(rank), column.metric.digits, more, Origin(score, column.key)))
     whose = "; ".join(f"{column.metric.named(column.key)}: {CYCLE_METRICS[_name(column)]}" for column in columns)
     return Table(
-        "Cycle metrics of several papers on the same chains, each with its ranks",
+        "Cycle metrics of several papers on the same chains, each with its interval and its ranks",
         ["", *(column.metric.named(column.key) + direction(column.metric) for column in columns)],
         rows,
         [f"{whose}."],

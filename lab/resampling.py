@@ -1,17 +1,13 @@
-"""Scores of samples, or images, drawn anew; and the spread of a score over repeats.
+"""Scores of samples, or images, drawn anew: the percentile bootstrap, which intervals were before they were formulas.
 
 Everything repeats to the bit, whatever the order of the samples: indices come from the raw PCG64 stream, whose values
 numpy guarantees, and sums are of integers, see :func:`_fixed_point`. Samples are drawn inside their categories.
 Questions about one image are answered well or badly together, so that images are drawn, each with all of its questions.
-How a score moves when the same questions are asked again, with the options in another order or graded once more, is
-another matter: a standard deviation over the repeats.
 """
 
 import math
-import statistics
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,34 +18,6 @@ from driftledger.metrics.intervals.estimate import ConfidenceInterval, check_con
 
 DRAWS_AT_ONCE = 2**20
 """Bounds the memory; the answer does not depend on it."""
-
-
-class Spread(NamedTuple):
-    """A score over repeats."""
-
-    mean: float
-    std: float | None
-    """√(Σ(x − mean)² / n); None where a single value shows no spread."""
-    n: int
-    """How many values there are."""
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """The mean and standard deviation of one score over its repeats, both correctly rounded, in any order.
-
-    The deviation divides by n and not by n − 1, as the papers' do: 99.40 ± 0.12 over five permutations of 400
-    questions (MM-SAP, table 2) would be at least 0.14 with n − 1, and MM-Vet's own scorer calls ``numpy.std``.
-
-    Raises:
-        ValueError: there are no values, or one is not finite.
-
-    >>> spread([0.25, 0.5, 0.75, 0.5])
-    Spread(mean=0.5, std=0.1767766952966369, n=4)
-    """
-    check_finite(values)
-    numbers = [float(value) for value in values]
-    std = statistics.pstdev(numbers) if len(numbers) > 1 else None
-    return Spread(statistics.mean(numbers), std, len(numbers))
 
 
 def bootstrap_interval(

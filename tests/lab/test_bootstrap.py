@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from driftledger.metrics import resampling
 from driftledger.metrics.intervals.means import mean_of_category_means
-from driftledger.metrics.resampling import bootstrap_interval
+from lab import resampling
+from lab.resampling import bootstrap_interval
 
 
 def interval(values, categories=None, *, resamples=999, confidence=0.95, seed=0):

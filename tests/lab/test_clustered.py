@@ -8,8 +8,9 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.metrics import resampling
-from driftledger.metrics.resampling import bootstrap_interval, clustered_ratio_interval, spread
+from driftledger.metrics.spread import spread
+from lab import resampling
+from lab.resampling import bootstrap_interval, clustered_ratio_interval
 
 questions = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 3), st.sampled_from("abcdefg")), min_size=1)
 

@@ -1,0 +1,18 @@
+"""The section of TRAC in ``params.yaml``."""
+
+from driftledger.benchmarks.settings import Scoring, Section
+from driftledger.core.names import Name
+
+
+class TracSettings(Section):
+    """How accuracies are told."""
+
+    sampled_classes: tuple[Name, ...]
+    """Datasets whose classes stand for others like them, so that intervals are over classes."""
+
+
+class TracScoring(Scoring):
+    """What the scoring depends on."""
+
+    sampled_classes: tuple[str, ...] = ()
+    """None too in scores from before there was a choice."""
