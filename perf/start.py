@@ -3,8 +3,8 @@
 Run: python perf/start.py [--checkout FOLDER]  (after 'make run' there; two minutes)
 
 Each command is a process of its own, its children among it; the least of several is told, since whatever else a
-machine does only adds. ``python -c pass`` and ``dvc --version`` are measured beside them, in turn. The stage is one that
-is asked for data that nobody has, so that it starts, reads params.yaml and says so in a sentence.
+machine does only adds. ``python -c pass`` and ``dvc --version`` are measured beside them, in turn. The stage is asked
+for data that nobody has, so that it starts, reads params.yaml and says so in a sentence.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """What collecting would still cost, worked out from the call store without making a call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,7 @@ from driftledger.components.remote.component import RemoteComponent, RemoteGener
 from driftledger.core.types import Conversation, Usage
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.runner import Planned
+    from driftledger.benchmarks.runner import Planned, RunSteps
 
 R = TypeVar("R")
 
@@ -82,6 +82,19 @@ class Plan:
         if any(found.pending is not None for found in walked):
             raise NotStoredError
         return [found.returned for found in walked]  # type: ignore[misc]  # all of them came to their end
+
+    def whole(self, collect: "Callable[[RunSteps], R]") -> R:
+        """Count the calls of a stage where all of them are stored.
+
+        Raises:
+            NotStoredError: some are not, and none is counted.
+        """
+        trial = Plan(self.store, _seen=set(self._seen))
+        collected = collect(trial.run)
+        self._seen = trial._seen
+        for calls in trial.calls.values():
+            self.of(calls.component).stored += calls.stored
+        return collected
 
     def add(self, component: Component, asked: Conversation | str, count: int) -> None:
         """Count calls by a stand-in for what is asked."""

@@ -6,6 +6,7 @@ files without loading anything. What is asked, and in which company within a bat
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -85,10 +86,15 @@ def _count(project: Project, work: Work, plan: Plan) -> None:
     """Count a line of flow; what comes after calls that are still to be made is counted at most."""
     complete = True
     for stage in work.spec.collects:
-        if is_recorded(project, work, stage, plan.store):
-            continue
-        earlier = work.done or None if complete else {}
+        is_current = work.current.has(stage, work.keys)
+        earlier = None if is_current else work.done or None if complete else {}
         collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, earlier)
+        if not collecting.calls and stage is work.spec.collects[-1]:
+            continue  # it asks nobody, and nobody is asked for what comes of it
+        if is_current:
+            with suppress(NotStoredError):  # its records are here, and its calls are not: somebody else has made them
+                work.done[stage.name] = plan.whole(collecting.run)
+            continue
         try:
             if not (complete or stage.apart):
                 raise NotStoredError(collecting.uncounted())

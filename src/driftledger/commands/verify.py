@@ -24,7 +24,6 @@ from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.links import check_links
 from driftledger.ledger.verify.recompute import recompute
 from driftledger.project.project import Project
-from driftledger.tracking import check as check_mlflow
 
 if TYPE_CHECKING:
     from driftledger.ledger.verify.ask_again import AskedAgain
@@ -130,6 +129,8 @@ def verify(
         mlflow: whether what MLflow shows of them is checked too.
     """
     if mlflow:
+        from driftledger.tracking import check as check_mlflow
+
         check_mlflow.refuse_unnamed(trust=reach.trust)
     if not reach.trust:  # whose repositories the checkout names, with the reader's token
         os.environ["HF_HUB_OFFLINE"] = "1"
