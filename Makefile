@@ -77,6 +77,7 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/
 	python perf/retrieval.py
 	python perf/chain_memory.py
 	python perf/remote.py
+	python perf/scheduler.py
 	python perf/batches.py
 	python perf/engines.py
 	python perf/audit.py

@@ -1,20 +1,30 @@
-"""Wall time of chains whose model and generator are behind a service, against the ideal and against one call at a time.
+"""Chains whose model and generator are behind a service, beside bare loops that make the same calls.
 
 The adapters are the real ones, over real sockets, against a local server, in a process of its own, that takes its time
 with every answer. The limit holds for the model and for the generator each, so that ideally one half of the samples is
 being described while the other is being drawn.
+
+The opponents store nothing but the images, claim nothing, count no money and check no answer: a loop over ``httpx2``,
+and the same over ``openai`` with the client's own retries. All three run in turn in one process against servers of the
+same kind. CPU time is this process's; what the server needs is not in it, but takes its part of the machine.
 """
 
 import argparse
+import asyncio
+import base64
 import math
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
+from typing import Any, NamedTuple
 
-import openai  # noqa: F401
+import httpx2
+import openai
 from _report import write
 from PIL import Image
 
@@ -29,81 +39,181 @@ from driftledger.components.remote.limits import Limits  # noqa: E402
 from driftledger.core.canonical import sha256_file  # noqa: E402
 from driftledger.core.types import ImageFile, Sample  # noqa: E402
 from tests.support.chains import chains as chain_stage  # noqa: E402
-from tests.support.openai_server import OpenAIServer  # noqa: E402
+from tests.support.openai_server import Faults, OpenAIServer  # noqa: E402
 
-SAMPLES = 64
 ITERATIONS = 3
-CONCURRENCY = 32
-LATENCY = 1.0
-ALONE = 1
-"""Samples of the run with one call after another; its time per sample stands for all."""
+ATTEMPTS = 8
+_MOST_ATTEMPTS_IN_A_ROW = 4  # the server's own
+
+Post = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+Opened = Callable[[str, int], AbstractAsyncContextManager[Post]]
+
+
+class Load(NamedTuple):
+    """What is asked, and of what server."""
+
+    samples: int
+    width: int
+    latency: float
+    failing: float = 0.0
+    """The share of answers that are a 503 without Retry-After."""
+
+    @property
+    def calls(self) -> int:
+        return self.samples * ITERATIONS * 2
+
+    @property
+    def ideal(self) -> float:
+        """Seconds in which no slot is ever empty and no answer fails."""
+        return (math.ceil(self.samples / self.width) * ITERATIONS + 1) * self.latency
+
+
+LOADS = {
+    "width_32": Load(64, 32, 1.0),
+    "width_200": Load(400, 200, 1.0),
+    "width_500": Load(1000, 500, 1.0),
+    "width_32_failing": Load(64, 32, 1.0, 0.3),
+    "no_latency": Load(64, 32, 0.0),
+}
+
+
+class Took(NamedTuple):
+    """What a load took."""
+
+    seconds: float
+    cpu: float
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--serve", metavar="WxH", help="be the server, and print the address")
+    parser.add_argument("--serve", metavar="LATENCY,FAILING,SIDE", help="be the server, and print the address")
     parser.add_argument("--side", type=int, default=512, help="of the images, in pixels")
+    parser.add_argument("--only", choices=sorted(LOADS), nargs="+", help="measure these and write nothing")
     arguments = parser.parse_args()
     if arguments.serve:
-        serve(arguments.serve)
+        serve(*map(float, arguments.serve.split(",")))
         return
-    calls = SAMPLES * ITERATIONS * 2
-    ideal = (math.ceil(SAMPLES / CONCURRENCY) * ITERATIONS + 1) * LATENCY
-    at_once = measure(SAMPLES, CONCURRENCY, arguments.side)
-    alone = measure(ALONE, 1, arguments.side) * SAMPLES / ALONE
-    print(f"{calls} calls of {LATENCY:g} s, {CONCURRENCY} at once per service, images of {arguments.side} pixels")
-    print(f"{at_once:.2f} s against an ideal {ideal:.2f} s: {at_once / ideal:.3f}×")
-    print(f"one call after another {alone:.0f} s: {alone / at_once:.1f}× slower")
-    results = {
-        "samples": SAMPLES,
+    for measured in OPPONENTS.values():  # imports and first connections
+        measure(Load(1, 1, 0.0), arguments.side, measured)
+    results: dict[str, Any] = {
         "iterations": ITERATIONS,
-        "concurrency": CONCURRENCY,
-        "latency_seconds": LATENCY,
         "image_side": arguments.side,
-        "seconds": round(at_once, 2),
-        "ideal_seconds": ideal,
-        "ratio_to_ideal": round(at_once / ideal, 3),
-        "seconds_one_after_another": round(alone, 1),
-        "speed_up": round(alone / at_once, 1),
+        "clock": "ratio_to_ideal by wall time, cpu_ms_per_call by CPU time of the asking process",
     }
-    write("remote", results, libraries=("openai", "pillow"))
+    for name in arguments.only or LOADS:
+        load = LOADS[name]
+        took = {who: measure(load, arguments.side, measured) for who, measured in OPPONENTS.items()}
+        results[name] = load._asdict() | {"calls": load.calls} | {who: row(load, each) for who, each in took.items()}
+        for who, each in took.items():
+            print(f"{name}, {who}: {row(load, each)}", flush=True)
+    if not arguments.only:
+        write("remote", results, libraries=("openai", "httpx2", "pillow"))
 
 
-def serve(size: str) -> None:
-    width, _, height = size.partition("x")
-    with OpenAIServer(latency=LATENCY, image_size=(int(width), int(height))) as server:
+def row(load: Load, took: Took) -> dict[str, float]:
+    found = {"calls_per_second": round(load.calls / took.seconds, 1)}
+    found |= {"cpu_ms_per_call": round(took.cpu / load.calls * 1e3, 2)}
+    return found | ({"ratio_to_ideal": round(took.seconds / load.ideal, 3)} if load.ideal else {})
+
+
+def serve(latency: float, failing: float, side: float) -> None:
+    faults = Faults(rate=failing, kinds=("503",), most_in_a_row=_MOST_ATTEMPTS_IN_A_ROW)
+    with OpenAIServer(latency=latency, faults=faults, image_size=(int(side), int(side))) as server:
         print(server.base_url, flush=True)
         sys.stdin.read()
 
 
-def measure(samples: int, concurrency: int, side: int) -> float:
-    """Seconds that the chains of so many samples take."""
-    command = [sys.executable, __file__, "--serve", f"{side}x{side}"]
+def measure(load: Load, side: int, measured: Callable[[Load, list[Sample], str, Path], None]) -> Took:
+    """What the chains of a load take against a server of their own."""
+    command = [sys.executable, __file__, "--serve", f"{load.latency},{load.failing},{side}"]
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server,
     ):
         assert server.stdout is not None
         try:
-            return _seconds(Path(folder), server.stdout.readline().strip(), samples, concurrency, side)
+            address = server.stdout.readline().strip()
+            samples = [_sample(Path(folder), number) for number in range(load.samples)]
+            started, cpu = time.perf_counter(), time.process_time()
+            measured(load, samples, address, Path(folder))
+            return Took(time.perf_counter() - started, time.process_time() - cpu)
         finally:
             server.communicate("")
 
 
-def _seconds(folder: Path, address: str, samples: int, concurrency: int, side: int) -> float:
-    limits = Limits(concurrency=concurrency)
-    model = OpenAIChat(model="vision-1", base_url=address, api_key_env=None, limits=limits)
-    generator = OpenAIImages(
-        model="image-1", base_url=address, api_key_env=None, image_size=f"{side}x{side}", limits=limits
-    )
-    stage = chain_stage([_sample(folder, number) for number in range(samples)], model, generator, ITERATIONS)
+def ours(load: Load, samples: list[Sample], address: str, folder: Path) -> None:
+    """As a stage asks."""
+    limits = Limits(concurrency=load.width, attempts=ATTEMPTS)
+    settings: dict[str, Any] = {"base_url": address, "api_key_env": None, "limits": limits}
+    model = OpenAIChat(model="vision-1", **settings)
+    generator = OpenAIImages(model="image-1", image_size=None, **settings)
+    stage = chain_stage(samples, model, generator, ITERATIONS)
     with CallStore(folder / "store") as store:
-        started = time.perf_counter()
         chains = ask(stage, store)
-        seconds = time.perf_counter() - started
     if any(len(chain) < ITERATIONS for chain in chains):
         raise RuntimeError("a chain stopped early")
-    return seconds
+
+
+@asynccontextmanager
+async def over_httpx(address: str, width: int):  # type: ignore[no-untyped-def]
+    """A POST that tries again at once."""
+    limits = httpx2.Limits(max_connections=2 * width, max_keepalive_connections=2 * width)
+    async with httpx2.AsyncClient(base_url=address, limits=limits, timeout=120) as client:
+
+        async def post(path: str, body: dict[str, Any]) -> dict[str, Any]:
+            for _ in range(ATTEMPTS):
+                response = await client.post(path, json=body)
+                if response.is_success:
+                    return dict(response.json())
+            raise RuntimeError(f"{ATTEMPTS} attempts failed")
+
+        yield post
+
+
+@asynccontextmanager
+async def over_openai(address: str, width: int):  # type: ignore[no-untyped-def]
+    """A POST that tries again as the client does by itself."""
+    limits = httpx2.Limits(max_connections=2 * width, max_keepalive_connections=2 * width)
+    http = openai.DefaultAsyncHttpxClient(limits=limits, timeout=120)
+    async with openai.AsyncOpenAI(api_key="none", base_url=address, max_retries=ATTEMPTS, http_client=http) as client:
+
+        async def post(path: str, body: dict[str, Any]) -> dict[str, Any]:
+            return dict((await client.post(path, body=body, cast_to=httpx2.Response)).json())
+
+        yield post
+
+
+def bare(opened: Opened) -> Callable[[Load, list[Sample], str, Path], None]:
+    """The same calls in a loop, as short as it can be written."""
+
+    async def run(load: Load, samples: list[Sample], address: str, folder: Path) -> None:
+        describing, drawing = asyncio.Semaphore(load.width), asyncio.Semaphore(load.width)
+        async with opened(address, load.width) as post:
+
+            async def chain(sample: Sample) -> None:
+                image = sample.image.path.read_bytes()
+                for t in range(ITERATIONS):
+                    url = f"data:image/png;base64,{base64.b64encode(image).decode()}"
+                    shown = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "Describe."}]
+                    messages = [{"role": "user", "content": shown}]
+                    async with describing:
+                        said = await post("/chat/completions", {"model": "vision-1", "messages": messages})
+                    prompt = f"Draw: {said['choices'][0]['message']['content']}"
+                    async with drawing:
+                        drawn = await post("/images/generations", {"model": "image-1", "prompt": prompt, "n": 1})
+                    image = base64.b64decode(drawn["data"][0]["b64_json"])
+                    (folder / f"{sample.id}.{t}.png").write_bytes(image)
+
+            await asyncio.gather(*map(chain, samples))
+
+    return lambda *load: asyncio.run(run(*load))
+
+
+OPPONENTS: dict[str, Callable[[Load, list[Sample], str, Path], None]] = {
+    "ours": ours,
+    "bare httpx2": bare(over_httpx),
+    "bare openai": bare(over_openai),
+}
 
 
 def _sample(folder: Path, number: int) -> Sample:

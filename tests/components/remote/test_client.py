@@ -3,7 +3,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tenacity import wait_none
+from tenacity import wait_fixed, wait_none
 
 from driftledger.components.remote import client as patience
 from driftledger.components.remote.client import Answered, Meter, ServiceClient, TransientError
@@ -174,3 +174,123 @@ def test_no_more_calls_at_once_than_allowed() -> None:
 
     run(many())
     assert most == 3
+
+
+@pytest.fixture
+def backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "_BACKOFF", wait_fixed(40))
+
+
+async def moments(one: ServiceClient, failures: int) -> tuple[list[float], Answered[Reply]]:
+    """When each attempt of a call began that fails so often, a second after it began."""
+    begun: list[float] = []
+
+    async def attempt() -> Reply:
+        begun.append(time.monotonic() - STARTED)
+        await asyncio.sleep(1)
+        if len(begun) <= failures:
+            raise TransientError("503")
+        return FINE
+
+    return begun, await one.call(attempt, EXPECTED)
+
+
+@pytest.mark.usefixtures("backoff")
+def test_the_first_retry_follows_at_once_and_the_others_wait_for_a_service_that_answers_nobody() -> None:
+    begun, answered = run(moments(line(Limits()), 3))
+    assert answered.answer == FINE
+    assert begun == pytest.approx([0, 1, 42, 83])
+
+
+@pytest.mark.usefixtures("backoff")
+def test_a_call_comes_back_soon_to_a_service_that_answers_others() -> None:
+    async def beside_others() -> list[float]:
+        one = line(Limits(concurrency=2))
+        failing = asyncio.create_task(moments(one, 3))
+        for _ in range(40):
+            await asyncio.sleep(0.3)
+            await one.call(scripted(FINE), EXPECTED)
+        return (await failing)[0]
+
+    assert run(beside_others()) == pytest.approx([0, 1, 4, 7])
+
+
+class Open:
+    """Attempts of one service: how many are on their way, in which order they began."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.now = self.most = 0
+
+    def attempt(self, name: str, *events: Reply | Exception) -> Callable[[], Awaitable[Reply]]:
+        """One that takes a second and ends as these say in turn."""
+        script = list(events)
+
+        async def one() -> Reply:
+            self.begun.append(name)
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(1)
+            self.now -= 1
+            event = script.pop(0)
+            if isinstance(event, Exception):
+                raise event
+            return event
+
+        return one
+
+
+@pytest.mark.usefixtures("backoff")
+def test_a_call_that_waits_leaves_its_slot_to_others_and_is_the_first_to_get_one_back() -> None:
+    async def many() -> tuple[Open, float]:
+        seen, one = Open(), line(Limits(concurrency=2))
+        hiccups = [TransientError("503") for _ in range(2)]
+        calls = [one.call(seen.attempt("failing", *hiccups, FINE), EXPECTED)]
+        calls += [one.call(seen.attempt(f"{number}", FINE), EXPECTED) for number in range(9)]
+        answered = await asyncio.gather(*calls)
+        assert [each.answer for each in answered] == [FINE] * 10
+        return seen, time.monotonic() - STARTED
+
+    seen, seconds = run(many())
+    assert seen.most == 2
+    assert seconds == pytest.approx(6)  # twelve attempts of a second, two at a time, and no slot ever stands empty
+    last = len(seen.begun) - 1 - seen.begun[::-1].index("failing")
+    assert seen.begun.index("5") < last < seen.begun.index("7")
+
+
+@pytest.mark.usefixtures("backoff")
+def test_while_a_service_answers_nobody_no_other_call_uses_up_its_attempts() -> None:
+    async def many() -> tuple[Open, list[Answered[Reply]]]:
+        seen, one = Open(), line(Limits(concurrency=2, attempts=2))
+        gone = [TransientError("503") for _ in range(2)]
+        names = [f"{number}" for number in range(6)]
+        return seen, await asyncio.gather(*(one.call(seen.attempt(name, *gone), EXPECTED) for name in names))
+
+    seen, answered = run(many())
+    assert [each.bill.attempts for each in answered] == [2] * 6
+    assert seen.begun == ["0", "1", "0", "1", "2", "3", "2", "3", "4", "5", "4", "5"]
+
+
+@pytest.mark.usefixtures("backoff")
+def test_a_call_that_is_dropped_while_it_waits_takes_no_slot_with_it() -> None:
+    async def dropped() -> Open:
+        seen, one = Open(), line(Limits(concurrency=1))
+
+        async def in_turn() -> None:
+            await one.call(scripted(FINE), EXPECTED)
+
+        failing = asyncio.create_task(
+            one.call(scripted(0.0, TransientError("503"), 0.0, TransientError("503")), EXPECTED)
+        )
+        others = [asyncio.create_task(in_turn()) for _ in range(2)]
+        waiting = asyncio.create_task(in_turn())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.sleep(10)
+        failing.cancel()
+        await asyncio.gather(failing, waiting, return_exceptions=True)
+        await asyncio.gather(*others)
+        await asyncio.gather(*(one.call(seen.attempt(f"{number}", FINE), EXPECTED) for number in range(3)))
+        return seen
+
+    assert run(dropped()).most == 1

@@ -18,7 +18,9 @@ from driftledger.core.types import Generated, Reply, Usage
 
 R = TypeVar("R", Reply, Generated)
 
-_BACKOFF = wait_random_exponential(multiplier=1.0, min=0.1, max=60.0)
+_BACKOFF = wait_random_exponential(multiplier=0.5, min=0.1, max=60.0)
+_SOON = 2.0
+"""Seconds after which a call comes back at the latest while the service answers others: it is there."""
 _APART = 0.1
 """Calls that were told to come back at the same time come back a little apart."""
 
@@ -151,13 +153,14 @@ class ServiceClient:
         self._budget = budget
         self._pace = Pace(limits)
         self._refused: BaseException | None = None
+        self._answers = 0
 
     def refuse(self, reason: BaseException) -> None:
         """Start no further attempt; whoever asks for one gets ``reason``."""
         self._refused = self._refused or reason
 
     def slot(self) -> AbstractAsyncContextManager[None]:
-        """One of the calls that may be on their way at once, with all its attempts."""
+        """One of the calls that may be on their way at once, with its attempts."""
         return self._pace.slot()
 
     async def call(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
@@ -168,22 +171,36 @@ class ServiceClient:
     async def call_in_slot(self, attempt: Callable[[], Awaitable[R]], expected: Usage) -> Answered[R]:
         """Make one call, inside a :meth:`slot`, with as many attempts as it takes and the limits allow.
 
-        Before a :class:`TransientError` is tried again, it waits as long as the service asks for, else exponentially
-        longer with jitter.
+        Before a :class:`TransientError` is tried again, it waits as long as the service asks for. Otherwise the first
+        retry follows at once, and the others after exponentially longer times with jitter, up to a minute. Where the
+        service has answered another call since the attempt before the last, it is up to :data:`_SOON`, and others have
+        the slot meanwhile; where it has not, they would only use up their attempts.
 
         Raises:
             BudgetError: an attempt does not fit into the budget.
             ServiceError: as ``attempt`` raises it, or the service asks to wait longer than a call may take at all.
         """
         bill = Bill()
+        answers = [self._answers] * 2  # before the attempt before the last, and before the last
+        is_there = False
 
         async def once() -> R:  # tenacity awaits what it can see to be a coroutine function
+            answers[:] = answers[1], self._answers
             return await self._attempt(attempt, expected, bill)
+
+        def pause(state: RetryCallState) -> float:
+            nonlocal is_there
+            is_there = self._answers > answers[0]
+            return self._pause(state, is_there)
+
+        async def rest(seconds: float) -> None:
+            await (self._pace.rest(seconds) if is_there and seconds else asyncio.sleep(seconds))
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(TransientError),
             stop=stop_after_attempt(self._limits.attempts) | stop_before_delay(self._limits.deadline),
-            wait=self._pause,
+            wait=pause,
+            sleep=rest,
             reraise=True,
         )
         try:
@@ -191,11 +208,13 @@ class ServiceClient:
         except TransientError as error:
             return Answered(None, f"{error} ({bill.attempts} attempts)", bill)
 
-    def _pause(self, state: RetryCallState) -> float:
+    def _pause(self, state: RetryCallState, is_there: bool) -> float:
+        """Seconds until the next attempt; ``is_there``: the service answers others."""
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after if isinstance(error, TransientError) else None
         if asked is None:
-            return _BACKOFF(state)
+            longer = 0.0 if state.attempt_number == 1 else _BACKOFF(state)
+            return min(longer, _SOON) if is_there else longer
         if asked > self._limits.deadline:
             raise ServiceError(
                 f"{error}; the service asks to wait {asked:.0f} s, and limits.deadline is "
@@ -219,6 +238,7 @@ class ServiceClient:
                 answer = await self._timed(attempt)
             finally:
                 bill.seconds = time.perf_counter() - started
+            self._answers += 1
             used = answer.usage
             cost = most if used is None else self._prices.cost(used)
             self._pace.settle(taken, _tokens(used) if used else None)

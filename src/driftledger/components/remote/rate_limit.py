@@ -35,11 +35,50 @@ class _Window:
         return self._taken[-1]
 
 
+class _Slots:
+    """So many calls at once. Whoever gave its slot away for a while comes before those who never had one: behind a long
+    queue its deadline would pass."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._back: deque[asyncio.Future[None]] = deque()
+        self._new: deque[asyncio.Future[None]] = deque()
+
+    async def take(self, *, back: bool = False) -> None:
+        if self._free > 0:
+            self._free -= 1
+            return
+        queue = self._back if back else self._new
+        turn = asyncio.get_running_loop().create_future()
+        queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                queue.remove(turn)
+            else:  # it was given one that it has no use for
+                self.give()
+            raise
+
+    def take_at_once(self) -> None:
+        """Even where none is free, so that whoever is on its way out has one to give."""
+        self._free -= 1
+
+    def give(self) -> None:
+        self._free += 1
+        for queue in (self._back, self._new):
+            turn = next((each for each in queue if not each.done()), None)
+            if turn is not None and self._free > 0:
+                queue.remove(turn)
+                self._free -= 1
+                turn.set_result(None)
+
+
 class Pace:
     """The pace of one service in one run; used inside one event loop."""
 
     def __init__(self, limits: Limits) -> None:
-        self._slots = asyncio.Semaphore(limits.concurrency)
+        self._slots = _Slots(limits.concurrency)
         self._turn = asyncio.Lock()
         self._requests = _Window(limits.requests_per_minute) if limits.requests_per_minute else None
         self._tokens = _Window(limits.tokens_per_minute) if limits.tokens_per_minute else None
@@ -51,9 +90,22 @@ class Pace:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """One of the calls that may be on their way at once, with all its attempts."""
-        async with self._slots:
+        """One of the calls that may be on their way at once."""
+        await self._slots.take()
+        try:
             yield
+        finally:
+            self._slots.give()
+
+    async def rest(self, seconds: float) -> None:
+        """Let others have the :meth:`slot` that this is called in for so long, and be the first to get one back."""
+        self._slots.give()
+        try:
+            await asyncio.sleep(seconds)
+            await self._slots.take(back=True)
+        except BaseException:
+            self._slots.take_at_once()
+            raise
 
     async def start(self, tokens: int) -> list[float] | None:
         """Wait until one more request of about ``tokens`` tokens may start.
