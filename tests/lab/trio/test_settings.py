@@ -11,6 +11,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.settings import parse_settings
 from lab.trio.settings import FOLDER, choice_prompt, load_trio, ways_to_ask, ways_to_tell
+from lab.validity.stages import climb, of_another_mix
 from tests.conftest import REPOSITORY
 from tests.support.params import DEFAULT, default_settings
 
@@ -130,3 +131,17 @@ def test_a_way_to_describe_that_somebody_changed_is_what_is_trained() -> None:
     content = yaml.safe_load(DEFAULT.read_text(encoding="utf-8"))
     content["descriptions"]["features"] = {"prompt": "What shows that it is {category}?"}
     assert "What shows that it is shapes?" in ways_to_ask(parse_settings(content, "params.yaml"))
+
+
+def test_one_recipe_may_leave_as_many_checkpoints_as_one_likes(
+    written: Callable[[Callable[[Tree], object]], Path],
+) -> None:
+    steps = {f"llava_{steps:04}": steps for steps in (400, 500, 700, 1000, 1400, 1700, 2000, 2400)}
+
+    def along_one_recipe(trio: Tree) -> None:
+        trio["describer"]["milestones"] = steps
+        trio["polish"] |= {"course": {"steps": 1, "rate": 0.0005, "memory": 0.98}, "milestones": {}}
+
+    trio = load_trio(written(along_one_recipe))
+    assert climb("models", trio.models) == tuple(f"trio_{name}" for name in steps)
+    assert of_another_mix(trio) == ()
