@@ -40,13 +40,15 @@ STAGES = {"dvc repro": (100, 300), "driftledger run": (100, 300, 1000)}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help="only these")
-    parts = parser.parse_args().parts or list(PARTS)
+    parser.add_argument("--most", type=int, default=1000, help="no project of more stages, in growth")
+    asked = parser.parse_args()
+    parts = asked.parts or list(PARTS)
     before = FOLDER / "run.json"
     results = load_json(before.read_bytes())["results"] if before.is_file() else {}
     with tempfile.TemporaryDirectory(prefix="driftledger-", ignore_cleanup_errors=True) as name:
         for part in PARTS:
             if part in parts:
-                results[part] = PARTS[part](Path(name))
+                results[part] = PARTS[part](Path(name), asked.most)
                 print(part, results[part], flush=True)
     write("run", results, libraries=("dvc", "ruamel.yaml"))
 
@@ -75,12 +77,12 @@ def clone(top: Path, way: str) -> Path:
     return folder
 
 
-def clean(top: Path) -> dict[str, Any]:
+def clean(top: Path, _: int) -> dict[str, Any]:
     took = {way: round(cpu(command, clone(top, way)), 1) for way, command in RUN.items()}
     return {"stages": len(stages_of(Project(ROOT))), "cpu_seconds": took}
 
 
-def nothing(top: Path) -> dict[str, Any]:
+def nothing(top: Path, _: int) -> dict[str, Any]:
     """After :func:`clean`, in the same clones; without it, they are evaluated first."""
     stages = len(stages_of(Project(ROOT)))
     took = {}
@@ -94,13 +96,14 @@ def nothing(top: Path) -> dict[str, Any]:
     return {"stages": stages, "cpu_seconds": took}
 
 
-def growth(top: Path) -> dict[str, Any]:
+def growth(top: Path, most: int) -> dict[str, Any]:
     told: dict[str, Any] = {}
-    for way, command in WAYS.items():
+    for way, command in reversed(WAYS.items()):
         alone = cpu(command, trivial(top / f"{way} 1", 1))
         told[way] = {
             str(count): round((cpu(command, trivial(top / f"{way} {count}", count)) - alone) / (count - 1), 3)
             for count in STAGES[way]
+            if count <= most
         }
     return {"cpu_seconds_per_stage": told}
 
@@ -124,7 +127,7 @@ def trivial(folder: Path, count: int) -> Path:
     return folder
 
 
-PARTS: dict[str, Callable[[Path], dict[str, Any]]] = {"clean": clean, "nothing": nothing, "growth": growth}
+PARTS: dict[str, Callable[[Path, int], dict[str, Any]]] = {"clean": clean, "nothing": nothing, "growth": growth}
 
 if __name__ == "__main__":
     main()
