@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -155,7 +155,7 @@ def ours(load: Load, samples: list[Sample], address: str, folder: Path) -> None:
 
 
 @asynccontextmanager
-async def over_httpx(address: str, width: int):  # type: ignore[no-untyped-def]
+async def over_httpx(address: str, width: int) -> AsyncIterator[Post]:
     """A POST that tries again at once."""
     limits = httpx2.Limits(max_connections=2 * width, max_keepalive_connections=2 * width)
     async with httpx2.AsyncClient(base_url=address, limits=limits, timeout=120) as client:
@@ -171,7 +171,7 @@ async def over_httpx(address: str, width: int):  # type: ignore[no-untyped-def]
 
 
 @asynccontextmanager
-async def over_openai(address: str, width: int):  # type: ignore[no-untyped-def]
+async def over_openai(address: str, width: int) -> AsyncIterator[Post]:
     """A POST that tries again as the client does by itself."""
     limits = httpx2.Limits(max_connections=2 * width, max_keepalive_connections=2 * width)
     http = openai.DefaultAsyncHttpxClient(limits=limits, timeout=120)
@@ -206,7 +206,10 @@ def bare(opened: Opened) -> Callable[[Load, list[Sample], str, Path], None]:
 
             await asyncio.gather(*map(chain, samples))
 
-    return lambda *load: asyncio.run(run(*load))
+    def started(load: Load, samples: list[Sample], address: str, folder: Path) -> None:
+        asyncio.run(run(load, samples, address, folder))
+
+    return started
 
 
 OPPONENTS: dict[str, Callable[[Load, list[Sample], str, Path], None]] = {
