@@ -121,6 +121,19 @@ def test_a_folder_for_each_checkpoint_and_no_pickle_in_it(trained: Workshop) -> 
     assert {file.suffix for file in map(Path, hashes(trained.folder))} <= {".safetensors", ".json", ".txt", ".jinja"}
 
 
+def test_one_recipe_leaves_a_checkpoint_at_each_milestone(tmp_path: Path) -> None:
+    steps = {f"llava_{step}": step for step in (1, 2, 3, 4)}
+    trio = short().model_dump()
+    trio["describer"] |= {"course": trio["describer"]["course"] | {"steps": 4}, "milestones": steps}
+    trio["polish"]["milestones"] = {}
+    at = train.workshop(SETTINGS, TrioSettings.model_validate(trio), tmp_path / "state", tmp_path / FOLDER)
+    at = replace(at, place=at.place._replace(device="cpu"))
+    train.train_describer(at)
+    assert {folder.name for folder in at.folder.iterdir()} == set(steps)
+    weights = {name: sha256_file(at.folder / name / "model.safetensors") for name in steps}
+    assert len(set(weights.values())) == len(steps)
+
+
 def test_weights_are_in_half_precision_and_small_enough_for_git(trained: Workshop) -> None:
     for file in trained.folder.rglob("*.safetensors"):
         with safe_open(file, framework="pt") as opened:
