@@ -1,0 +1,30 @@
+"""Contact sheets: the same picture stands in many, and is made small once."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from driftledger.benchmarks._chains import contact_sheet
+from driftledger.benchmarks._chains.contact_sheet import Tile, draw_rows
+
+
+def test_an_original_is_opened_once_and_again_when_it_was_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, opened = tmp_path / "original.png", []
+    Image.new("RGB", (300, 200), "red").save(file)
+    read = Image.open
+
+    def counted(path: Path) -> Image.Image:
+        opened.append(path)
+        return read(path)
+
+    monkeypatch.setattr(contact_sheet.Image, "open", counted)
+    rows = [[Tile(file, "a"), Tile(file, "b")]]
+    first = draw_rows("title", rows)
+    assert draw_rows("title", rows) == first
+    assert opened == [file]
+    Image.new("RGB", (300, 201), "blue").save(file)
+    assert draw_rows("title", rows) != first
+    assert opened == [file, file]
