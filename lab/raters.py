@@ -62,7 +62,8 @@ def sums_of(coefficient: str, given: Float64, per_image: int) -> Float64:
         apart = 2 * (raters * squares - total * total) / (raters - 1)
         each = np.stack([apart, np.full_like(total, raters), total, squares], axis=-1)
     runs, n, columns = each.shape
-    return each.reshape(runs, n // per_image, per_image, columns).sum(axis=2)
+    sums: Float64 = each.reshape(runs, n // per_image, per_image, columns).sum(axis=2)
+    return sums
 
 
 def fleiss_cohen_everitt(table: Float64, weights: Float64) -> tuple[Float64, Float64]:

@@ -15,7 +15,7 @@ import numpy as np
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import Integers, check_integers, check_same_lengths
 from driftledger.metrics.intervals.clusters import cluster_sums, linearised
-from driftledger.metrics.intervals.estimate import ConfidenceInterval, upper
+from driftledger.metrics.intervals.estimate import ConfidenceInterval, fewest, upper
 from driftledger.metrics.intervals.means import mean_interval, mean_of_category_means
 from driftledger.metrics.intervals.student import t_quantile, t_tails
 
@@ -117,9 +117,12 @@ def paired_clustered_interval(
         reason = "all questions are about one image, which shows no spread"
         return Paired(*sides, None, math.inf, 0.0, 1.0, n, free, reason)
     error, df = linearised(sums)
+    doubt = p_value(sides[2], error, df, free)
+    if not error and free < fewest(confidence):
+        return Paired(*sides, None, error, df, doubt, n, free, f"{free} images that do not differ show no spread")
     half = t_quantile(probability, df) * error
     interval = ConfidenceInterval(sides[2] - half, sides[2] + half)
-    return Paired(*sides, interval, error, df, p_value(sides[2], error, df, free), n, free)
+    return Paired(*sides, interval, error, df, doubt, n, free)
 
 
 def p_value(

@@ -82,7 +82,7 @@ def alpha_estimate(ratings: Float64, clusters: Sequence[str], *, confidence: flo
     filled, n = np.where(np.isnan(ratings), 0.0, ratings)[:, paired], counts[paired].astype(np.float64)
     total, squares = filled.sum(axis=0), (filled * filled).sum(axis=0)
     sums = np.stack([2 * (n * squares - total * total) / (n - 1), n, total, squares], axis=-1)
-    return _estimate(value, alpha_of_sums, sums, [clusters[at] for at in paired], confidence)
+    return _estimate(value, alpha_of_sums, sums, [clusters[at] for at in paired.tolist()], confidence)
 
 
 def _estimate(
