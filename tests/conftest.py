@@ -19,6 +19,7 @@ from PIL import Image, ImageDraw
 
 from driftledger.benchmarks.registry import benchmark_names, lock_files
 from tests.browser import browser  # noqa: F401  # a fixture for all tests
+from tests.support import warm
 from tests.support.params import DEFAULT
 
 REPOSITORY = Path(__file__).parent.parent
@@ -33,6 +34,11 @@ DVC_CONFIG = """\
     autostage = false
 """
 """This repository's own, without the remote that a user gives it."""
+ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "COLUMNS": "1000",  # what commands say stays on its lines
+}
+"""Of all commands in a checkout."""
 
 
 def pytest_configure() -> None:
@@ -94,11 +100,12 @@ class Checkout:
         self.root = root
         self.state = state
         self.env = os.environ | {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join(
+                [*(warm.path() if warm.WANTED else ()), str(Path(sys.executable).parent), os.environ["PATH"]]
+            ),
             "DVC_SITE_CACHE_DIR": str(state / "site"),
             "DVC_GLOBAL_CONFIG_DIR": str(state / "global"),
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "COLUMNS": "1000",  # what commands say stays on its lines
+            **ENVIRONMENT,
         }
         for name in ("MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "DRIFTLEDGER_STORE"):
             self.env.pop(name, None)
@@ -141,6 +148,8 @@ class Checkout:
         self.git("commit", "--quiet", "--message", message)
 
     def run(self, *command: str, check: bool = True, **more: str) -> "subprocess.CompletedProcess[str]":
+        if warm.WANTED:
+            warm.start(command[0], ENVIRONMENT)
         done = subprocess.run(
             command, cwd=self.root, env=self.env | more, capture_output=True, text=True, check=False, timeout=1800
         )
