@@ -201,6 +201,7 @@ class Server:
 
     def _fork(self, program: str, read: set[str], started_with: dict[bytes, bytes], before: list[str]) -> bool:
         connection, _ = self.listener.accept()
+        asked = None
         try:
             asked = Asked(connection)
             after = paths(asked.environment.get(b"PYTHONPATH"))
@@ -213,6 +214,8 @@ class Server:
                 raise ValueError("it has no channels, or this process has threads")
         except (OSError, ValueError) as error:
             print(error, file=sys.stderr, flush=True)
+            for channel in asked.channels if asked else ():
+                os.close(channel)  # otherwise who reads from the command would wait for ever
             connection.close()
             return False
         number = os.fork()
