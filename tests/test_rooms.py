@@ -6,7 +6,7 @@ from tests.conftest import REPOSITORY
 
 TESTS = REPOSITORY / "tests"
 OF_THEIR_OWN = ("support", "cases", "pipelines", "lab", "perf", "words", "demo/golden", "hostile")
-"""What tests share, whole runs, what is beside the package (studies, measurements), a benchmark of the tests' own, and attacks on readers."""
+"""What tests share, whole runs, what is beside the package, a benchmark of the tests' own, and attacks on readers."""
 
 
 def folders() -> list[Path]:

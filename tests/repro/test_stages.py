@@ -44,7 +44,9 @@ def forked(*lines: str, times: int = 1) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    monkeypatch.setattr(stages.threading, "active_count", lambda: 1)  # other tests of this process may have left threads
+    monkeypatch.setattr(
+        stages.threading, "active_count", lambda: 1
+    )  # other tests of this process may have left threads
     return {"PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin"])}
 
 
