@@ -19,7 +19,6 @@ from PIL import Image, ImageDraw
 
 from driftledger.benchmarks.registry import benchmark_names, lock_files
 from tests.browser import browser  # noqa: F401  # a fixture for all tests
-from tests.support import warm
 from tests.support.params import DEFAULT
 
 REPOSITORY = Path(__file__).parent.parent
@@ -27,6 +26,9 @@ PIPELINES = tuple(file.replace(".lock", ".yaml") for file in lock_files())
 SCORES = tuple(file for file in PIPELINES if "/" in file)
 """Targets of ``dvc repro``: all that is scored, and nothing that is put together from the scores."""
 TRACKED = (*PIPELINES, "MLproject", "python_env.yaml", ".dvcignore", ".gitignore")
+REPRO = (sys.executable, "-P", "-m", "driftledger.repro")
+"""What ``driftledger run`` has DVC do: to the same files as ``dvc repro``, which ``tests/repro`` holds it to, in less
+time."""
 DVC_CONFIG = """\
 [core]
     analytics = false
@@ -34,11 +36,6 @@ DVC_CONFIG = """\
     autostage = false
 """
 """This repository's own, without the remote that a user gives it."""
-ENVIRONMENT = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "COLUMNS": "1000",  # what commands say stays on its lines
-}
-"""Of all commands in a checkout."""
 
 
 def pytest_configure() -> None:
@@ -100,12 +97,11 @@ class Checkout:
         self.root = root
         self.state = state
         self.env = os.environ | {
-            "PATH": os.pathsep.join(
-                [*(warm.path() if warm.WANTED else ()), str(Path(sys.executable).parent), os.environ["PATH"]]
-            ),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "DVC_SITE_CACHE_DIR": str(state / "site"),
             "DVC_GLOBAL_CONFIG_DIR": str(state / "global"),
-            **ENVIRONMENT,
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "COLUMNS": "1000",  # what commands say stays on its lines
         }
         for name in ("MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "DRIFTLEDGER_STORE"):
             self.env.pop(name, None)
@@ -148,8 +144,6 @@ class Checkout:
         self.git("commit", "--quiet", "--message", message)
 
     def run(self, *command: str, check: bool = True, **more: str) -> "subprocess.CompletedProcess[str]":
-        if warm.WANTED:
-            warm.start(command[0], ENVIRONMENT)
         done = subprocess.run(
             command, cwd=self.root, env=self.env | more, capture_output=True, text=True, check=False, timeout=1800
         )
@@ -157,11 +151,11 @@ class Checkout:
         return done
 
     def repro(self, *targets: str, **more: str) -> list[str]:
-        """``dvc repro`` up to the report, or up to ``targets``; the stages that ran.
+        """Evaluate up to the report, or up to ``targets``; the stages that ran.
 
         MLflow is left out: ``track``, which always runs, takes longer than all that a small change makes run.
         """
-        return stages_run(self.run("dvc", "repro", *(targets or ("report",)), check=True, **more).stdout)
+        return stages_run(self.run(*REPRO, *(targets or ("report",)), check=True, **more).stdout)
 
     def outputs(self) -> dict[str, bytes]:
         """Every output of the pipelines and their locks, by path."""
@@ -240,7 +234,7 @@ def evaluated(pristine: Checkout, tmp_path: Path) -> Checkout:
 def finished(pristine: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The same after all of ``dvc repro``, for tests that only look."""
     made = pristine.copy(tmp_path_factory.mktemp("finished") / "checkout")
-    made.run("dvc", "repro")
+    made.run(*REPRO)
     return made
 
 

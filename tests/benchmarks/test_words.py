@@ -9,7 +9,7 @@ from typing import Any
 import mlflow
 import pytest
 
-from tests.conftest import REPOSITORY, Checkout, draw, shapes_only
+from tests.conftest import REPOSITORY, REPRO, Checkout, draw, shapes_only
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, dict[st
     pipeline.parent.mkdir()
     shutil.copy(REPOSITORY / "tests" / "words" / "dvc.yaml", pipeline)
     checkout.commit("words")
-    checkout.run("dvc", "repro", "--single-item", "resolve", "dataset")
+    checkout.run(*REPRO, "--single-item", "resolve", "dataset")
     return checkout, json.loads(checkout.run("driftledger", "plan", "--json").stdout)
 
 
@@ -62,7 +62,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, dict[st
 def words(planned: tuple[Checkout, dict[str, Any]]) -> Checkout:
     """The same, evaluated and committed."""
     checkout = planned[0]
-    checkout.run("dvc", "repro")
+    checkout.run(*REPRO)
     checkout.commit("evaluated")
     return checkout
 

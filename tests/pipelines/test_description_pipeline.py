@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.conftest import SCORES, Checkout, make_checkout
+from tests.conftest import REPRO, SCORES, Checkout, make_checkout
 from tests.tracking.dump import dump
 
 pytestmark = pytest.mark.slow
@@ -131,7 +131,7 @@ def test_trac_over_unlabelled_images_is_one_sentence(checkout: Checkout) -> None
         params["run"] |= {"trac": ["my_images"], "descriptions": ["features"]}
 
     checkout.params(unlabelled)
-    done = checkout.run("dvc", "repro", "pipelines/trac/dvc.yaml:describe", check=False)
+    done = checkout.run(*REPRO, "pipelines/trac/dvc.yaml:describe", check=False)
     assert done.returncode != 0
     assert "dataset my_images has no support and test set of labelled samples, which TRAC needs" in done.stderr
     assert not (checkout.root / "data/descriptions").exists()

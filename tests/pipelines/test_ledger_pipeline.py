@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Checkout, draw
+from tests.conftest import REPRO, Checkout, draw
 
 pytestmark = pytest.mark.slow
 
@@ -47,13 +47,13 @@ def first_size(params: dict[str, Any]) -> None:
 
 
 def test_a_changed_generator_is_a_new_run_and_the_old_one_still_verifies(evaluated: Checkout) -> None:
-    assert created(evaluated.run("dvc", "repro").stdout) == 1
+    assert created(evaluated.run(*REPRO).stdout) == 1
     evaluated.commit("first size")
     first = fingerprint(evaluated)
     assert "all holds" in verdict(evaluated, RUN, "--regenerate", "5")
 
     evaluated.params(other_size)
-    assert created(evaluated.run("dvc", "repro").stdout) == 1
+    assert created(evaluated.run(*REPRO).stdout) == 1
     evaluated.commit("other size")
     second = fingerprint(evaluated)
     assert second != first
@@ -64,7 +64,7 @@ def test_a_changed_generator_is_a_new_run_and_the_old_one_still_verifies(evaluat
     assert {run for row in touched["scores"] for run in row["runs"]} == {first, second}
 
     evaluated.params(first_size)
-    assert created(evaluated.run("dvc", "repro").stdout) == 0
+    assert created(evaluated.run(*REPRO).stdout) == 0
     evaluated.commit("back")
     assert fingerprint(evaluated) == first
     assert len(ledger(evaluated)) == 2
@@ -76,7 +76,7 @@ def test_an_image_replaced_under_its_name_is_another_version_of_the_dataset(publ
     published.commit("first images")
     first = fingerprint(published)
     draw(published.root / "my_images" / "round" / "1.png", 11)
-    published.run("dvc", "repro")
+    published.run(*REPRO)
     published.commit("another image")
     assert fingerprint(published) != first
     assert "all holds" in verdict(published, first)

@@ -15,7 +15,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
 from lab.validity.faultless import shown_in
-from tests.conftest import REPOSITORY, Checkout, make_checkout
+from tests.conftest import REPOSITORY, REPRO, Checkout, make_checkout
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight
 
@@ -58,9 +58,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
         "HF_HUB_OFFLINE": "1",
         "XDG_CACHE_HOME": str(checkout.root.parent / "cache"),
     }
-    checkout.run("dvc", "repro", "--single-item", "resolve", "dataset")
+    checkout.run(*REPRO, "--single-item", "resolve", "dataset")
     checkout.run("driftledger", "collect")
-    assert "3 runs created" in checkout.run("dvc", "repro").stdout
+    assert "3 runs created" in checkout.run(*REPRO).stdout
     return checkout
 
 
@@ -140,7 +140,7 @@ def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied: Checkout)
 
 def test_a_mistake_in_an_entry_is_one_sentence(copied: Checkout) -> None:
     copied.params(lambda params: params["models"][MODEL].update(path="trio/lava"))
-    done = copied.run("dvc", "repro", check=False)
+    done = copied.run(*REPRO, check=False)
     assert done.returncode != 0
     said = done.stdout + done.stderr
     assert "'trio/lava' is no folder here; mend path, or set revision if it is on the hub" in said

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Checkout, make_checkout
+from tests.conftest import REPRO, Checkout, make_checkout
 from tests.support.own_code import ENCODER, GENERATOR, MODEL, install, write_module
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
         next((checkout.root / "my_images").rglob(f"{number}.png")).unlink()
     checkout.params(_own)
     checkout.commit("components of its own")
-    checkout.run("dvc", "repro")
+    checkout.run(*REPRO)
     checkout.commit("scores")
     return checkout
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from tests.conftest import Checkout
+from tests.conftest import REPRO, Checkout
 from tests.tracking.dump import dump
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def test_from_one_chain_per_image_to_three_and_back(evaluated: Checkout) -> None
 
     evaluated.params(repeated)
     evaluated.commit("three of each")
-    evaluated.run("dvc", "repro")
+    evaluated.run(*REPRO)
     stored = calls(root)
     assert {key: stored[key] for key in asked} == asked, "what the only chain asked was not asked again"
     several = lines(root / CHAINS / "records.jsonl")

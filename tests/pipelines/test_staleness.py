@@ -12,7 +12,7 @@ import pytest
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Stage
 from driftledger.benchmarks.registry import benchmarks
-from tests.conftest import Checkout, make_checkout, stages_run
+from tests.conftest import REPRO, Checkout, make_checkout, stages_run
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +81,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     checkout.env |= {"PYTHONPATH": str(checkout.root / "src")}
     checkout.params(all_benchmarks)
     checkout.commit("every benchmark")
-    checkout.run("dvc", "repro")
+    checkout.run(*REPRO)
     checkout.commit("scores")
     return checkout
 
@@ -197,7 +197,7 @@ def test_a_generator_of_other_colours_under_its_version_makes_what_it_drew_stale
     draws = {name for name in COLLECTS if name.endswith("-painter")}
     assert {name.partition("@")[0] for name in draws} == {"chain", "redraw"}
     assert stale(changed) == draws
-    ran = stages_run(changed.run("dvc", "repro").stdout)
+    ran = stages_run(changed.run(*REPRO).stdout)
     assert set(ran) == {"resolve", "track"} | VIEWS | draws | {name for name in SCORES if "-painter-" in name}
     changed.commit("inverted")
 

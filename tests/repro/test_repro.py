@@ -5,7 +5,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +14,10 @@ import pytest
 import yaml
 
 from driftledger.benchmarks.registry import lock_files
-from tests.conftest import Checkout, stages_run
+from tests.conftest import REPRO, Checkout, stages_run
 from tests.pipelines.test_pipeline import calls_made, most_often_made
 from tests.tracking.dump import dump
 
-REPRO = (sys.executable, "-P", "-m", "driftledger.repro")
 PATIENCE = 120.0
 
 STAGES = """\

@@ -43,7 +43,10 @@ def forked(*lines: str, times: int = 1) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.fixture
-def environment() -> dict[str, str]:
+def environment(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.setattr(
+        stages.threading, "active_count", lambda: 1
+    )  # other tests of this process may have left threads
     return {"PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin"])}
 
 

@@ -54,7 +54,7 @@ def answered(*columns: Sequence[float], sign: float = 1.0) -> Response:
 
 
 def test_units_that_all_fall_by_one() -> None:
-    found = answered([3.0, 5.0, 7.0], [2.0, 4.0, 6.0])
+    found = answered([3.0, 5.0, 7.0, 8.0, 9.0, 9.0], [2.0, 4.0, 6.0, 7.0, 8.0, 8.0])  # as many as have an interval
     assert found.slope == found.change == Estimate(-1.0, -1.0, -1.0)
     assert found.falls
     assert verdict(found, 5.0, loses=True) == "falls at every dose"

@@ -12,7 +12,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_jsonl
 from driftledger.data.records import SampleEntry
 from driftledger.ledger.diff.diff import as_text, diff
-from tests.conftest import Checkout
+from tests.conftest import REPRO, Checkout
 from tests.support.description_ledgers import add_trac, trac_score
 from tests.support.git import commit, git
 from tests.support.ledgers import (
@@ -438,7 +438,7 @@ def test_a_replaced_image_in_a_real_project(evaluated: Checkout) -> None:
     evaluated.commit("evaluated")
     image = evaluated.root / "my_images" / "round" / "1.png"
     Image.new("RGB", (96, 72), (9, 200, 90)).save(image)
-    evaluated.run("dvc", "repro", "pipelines/genception/dvc.yaml")
+    evaluated.run(*REPRO, "pipelines/genception/dvc.yaml")
     found = diff(evaluated.root, "HEAD")
     [data] = found.data
     assert (data.name, data.added, data.removed, len(data.replaced)) == ("my_images", [], [], 1)
