@@ -13,13 +13,13 @@ MAKEFILE = """
 install-all:
 .venv/installed: missing
 run: .venv/installed
-\tmkdir -p .driftledger && dvc repro > .driftledger/run.log
+\tmkdir -p .driftledger && driftledger run > .driftledger/run.log
 check:
 \t@echo "=== 3 passed in 1s ==="; exit $${TESTS_FAIL:-0}
 """
 """Only ``run`` needs what is installed, which CI must not install again from its clone."""
 
-DVC = """#!/bin/sh
+EVALUATION = """#!/bin/sh
 [ -n "$EVALUATION_FAILS" ] && exit 3
 if [ "$2" = --force ]; then
   echo "${SCORE:-1.0}" > score.json
@@ -42,8 +42,8 @@ def repository(tmp_path: Path) -> Path:
     (root / ".ci").mkdir()
     shutil.copy(REPOSITORY / ".ci" / "run", root / ".ci" / "run")
     (root / ".venv" / "bin").mkdir(parents=True)
-    (root / ".venv" / "bin" / "dvc").write_text(DVC, encoding="utf-8")
-    (root / ".venv" / "bin" / "dvc").chmod(0o755)
+    (root / ".venv" / "bin" / "driftledger").write_text(EVALUATION, encoding="utf-8")
+    (root / ".venv" / "bin" / "driftledger").chmod(0o755)
     for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "scores"]):
         subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *command], cwd=root, check=True)
     return root
