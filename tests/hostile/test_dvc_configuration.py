@@ -139,7 +139,7 @@ def test_the_reader_fetches_by_naming_a_remote(stranger: Stranger, tmp_path: Pat
     before = stranger.files()
     assert "all holds" not in stranger.read("verify")
     said = stranger.read("verify", "--remote", str(store))
-    if "all holds" not in said:  # seen twice in runs of all tests, and never in twenty of this one: what it says is wanted
+    if "all holds" not in said:  # seen twice, in runs of all tests, and never where this runs alone
         pytest.xfail(" ".join(said.split()))
     assert stranger.files() == before
     shutil.rmtree(store)
