@@ -79,13 +79,19 @@ DESIGNS: dict[str, tuple[int, ...]] = {
 """Samples per category: fidelity's photographs are 1 × 21, GenCeption's the fifth, the trio's 3 × 10."""
 
 
+def satterthwaite(parts: Float64, below: Float64) -> Float64:
+    """As in :mod:`driftledger.metrics.intervals.means`, of many simulations; the last axis holds what is added up."""
+    total = parts.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df: Float64 = np.where(total > 0, total**2 / (parts**2 / below).sum(axis=-1), below.sum())
+    return df
+
+
 def student(groups: Sequence[Float64]) -> Ends:
     """:func:`driftledger.metrics.intervals.means.mean_interval` of many simulations, each a row."""
     parts = np.stack([group.var(axis=1, ddof=1) / group.shape[1] for group in groups], axis=1)
-    below = np.array([group.shape[1] - 1 for group in groups])
-    total = parts.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        df = np.where(total > 0, total**2 / (parts**2 / below).sum(axis=1), below.sum())
+    below = np.array([group.shape[1] - 1.0 for group in groups])
+    total, df = parts.sum(axis=1), satterthwaite(parts, below)
     middle = np.mean([group.mean(axis=1) for group in groups], axis=0)
     half = t.ppf((1 + CONFIDENCE) / 2, df) * np.sqrt(total) / len(groups)
     if sum(group.shape[1] for group in groups) < fewest(CONFIDENCE):

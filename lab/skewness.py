@@ -18,7 +18,7 @@ from numpy.random import Generator
 from scipy.stats import t
 
 from driftledger.core.types import Float64
-from lab.coverage import CONFIDENCE, DESIGNS, MEANS, Ends, student
+from lab.coverage import CONFIDENCE, DESIGNS, MEANS, Ends, satterthwaite, student
 from lab.entry import here, new_app, run
 
 SIMULATIONS, RESAMPLED, RESAMPLES = 10_000, 1_000, 400
@@ -44,17 +44,15 @@ class Moments(NamedTuple):
         """Of the last axis of each."""
         k, sizes = len(groups), [group.shape[-1] for group in groups]
         middles = [group.mean(axis=-1) for group in groups]
-        parts = np.stack([group.var(axis=-1, ddof=1) / n for group, n in zip(groups, sizes, strict=True)])
+        parts = np.stack([group.var(axis=-1, ddof=1) / n for group, n in zip(groups, sizes, strict=True)], axis=-1)
         thirds = [
             ((group - middle[..., None]) ** 3).sum(axis=-1) / ((n - 1) * (n - 2) * n)
             for group, middle, n in zip(groups, middles, sizes, strict=True)
             if n > 2
         ]
-        total, below = parts.sum(axis=0), np.array(sizes) - 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            df = total**2 / (parts.T**2 / below).sum(axis=-1).T
+        total, df = parts.sum(axis=-1), satterthwaite(parts, np.array(sizes) - 1.0)
         third = np.sum(thirds, axis=0) if thirds else np.zeros_like(total)
-        quantile = t.ppf((1 + CONFIDENCE) / 2, np.where(total > 0, df, below.sum()))
+        quantile = t.ppf((1 + CONFIDENCE) / 2, df)
         return cls(np.mean(middles, axis=0), total / k**2, third / k**3, quantile)
 
 
