@@ -34,7 +34,7 @@ JUDGES = ((1.0, 1.0), (0.95, 0.95), (0.9, 0.7), (0.98, 0.9))
 """Sensitivity and specificity."""
 TRUTHS = (0.05, 0.2, 0.5, 0.9)
 QUESTIONS = (60, 218)
-"""Of the shipped set, and of MM-Vet's own."""
+"""Half as many as the shipped sets have, and MM-Vet's own."""
 
 app = new_app(__doc__ or "")
 

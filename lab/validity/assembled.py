@@ -125,7 +125,7 @@ def assemble(root: Path, settings: Settings, stages: Stages, measured: Measured)
     exact = {name: each.exact.share for name, each in measured.describers.items()}
     things = {name: each.things.share for name, each in measured.painters.items()}
     trained = Rungs(models, stages.models, exact, stages.controls)
-    by_model = list(_held(readings, "model", trained, drawing))
+    by_model = list(held(readings, "model", trained, drawing))
     versions = Rungs(generators, stages.generators, things)
     return Validity(
         models=dict(stages.models),
@@ -142,7 +142,7 @@ def assemble(root: Path, settings: Settings, stages: Stages, measured: Measured)
         together=together(by_model, models),
         iterating=list(iterating(by_model, models)),
         by_model=list(map(_told, by_model)),
-        by_generator=list(map(_told, _held(seen | faultless, "generator", versions, drawing))),
+        by_generator=list(map(_told, held(seen | faultless, "generator", versions, drawing))),
         drift=list(_drift(ceilings, readings, models[-1])),
     )
 
@@ -157,7 +157,7 @@ def _check(what: str, measured: Mapping[str, int], ladder: Mapping[str, int]) ->
             )
 
 
-def _held(readings: Readings, over: Literal["model", "generator"], rungs: Rungs, drawing: Drawing) -> Iterator[Held]:
+def held(readings: Readings, over: Literal["model", "generator"], rungs: Rungs, drawing: Drawing) -> Iterator[Held]:
     """Every metric that one of the rungs has; ``over`` is the role that they play."""
 
     def others(item: tuple[Place, Reading]) -> Place:

@@ -7,6 +7,7 @@ from driftledger.benchmarks.tables import NOTHING, cell, grouped
 from driftledger.core.escaping import for_markdown
 from driftledger.reports.tables import markdown_table
 from lab.validity.assembled import Drift, Ranked, Validity
+from lab.validity.iterating import Iterated
 from lab.validity.measured import Interval, Share
 from lab.validity.ranked import Point, Ranking
 from lab.validity.scores import title_of
@@ -26,7 +27,7 @@ _LEGEND = (
 _BY_FAMILY = (
     "*Sets of records*: chains of another protocol or generator are drawn anew, of the same images. *Effective "
     "number*: how many independent metrics say as much about single images. *Chance*: of all orders of the stages, the "
-    "share with at least this mean ρ; with {stages} stages it is never below {least:.3f}, however many metrics. "
+    "share with at least this mean ρ; with {stages} stages it is never below {least:.3g}, however many metrics. "
     "*Noise*: the share of permutations in which images change places among the stages, in all metrics at once, that "
     "show as large a trend: it tells differences from noise, not what they are due to. *Apart*: the intervals do not "
     "overlap."
@@ -40,16 +41,13 @@ def metric_name(ranked: Ranked) -> str:
 
 def validity_tables(found: Validity) -> str:
     """The whole file."""
-    lines = ["# Do the metrics rank a better model higher?", "", *_summary(found), *_families(found), *_known(found)]
-    lines += ["## Stages of the model", "", _LEGEND, ""]
-    tables = grouped(found.by_model, _table)
-    for title in sorted(tables, key=lambda title: (not title.startswith("genception"), title == _ASKED, title)):
-        lines += _stages(title, tables[title], found)
-    lines += [*_iterating(found), "## Versions of the generator", "", *_versions(found), *_drift(found)]
+    lines = ["# Do the metrics rank a better model higher?", "", *summary(found), *by_family(found), *_known(found)]
+    lines += [*by_stage(found), *by_round("## Does iterating tell the stages apart better?", found.iterating)]
+    lines += ["## Versions of the generator", "", *_versions(found), *_drift(found)]
     return "\n".join(lines)
 
 
-def _summary(found: Validity) -> Iterator[str]:
+def summary(found: Validity) -> Iterator[str]:
     """What holds, and what it is worth."""
     rankings = [each.ranking for each in found.by_model]
     barred = sum(each.apart is not None for each in rankings)
@@ -69,7 +67,8 @@ def _summary(found: Validity) -> Iterator[str]:
     yield ""
 
 
-def _families(found: Validity) -> Iterator[str]:
+def by_family(found: Validity) -> Iterator[str]:
+    """What each family of metrics says of the stages."""
     controls = [_name(control) for control in found.controls]
     head = ["", "metrics", "sets of records", "effective number", "in order", "ρ, steps", "chance", "noise"]
     head += [f"all stages above {control}" for control in controls]
@@ -92,15 +91,16 @@ def _families(found: Validity) -> Iterator[str]:
     yield from (_BY_FAMILY.format(stages=len(found.models), least=1 / factorial(len(found.models))), "")
 
 
-def _iterating(found: Validity) -> Iterator[str]:
-    if not found.iterating:
+def by_round(heading: str, found: Sequence[Iterated]) -> Iterator[str]:
+    """How far rounds set stages apart."""
+    if not found:
         return
-    yield from ("## Does iterating tell the stages apart better?", "")
-    by_t = grouped(found.iterating, lambda each: int(each.metric.rpartition("_at_")[2]))
+    yield from (heading, "")
+    by_t = grouped(found, lambda each: int(each.metric.rpartition("_at_")[2]))
     rounds = sorted(by_t)
     head = ["", *(f"ends, t = {t}" for t in rounds), *(f"closest, t = {t}" for t in rounds)]
     rows = []
-    for key in dict.fromkeys((each.on, each.generator, each.encoder) for each in found.iterating):
+    for key in dict.fromkeys((each.on, each.generator, each.encoder) for each in found):
         there = {t: next(e for e in by_t[t] if (e.on, e.generator, e.encoder) == key) for t in rounds}
         ends, closest = ([str(cell(getattr(there[t], end))) for t in rounds] for end in ("ends", "closest"))
         rows.append([_of(*key), *ends, *closest])
@@ -119,15 +119,23 @@ def _known(found: Validity) -> Iterator[str]:
         ("held-out images described word for word, %", found.describers, found.models),
         ("things of true captions redrawn with the right shape, colour and cell, %", found.painters, found.generators),
     ):
-        rows = [[_name(name), f"{steps[name]:,}", _share(shares[name])] for name in climb("rungs", steps)]
-        rows += [[_name(name), NOTHING, _share(shares[name])] for name in sorted(shares.keys() - steps.keys())]
+        rows = [[_name(name), f"{steps[name]:,}", share_in_words(shares[name])] for name in climb("rungs", steps)]
+        rows += [[_name(name), NOTHING, share_in_words(shares[name])] for name in sorted(shares.keys() - steps.keys())]
         yield from markdown_table(title, ["", "training steps", "share"], rows)
     both = found.retrieval
     yield (
-        f"The encoder of images and texts finds the caption of {_share(both.image_to_text)} % of the images, and the "
-        f"image of {_share(both.text_to_image)} % of the captions."
+        f"The encoder of images and texts finds the caption of {share_in_words(both.image_to_text)} % of the images, "
+        f"and the image of {share_in_words(both.text_to_image)} % of the captions."
     )
     yield ""
+
+
+def by_stage(found: Validity) -> Iterator[str]:
+    """Every metric, over the stages of the model."""
+    yield from ("## Stages of the model", "", _LEGEND, "")
+    tables = grouped(found.by_model, _table)
+    for title in sorted(tables, key=lambda title: (not title.startswith("genception"), title == _ASKED, title)):
+        yield from _stages(title, tables[title], found)
 
 
 def _table(ranked: Ranked) -> str:
@@ -151,8 +159,8 @@ def _stages(title: str, some: Sequence[Ranked], found: Validity) -> Iterator[str
         rows.append(
             [
                 name,
-                *(_value(ranking.values.get(name), digits) for name in names),
-                *(_value(control.point if control else None, digits) for control in controls),
+                *(point_in_words(ranking.values.get(name), digits) for name in names),
+                *(point_in_words(control.point if control else None, digits) for control in controls),
                 _verdict(ranking.rises, ranking.disjoint),
                 *(_verdict(control.last, control.disjoint) if control else NOTHING for control in controls),
                 str(cell(ranking.spearman)),
@@ -176,7 +184,7 @@ def _versions(found: Validity) -> Iterator[str]:
         rows = [
             [
                 _of(each.model or _FAULTLESS, each.encoder),
-                *(_value(each.ranking.values.get(name), _digits(each)) for name in names),
+                *(point_in_words(each.ranking.values.get(name), _digits(each)) for name in names),
                 _verdict(each.ranking.rises, each.ranking.disjoint),
                 _percent(each.ranking.resampled.rising if each.ranking.resampled else None),
             ]
@@ -210,7 +218,7 @@ def _drift(found: Validity) -> Iterator[str]:
 def _drift_row(drift: Drift) -> list[str]:
     values = (str(cell(value, digits=3)) for value in (drift.drift, drift.by_generator, drift.by_model))
     name = _of(f"t = {drift.t}", drift.generator, drift.encoder)
-    return [name, _value(drift.ceiling, 3), _value(drift.final, 3), *values]
+    return [name, point_in_words(drift.ceiling, 3), point_in_words(drift.final, 3), *values]
 
 
 def _name(name: str) -> str:
@@ -225,7 +233,8 @@ def _digits(ranked: Ranked) -> int:
     return 3 if ranked.benchmark == "genception" else 1
 
 
-def _value(point: Point | Interval | None, digits: int) -> str:
+def point_in_words(point: Point | Interval | None, digits: int) -> str:
+    """A value with its interval, and with its coverage where that is below 1."""
     if point is None:
         return NOTHING
     ends = "–".join(f"{end:.{digits}f}" for end in (point.low, point.high) if end is not None)
@@ -234,7 +243,8 @@ def _value(point: Point | Interval | None, digits: int) -> str:
     return str(cell(point.value, digits=digits, more="; ".join(each for each in told if each)))
 
 
-def _share(share: Share) -> str:
+def share_in_words(share: Share) -> str:
+    """In percent, with its interval."""
     return f"{100 * share.share:.1f} ({100 * share.low:.1f}–{100 * share.high:.1f})"
 
 

@@ -1,0 +1,18 @@
+"""The describer that makes no mistake and still leaves facts out: what its chains lose, captions lose."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from driftledger.components.base import Model
+from driftledger.core.types import Conversation, Reply
+from lab.recipes.captions import vague
+from lab.validity.faultless import Faultless
+
+
+class VaguelyFaultless(Model):
+    """Says the vague caption of what an arrangement measures as, whatever it is asked."""
+
+    version: ClassVar[str] = "1"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return [Reply(vague(reply.text)) for reply in Faultless().respond(conversations)]
