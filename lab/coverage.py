@@ -18,6 +18,7 @@ from scipy.stats import beta, binom, norm, t
 from driftledger.core.types import Float64
 from driftledger.metrics.intervals.estimate import fewest
 from lab.entry import here, new_app, run
+from lab.marked import put_between
 
 CONFIDENCE, NORMAL = 0.95, float(norm.ppf(0.975))
 SIMULATIONS = 10_000
@@ -365,11 +366,7 @@ def _range(some: Sequence[Mapping[str, float]], method: str) -> str:
 
 def with_table(page: str, text: str) -> str:
     """The page with the tables of a ``coverage.json`` in their places."""
-    for (begin, end), made in ((MARKS, table(text)), (MARKS_OF_CLASSES, table_of_classes(text))):
-        before, _, rest = page.partition(begin)
-        _, _, after = rest.partition(end)
-        page = f"{before}{begin}\n\n{made}\n{end}{after}"
-    return page
+    return put_between(put_between(page, MARKS, table(text)), MARKS_OF_CLASSES, table_of_classes(text))
 
 
 @app.command(help=__doc__)

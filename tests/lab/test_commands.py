@@ -17,7 +17,12 @@ def asked(*arguments: str, cwd: Path = REPOSITORY) -> "subprocess.CompletedProce
 
 def commands() -> dict[str, str]:
     stages = yaml.safe_load((REPOSITORY / "trio" / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
-    return {name: stage["cmd"] for name, stage in stages.items()}
+    every = {name: stage["cmd"] for name, stage in stages.items()}
+    return {
+        f"{name}, {number}": command
+        for name, given in every.items()
+        for number, command in enumerate([given] if isinstance(given, str) else given, 1)
+    }
 
 
 @pytest.mark.parametrize("command", commands().values(), ids=list(commands()))
