@@ -71,6 +71,10 @@ def own_settings() -> dict[str, Any]:
         raise LedgerError(f"your own DVC configuration cannot be read ({shortened(str(error))}); mend it") from None
 
 
+_NAMED = "named by the reader"
+"""A remote that the reader names by its address."""
+
+
 @contextmanager
 def throwaway(remote: str, cache: Path) -> Iterator[Any]:
     """A repository of DVC's for as long as the context lasts, which knows one remote and fetches into ``cache``.
@@ -83,7 +87,8 @@ def throwaway(remote: str, cache: Path) -> Iterator[Any]:
     settings: dict[str, Any] = {"core": {"remote": remote, "no_scm": True}, "cache": {"dir": str(cache)}}
     if remote not in own_settings()["remote"]:
         address = remote if "://" in remote else str(Path(remote).expanduser().absolute())
-        settings |= {"remote": {remote: {"url": address}}}
+        settings["core"]["remote"] = _NAMED  # an address has capitals, and DVC makes names small
+        settings["remote"] = {_NAMED: {"url": address}}
     with TemporaryDirectory(prefix="driftledger-") as top:
         (Path(top) / ".dvc").mkdir()
         yield Repo(top, config=settings)
