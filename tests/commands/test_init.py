@@ -182,6 +182,18 @@ def test_mistakes_are_sentences_before_anything_is_written(here: Path) -> None:
         init(Path("a"), images=Path("photos"))
 
 
+def test_a_folder_that_git_ignores_is_refused_unless_it_has_a_repository_of_its_own(here: Path) -> None:
+    git("init", "--quiet")
+    (here / ".gitignore").write_text("/scratch/\n", encoding="utf-8")
+    before = tree(here)
+    with pytest.raises(ConfigError, match=r"scratch/evaluation is ignored by the Git repository .*; 'git init' in it"):
+        init(Path("scratch", "evaluation"))
+    assert tree(here) == before
+    git("init", "--quiet", "scratch/evaluation")
+    assert "a project now" in init(Path("scratch", "evaluation"))[0]
+    assert "a project now" in init(Path("elsewhere"))[0]
+
+
 def test_a_disk_without_rights_is_a_sentence_and_leaves_nothing(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

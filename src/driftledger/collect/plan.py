@@ -1,12 +1,13 @@
 """What collecting would still cost, worked out from the call store without making a call."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from driftledger.collect.call_result import Result, Spent
 from driftledger.collect.claims import Store
-from driftledger.collect.steps import Call, NotStoredError, stored_in, walk
+from driftledger.collect.steps import Call, NotStoredError, walk
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.core.types import Conversation, Usage
@@ -65,7 +66,11 @@ class Plan:
 
     store: Store
     calls: dict[str, PlannedCalls] = field(default_factory=dict)
+    found: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    """Digest of each call that was found stored → whose it is, and the hash of its image; for whoever empties it."""
     _seen: set[str] = field(default_factory=set)
+    _known: Counter[str] = field(default_factory=Counter)
+    """Stored calls of components that nobody has named yet, by their fingerprints."""
 
     def run(self, planned: "Sequence[Planned[R]]") -> list[R]:
         """Count the calls of protocols, as :class:`~driftledger.benchmarks.runner.RunSteps`.
@@ -76,7 +81,7 @@ class Plan:
         walked = [walk(each.steps(), self._stored) for each in planned]
         for each, found in zip(planned, walked, strict=True):
             if found.pending is not None:
-                shared = not self._is_new(found.pending)
+                shared = not self._is_new(found.pending.key.digest)
                 for component, asked in each.calls[found.known + shared :]:
                     self.add(component, asked, 1)
         if any(found.pending is not None for found in walked):
@@ -92,22 +97,36 @@ class Plan:
         trial = Plan(self.store, _seen=set(self._seen))
         collected = collect(trial.run)
         self._seen = trial._seen
+        self.found |= trial.found
         for calls in trial.calls.values():
             self.of(calls.component).stored += calls.stored
         return collected
+
+    def recall(self, calls: Mapping[str, Sequence[str]]) -> None:
+        """Count calls that are known to be stored: by the fingerprint of a component, the digests."""
+        for fingerprint, digests in calls.items():
+            new = set(digests) - self._seen
+            self._seen |= new
+            if fingerprint in self.calls:
+                self.calls[fingerprint].stored += len(new)
+            else:
+                self._known[fingerprint] += len(new)
 
     def add(self, component: Component, asked: Conversation | str, count: int) -> None:
         """Count calls by a stand-in for what is asked."""
         self.of(component).add(count, expected_of(component, asked))
 
     def _stored(self, call: Call) -> Result | None:
-        result = stored_in(self.store)(call)
-        if result is not None and self._is_new(call):
-            self.of(call.component).stored += 1
+        digest = call.key.digest
+        result = self.store.get([digest]).get(digest)
+        if result is not None:
+            image = None if result.image is None else result.image.sha256
+            self.found[digest] = call.component.fingerprint, image
+            if self._is_new(digest):
+                self.of(call.component).stored += 1
         return result
 
-    def _is_new(self, call: Call) -> bool:
-        digest = call.key.digest
+    def _is_new(self, digest: str) -> bool:
         new = digest not in self._seen
         self._seen.add(digest)
         return new
@@ -116,7 +135,8 @@ class Plan:
         """What has been counted for a component so far."""
         if component.fingerprint not in self.calls:
             spent = self.store.spent(component.fingerprint)
-            self.calls[component.fingerprint] = PlannedCalls(component, spent=spent)
+            stored = self._known.pop(component.fingerprint, 0)
+            self.calls[component.fingerprint] = PlannedCalls(component, stored, spent=spent)
         return self.calls[component.fingerprint]
 
 

@@ -6,7 +6,6 @@ files without loading anything. What is asked, and in which company within a bat
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -25,10 +24,12 @@ from driftledger.collect.workers.replicas import Replicas
 from driftledger.collect.workers.settings import CollectSettings
 from driftledger.commands import stages
 from driftledger.commands.current import Current
+from driftledger.commands.known_calls import FILE, KnownCalls, keep, recall, what_calls_follow_from
 from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.progress import Progress
 from driftledger.core.strict import explain
+from driftledger.ledger.objects.remembered import Remembered
 from driftledger.project.project import Project
 from driftledger.project.rwlock import clear
 from driftledger.project.workers import workers_of
@@ -72,19 +73,41 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
     """
     project = replace(project, asks=False)
     settings, run = project.settings, project.settings.run
-    with project.store() as store:
+    with project.store() as store, Remembered(project.paths.state / FILE) as remembered:
         plan = Plan(store)
         for work in selected_work(project):
-            _count(project, work, plan)
+            _count_known(project, work, plan, remembered)
         models = (name for name in settings.named("models") if name != run.judge or name in run.models)
         found = {f"models.{name}": plan.of(project.model(name)) for name in models}
         found |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
         return found | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
 
 
-def _count(project: Project, work: Work, plan: Plan) -> None:
-    """Count a line of flow; what comes after calls that are still to be made is counted at most."""
-    complete = True
+def _count_known(project: Project, work: Work, plan: Plan, remembered: Remembered) -> None:
+    """Count a line of flow; one whose stages are current, and whose calls were all stored, as it was counted then."""
+    stages, folder = work.spec.collects, project.state
+    folders = [project.root / stage.at(work.keys) for stage in (work.spec.data, *stages)]
+    if not folders[0].is_dir() or not all(work.current.has(stage, work.keys) for stage in stages):
+        _count(project, work, plan)
+        return
+    name = " ".join([work.spec.name, *work.keys.values()])
+    follows_from = what_calls_follow_from((work.current.entry(stage, work.keys) for stage in stages), folders)
+    known = recall(remembered, name)
+    if known is not None and known.follows_from == follows_from and known.are_stored(folder):
+        plan.recall(known.calls)
+        return
+    plan.found.clear()
+    if _count(project, work, plan):
+        keep(remembered, name, KnownCalls.of(folder, follows_from, plan.found))
+
+
+def _count(project: Project, work: Work, plan: Plan) -> bool:
+    """Count a line of flow; what comes after calls that are still to be made is counted at most.
+
+    Returns:
+        Whether its stages are current, and all of their calls stored.
+    """
+    complete = are_stored = True
     for stage in work.spec.collects:
         is_current = work.current.has(stage, work.keys)
         earlier = None if is_current else work.done or None if complete else {}
@@ -92,9 +115,12 @@ def _count(project: Project, work: Work, plan: Plan) -> None:
         if not collecting.calls and stage is work.spec.collects[-1]:
             continue  # it asks nobody, and nobody is asked for what comes of it
         if is_current:
-            with suppress(NotStoredError):  # its records are here, and its calls are not: somebody else has made them
+            try:
                 work.done[stage.name] = plan.whole(collecting.run)
+            except NotStoredError:  # its records are here, and its calls are not: somebody else has made them
+                are_stored = False
             continue
+        are_stored = False
         try:
             if not (complete or stage.apart):
                 raise NotStoredError(collecting.uncounted())
@@ -103,6 +129,7 @@ def _count(project: Project, work: Work, plan: Plan) -> None:
             complete = False
             for each in error.rest:
                 plan.add(*each)
+    return are_stored
 
 
 def collect(

@@ -29,6 +29,10 @@ class Current:
         """Whether a stage is one."""
         return (self._root / stage.at(keys)).is_dir() and self._is_current(stage.named(keys))
 
+    def entry(self, stage: Stage, keys: Mapping[str, str]) -> LockEntry:
+        """The lock entry of one."""
+        return self._entries[stage.named(keys)]
+
     def _is_current(self, name: str) -> bool:
         """Whether an entry is of the settings of now, and of what the entries before it wrote, which are current too;
         DVC lets no stage depend on itself."""

@@ -86,6 +86,7 @@ def init(
             f"{place} is a project already; change what run selects in its {PARAMS}, or --force writes that anew"
         )
     top = _top(root)
+    _refuse_ignored(root, top)
     data = None if images is None else _images(root, top or root, images)
     first = first_params(root, preset or (MINIMAL if minimal else START), data and data.images, minimal=minimal)
     files = generated(first.benchmarks)
@@ -147,6 +148,15 @@ def _refuse_others(root: Path, files: list[Generated]) -> None:
         )
 
 
+def _refuse_ignored(root: Path, top: Path | None) -> None:
+    """Refuse a folder that the Git repository around it ignores: DVC runs no pipeline there."""
+    if top is not None and top != root and _repository_at(top).path_is_ignored(f"{root.relative_to(top).as_posix()}/"):
+        raise ConfigError(
+            f"{_shown(root)} is ignored by the Git repository {_shown(top)}, and DVC runs nothing there; 'git init' in "
+            "it gives the project a repository of its own, or name another folder"
+        )
+
+
 def _fits(root: Path, each: Generated) -> bool:
     return _is_ours(root / each.path) or _text(root / each.path) == each.text
 
@@ -199,12 +209,15 @@ def _in_git(top: Path, folder: Path) -> bool:
     """Whether Git tracks something in a folder."""
     if not _is(top / ".git"):
         return False
+    start = f"{folder.relative_to(top).as_posix()}/"
+    return any(entry.path.startswith(start) for entry in _repository_at(top).index)
+
+
+def _repository_at(top: Path) -> pygit2.Repository:
     try:
-        index = pygit2.Repository(str(top)).index
+        return pygit2.Repository(str(top))
     except pygit2.GitError as error:
         raise ConfigError(f"the Git repository of {_shown(top)} cannot be read ({for_line(str(error))})") from None
-    start = f"{folder.relative_to(top).as_posix()}/"
-    return any(entry.path.startswith(start) for entry in index)
 
 
 def _top(root: Path) -> Path | None:

@@ -23,6 +23,7 @@ from driftledger.ledger.verify.bytes_check import check_bytes, check_stages
 from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.links import check_links
 from driftledger.ledger.verify.recompute import recompute
+from driftledger.ledger.verify.seen_once import SeenOnce
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:
@@ -141,10 +142,12 @@ def verify(
         return _damaged(project, run, contents, error)
     components = Components.of(project, trust=reach.trust)
     lineages = [lineage for each in evidence for lineage in each.lineages]
+    files, links = check_bytes(project.root, evidence, contents), check_links(evidence, contents)
+    once = SeenOnce() if files.holds and links.holds else None  # it goes by hashes that are right then
     checks = {
-        _FILES: check_bytes(project.root, evidence, contents),
-        "links between them": check_links(evidence, contents),
-        "scores computed again": recompute(project, lineages, contents, components),
+        _FILES: files,
+        "links between them": links,
+        "scores computed again": recompute(project, lineages, contents, components, once),
     }
     again: Regenerated | None = None
     asked: Sequence[AskedAgain] = ()

@@ -1,6 +1,7 @@
 """Answers to what is asked of the ledger: the text that a terminal shows, and the data behind it.
 
-``driftledger audit`` and ``driftledger compare`` print these, and notebooks hold them.
+``driftledger audit`` and ``driftledger compare`` print these, and notebooks hold them. What puts an answer into words
+is imported when it is shown.
 """
 
 import json
@@ -11,34 +12,36 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.audit import audit as audits
-from driftledger.ledger.audit.answer import as_answer
-from driftledger.ledger.audit.offers import Offer, as_offers
-from driftledger.ledger.audit.sources import Sources
-from driftledger.ledger.audit.targets import ImageTarget, RunTarget
-from driftledger.ledger.compare.compare import Comparison
-from driftledger.ledger.compare.told import as_table
 from driftledger.notebook.shown import Told
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from driftledger.ledger.audit.offers import Offer
+    from driftledger.ledger.audit.sources import Sources
+    from driftledger.ledger.audit.targets import ImageTarget, RunTarget
+    from driftledger.ledger.compare.compare import Comparison
+
 
 class Audited(Told):
     """The evidence behind a run, a score file, an image or one number; its text is the tree of ``audit --full``."""
 
-    def __init__(self, target: RunTarget | ImageTarget, sources: Sources) -> None:
+    def __init__(self, target: "RunTarget | ImageTarget", sources: "Sources") -> None:
         self._target, self._sources = target, sources
 
     @cached_property
     def answer(self) -> RenderableType:
         """In short: the value, which versions are behind it, what to type next."""
+        from driftledger.ledger.audit.answer import as_answer
+
         return as_answer(self._target)
 
     @cached_property
     def tree(self) -> RenderableType:
         """All files, settings, versions and lock entries."""
-        return audits.as_tree(self._target, self._sources)
+        from driftledger.ledger.audit.audit import as_tree
+
+        return as_tree(self._target, self._sources)
 
     @property
     def shown(self) -> RenderableType:
@@ -47,7 +50,9 @@ class Audited(Told):
     @cached_property
     def json(self) -> str:
         """All of it for programs, as ``audit --json`` prints it."""
-        return audits.as_json(self._target, self._sources)
+        from driftledger.ledger.audit.audit import as_json
+
+        return as_json(self._target, self._sources)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -59,12 +64,14 @@ class Audited(Told):
 class Offered(Told):
     """What a text could mean that names no run, score file, image or number by itself: a value, a metric, a name."""
 
-    def __init__(self, asked: str, offers: Sequence[Offer], error: LedgerError) -> None:
+    def __init__(self, asked: str, offers: "Sequence[Offer]", error: LedgerError) -> None:
         self.asked, self.offers, self._error = asked, list(offers), error
 
     @cached_property
     def answer(self) -> RenderableType:
         """A line for each."""
+        from driftledger.ledger.audit.offers import as_offers
+
         return as_offers(self.asked, self.offers)
 
     @property
@@ -94,11 +101,13 @@ class Offered(Told):
 class Compared(Told):
     """Two runs, metric by metric, with paired intervals over what both were measured on."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: "Comparison") -> None:
         self.comparison = comparison
 
     @property
     def shown(self) -> RenderableType:
+        from driftledger.ledger.compare.told import as_table
+
         return as_table(self.comparison)
 
     @property

@@ -14,14 +14,11 @@ from driftledger.benchmarks.registry import benchmark as specification
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
 from driftledger.collect.observations import read_observations
-from driftledger.commands.ask import evidence_in, sources
+from driftledger.commands.ask import evidence_of_both, sources
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Combination
-from driftledger.ledger.audit.offers import meant
-from driftledger.ledger.audit.targets import resolve_target
-from driftledger.ledger.compare import compare as comparing
 from driftledger.ledger.lineage import Evidence, read_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.log.chain import codes
@@ -183,10 +180,14 @@ class OpenedProject:
         Raises:
             LedgerError: nothing is called so.
         """
+        from driftledger.ledger.audit.targets import resolve_target
+
         with sources(self._project, self._reach) as known:
             try:
                 return Audited(resolve_target(known, target), known)
             except LedgerError as error:
+                from driftledger.ledger.audit.offers import meant
+
                 if offers := meant(known, target):
                     return Offered(target, offers, error)
                 raise
@@ -201,11 +202,11 @@ class OpenedProject:
         Raises:
             LedgerError: there is no such run, or both have nothing in common.
         """
+        from driftledger.ledger.compare import compare as comparing
+
         with sources(self._project, self._reach) as known:
             seen = read_observations(self._project.paths.observations)
-            found = comparing.compare(
-                evidence_in(known, a), evidence_in(known, b), known.contents, anyway=anyway, seen=seen
-            )
+            found = comparing.compare(*evidence_of_both(known, a, b), known.contents, anyway=anyway, seen=seen)
         return Compared(found)
 
     def _scores(self, name: str | None) -> list[Score]:

@@ -97,6 +97,21 @@ def test_the_folder_at_its_path_stands_in_for_the_cache(ledger: Ledger) -> None:
         ledger.contents.manifest(chain)
 
 
+def test_for_what_is_in_the_checkout_dvc_is_not_asked_where_the_reader_keeps_things(
+    kept: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked() -> None:
+        raise AssertionError("DVC was imported")
+
+    monkeypatch.setattr("driftledger.ledger.objects.contents.own_settings", asked)
+    score, contents = score_of(kept), Contents(kept.root)
+    found = contents.path(score.md5, score.path)
+    assert found is not None
+    assert found.is_relative_to(kept.root)
+    with pytest.raises(AssertionError, match="DVC was imported"):
+        contents.path("0" * 32, score.path)
+
+
 def test_score_files_are_found_in_git_history(ledger: Ledger) -> None:
     score, root = score_of(ledger), ledger.root
     path = root / score.path

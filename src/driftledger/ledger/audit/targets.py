@@ -227,7 +227,7 @@ def _evidence_in(logged: LoggedRun) -> Evidence:
 
 
 def _here(sources: Sources, text: str) -> Evidence | None:
-    named = next((each for each in sources.combinations if _is_called(text, each)), None)
+    named = next((each for each in sources.combinations if is_called(text, each)), None)
     if named is not None:
         return read_evidence(sources.root, sources.selected, named)
     if not FINGERPRINT_START.fullmatch(text):
@@ -242,13 +242,14 @@ def _earlier_run(sources: Sources, text: str) -> Evidence | None:
         return None
     for state in reversed(history.states):
         runs = history.fingerprints(state)
-        named = next((each for each in runs.values() if _is_called(text, each)), None)
+        named = next((each for each in runs.values() if is_called(text, each)), None)
         if found := named if is_name else _only(text, runs):
             return history.evidence(state, history.selection(state)[0], found)
     return None
 
 
-def _is_called(text: str, combination: Combination) -> bool:
+def is_called(text: str, combination: Combination) -> bool:
+    """Whether a text is the name of a run, or its ``model/generator/encoder``."""
     return text in (str(combination), "/".join(combination))
 
 

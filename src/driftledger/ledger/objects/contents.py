@@ -80,13 +80,16 @@ class Contents:
             near: the path, relative to the top folder, at which it was written: a file there is taken too, and Git
                 history is searched for it.
         """
-        for cached in self._objects(md5):
-            if self.md5_of(cached) == md5.removesuffix(FOLDER):
-                return cached
-        if near is None:
-            return None
-        here = self.here(near)
-        return here if here is not None and self.md5_of(here) == md5 else self._from_git(md5, near)
+        wanted = md5.removesuffix(FOLDER)
+        found = next((file for file in self._candidates(md5, near) if self.md5_of(file) == wanted), None)
+        return self._from_git(md5, near) if found is None and near is not None else found
+
+    def _candidates(self, md5: str, near: str | None) -> Iterator[Path]:
+        """Files that may have an MD5; last those of the reader's caches, to find which DVC has to be imported."""
+        yield from self._objects(md5, [self._theirs])
+        if near is not None and not md5.endswith(FOLDER) and (here := self.here(near)) is not None:
+            yield here
+        yield from self._objects(md5, self._readers)
 
     def here(self, path: str) -> Path | None:
         """The file at a path relative to the top folder; None where there is none, or a link leads to it from
@@ -105,16 +108,16 @@ class Contents:
 
     def cached(self, md5: str) -> Path | None:
         """Where DVC's cache keeps the object called so, whatever it holds; None where it has none."""
-        return next(self._objects(md5), None)
+        return next(self._objects(md5, self._caches), None)
 
     def runs(self) -> Iterator[Path]:
         """DVC's run cache: ``runs/<two digits>/<what went in>/<what came out>``, each the lock entry of one run."""
         return (path for cache in self._caches for path in sorted(cache.glob("runs/*/*/*")) if self._is_here(path))
 
-    def _objects(self, md5: str) -> Iterator[Path]:
-        """What the caches have under the name of an object, whatever it holds."""
+    def _objects(self, md5: str, caches: Iterable[Path]) -> Iterator[Path]:
+        """What caches have under the name of an object, whatever it holds."""
         if _MD5.fullmatch(md5):
-            paths = (cache / "files" / "md5" / md5[:2] / md5[2:] for cache in self._caches)
+            paths = (cache / "files" / "md5" / md5[:2] / md5[2:] for cache in caches)
             yield from filter(self._is_here, paths)
 
     def md5_of(self, path: Path) -> str:
@@ -238,11 +241,14 @@ class Contents:
         """DVC's own view of a checkout that is the reader's; None for any other, and where it is not the top of one."""
         return opened(self.root) if self._reach.trust and (self.root / ".dvc").is_dir() else None
 
-    @cached_property
+    @property
     def _caches(self) -> list[Path]:
         """The top folders of DVC's caches: the checkout's first, then the reader's."""
-        theirs = self.root / ".dvc" / "cache" if self._repo is None else Path(self._repo.cache.local_cache_dir)
-        return [theirs, *self._readers]
+        return [self._theirs, *self._readers]
+
+    @cached_property
+    def _theirs(self) -> Path:
+        return self.root / ".dvc" / "cache" if self._repo is None else Path(self._repo.cache.local_cache_dir)
 
     @cached_property
     def _readers(self) -> list[Path]:
@@ -250,8 +256,12 @@ class Contents:
         return [*([Path(own)] if own else []), self._own / "dvc"]
 
     @cached_property
+    def _top(self) -> Path:
+        return self.root.resolve()
+
+    @cached_property
     def _tops(self) -> list[Path]:
-        return [each.resolve() for each in (self.root, *self._readers)]
+        return [each.resolve() for each in self._readers]
 
     def _is_here(self, path: Path) -> bool:
         """Whether a file is there, and no link leads to it out of the checkout and the reader's caches, unless the
@@ -265,8 +275,10 @@ class Contents:
         return stat.S_ISREG(mode) and self._is_within(path.parent)
 
     def _leads_within(self, folder: Path) -> bool:
+        if self._reach.trust:
+            return True
         resolved = folder.resolve()
-        return self._reach.trust or any(resolved.is_relative_to(top) for top in self._tops)
+        return resolved.is_relative_to(self._top) or any(resolved.is_relative_to(top) for top in self._tops)
 
     @cached_property
     def _is_ignored(self) -> Callable[[str], bool]:

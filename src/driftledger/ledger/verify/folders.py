@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from pydantic import ValidationError
-
 from driftledger.benchmarks.base import DATASET, Benchmark, Stage
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
-from driftledger.core.files import Record, read_json, read_jsonl
+from driftledger.core.files import Record, read_json
+from driftledger.core.many_records import read_many
 from driftledger.core.shortening import shortened
 from driftledger.data.question_sets import files as questions
 from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
@@ -54,7 +53,7 @@ class Folder:
 
     def rows(self, name: str, kind: type[R]) -> list[R]:
         """The lines of a JSONL file; none where it cannot be read."""
-        return self._read(name, lambda file: _read_rows(file, kind)) or []
+        return self._read(name, lambda file: read_many(file, kind)) or []
 
     def card(self, name: str, kind: type[R]) -> R | None:
         """The one record of a JSON file; None where it cannot be read."""
@@ -94,15 +93,6 @@ class Folder:
                 self.add(name, f"{whose} has an image with sha256 {recorded}, and this one has {found}")
         for name in sorted(self.names - {name for _, name, _ in images} - others):
             self.add(name, "no record has this file")
-
-
-def _read_rows(file: Path, kind: type[R]) -> list[R]:
-    """:func:`read_jsonl`, in a third of the time where all is well; it has the words for when it is not."""
-    lines = file.read_bytes().removesuffix(b"\n").split(b"\n")
-    try:
-        return [kind.model_validate_json(line) for line in lines if lines != [b""]]
-    except ValidationError:
-        return read_jsonl(file, kind)
 
 
 class Data(NamedTuple):

@@ -1,0 +1,115 @@
+"""The calls behind stages that are as they were when they were last counted, so that counting them takes no walk.
+
+To put the keys of calls together takes all that is asked, some ten thousand questions, orders and images. As long as
+nothing changes that they follow from, they are the same calls, and it is enough to look whether each is still stored,
+with the result that it had, and its image whole.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+import driftledger
+from driftledger.collect.objects import whole_image
+from driftledger.core.canonical import sha256_of
+from driftledger.ledger.lock import LockEntry
+from driftledger.ledger.objects.remembered import Remembered
+
+FILE = "plan.db"
+"""In the folder of the checkout's state."""
+
+_KIND = "calls"
+_MOST_KEYS = 500  # SQLite's limit on variables in one statement is 999 in old builds
+
+
+class KnownCalls(BaseModel):
+    """The calls of some stages, all of which were stored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    follows_from: str
+    """A hash of all that says which calls they are."""
+    calls: dict[str, list[str]]
+    """Fingerprint of a component → the digests of what it was asked."""
+    images: list[str]
+    """The hashes of what was drawn."""
+    results: str
+    """A hash of what the store held for them."""
+
+    @classmethod
+    def of(cls, folder: Path, follows_from: str, found: Mapping[str, tuple[str, str | None]]) -> Self:
+        """The calls that were found in the store of a folder: digest → fingerprint, and the hash of an image."""
+        calls: dict[str, list[str]] = {}
+        for digest, (fingerprint, _) in found.items():
+            calls.setdefault(fingerprint, []).append(digest)
+        images = sorted({image for _, image in found.values() if image is not None})
+        return cls(follows_from=follows_from, calls=calls, images=images, results=_results(folder, [*found]))
+
+    def are_stored(self, folder: Path) -> bool:
+        """Whether the store of a folder holds for each what it held."""
+        digests = [digest for some in self.calls.values() for digest in some]
+        try:
+            held = _results(folder, digests)
+        except sqlite3.Error:  # of which the store says more
+            return False
+        return held == self.results and all(whole_image(folder, each) for each in self.images)
+
+
+def recall(remembered: Remembered, name: str) -> KnownCalls | None:
+    """What was kept under a name."""
+    try:
+        return KnownCalls.model_validate(remembered.get(_KIND, name))
+    except ValidationError:  # nothing, or of another version
+        return None
+
+
+def keep(remembered: Remembered, name: str, known: KnownCalls) -> None:
+    """Keep calls in the place of what was kept under that name."""
+    remembered.keep(_KIND, name, known.model_dump(mode="json"))
+
+
+def what_calls_follow_from(entries: Iterable[LockEntry], folders: Iterable[Path]) -> str:
+    """A hash of what says which calls stages make: their lock entries, which are of the settings, the components and
+    the data of now, the files that they are made from, and all code here.
+
+    Args:
+        folders: of the data, and of what the stages wrote; their images are in their lists.
+    """
+    return sha256_of([[each.model_dump(mode="json") for each in entries], [_files(each) for each in folders], _code()])
+
+
+@cache
+def _code() -> str:
+    every = (folder for folder, _, _ in os.walk(Path(driftledger.__file__).parent))
+    return sha256_of([[each, _files(Path(each))] for each in sorted(every) if not each.endswith("__pycache__")])
+
+
+def _files(folder: Path) -> list[tuple[str, int, int]]:
+    """Name, size and time of every file that lies in a folder."""
+    with os.scandir(folder) as inside:
+        files = [(each.name, each.stat()) for each in inside if each.is_file()]
+    return sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in files)
+
+
+def _results(folder: Path, digests: Sequence[str]) -> str:
+    hashed = sha256()
+    for key, result in sorted(_rows(folder, digests)):
+        hashed.update(f"{key}\n{result}\n".encode())
+    return hashed.hexdigest()
+
+
+def _rows(folder: Path, digests: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What the store holds, which is only read."""
+    address = f"{(folder / 'calls.db').absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True)) as store:
+        for start in range(0, len(digests), _MOST_KEYS):
+            some = digests[start : start + _MOST_KEYS]
+            marks = ",".join("?" * len(some))
+            yield from store.execute(f"SELECT key, result FROM calls WHERE key IN ({marks})", some)
