@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from _pytest.doctest import DoctestModule
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from PIL import Image, ImageDraw
@@ -20,15 +21,15 @@ from PIL import Image, ImageDraw
 from driftledger.benchmarks.registry import benchmark_names, lock_files
 from tests.browser import browser  # noqa: F401  # a fixture for all tests
 from tests.support.params import DEFAULT
+from tests.support.warm import REPRO, WarmProcess
 
 REPOSITORY = Path(__file__).parent.parent
 PIPELINES = tuple(file.replace(".lock", ".yaml") for file in lock_files())
 SCORES = tuple(file for file in PIPELINES if "/" in file)
 """Targets of ``dvc repro``: all that is scored, and nothing that is put together from the scores."""
 TRACKED = (*PIPELINES, "MLproject", "python_env.yaml", ".dvcignore", ".gitignore")
-REPRO = (sys.executable, "-P", "-m", "driftledger.repro")
-"""What ``driftledger run`` has DVC do: to the same files as ``dvc repro``, which ``tests/repro`` holds it to, in less
-time."""
+TIMEOUT = 1800.0
+"""Of a command, in seconds."""
 DVC_CONFIG = """\
 [core]
     analytics = false
@@ -63,10 +64,26 @@ def pytest_collection() -> Generator[None, object, object]:
         atexit.register(gc.unfreeze)  # libraries that look for leaks at the end find none
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Of these hundreds of files one has examples in its docstrings; the others need not be searched for them."""
+    collectors = yield
+    if b">>> " in file_path.read_bytes():
+        return collectors
+    return [each for each in collectors if not isinstance(each, DoctestModule)]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow ones first: with several workers, none of them is left alone with a long one at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_other_files_left_is_no_garbage() -> None:
+    """Nor in what earlier files imported and made: components that are released have Python look for garbage, too."""
+    gc.collect()
+    gc.freeze()
 
 
 def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:
@@ -89,8 +106,19 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _warm(_own_cache: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands in checkouts are spared their imports."""
+    folder = tmp_path_factory.getbasetemp()
+    with WarmProcess(Checkout(folder, folder).env) as Checkout.warm:
+        yield
+
+
 class Checkout:
     """A Git repository with a copy of the project, and commands run there as a user runs them."""
+
+    warm: WarmProcess | None = None
+    """Runs what it can of them; one for all checkouts that have none of their own."""
 
     def __init__(self, root: Path, state: Path) -> None:
         """Take ``root`` as it is; DVC keeps what it knows of it in ``state``."""
@@ -124,7 +152,7 @@ class Checkout:
         """The same checkout once more, in another folder."""
         shutil.copytree(self.root, root, symlinks=True)
         other = Checkout(root, self.state)
-        other.env = dict(self.env)
+        other.env, other.warm = dict(self.env), self.warm
         for store in other.root.glob("mlflow.db*"):  # which holds the place of the first one
             store.unlink()
         return other
@@ -144,9 +172,13 @@ class Checkout:
         self.git("commit", "--quiet", "--message", message)
 
     def run(self, *command: str, check: bool = True, **more: str) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
-            command, cwd=self.root, env=self.env | more, capture_output=True, text=True, check=False, timeout=1800
-        )
+        environment = self.env | more
+        if self.warm is not None and self.warm.stands_for(command, environment):
+            done = self.warm.run(command, self.root, environment, TIMEOUT)
+        else:
+            done = subprocess.run(
+                command, cwd=self.root, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT
+            )
         assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
         return done
 

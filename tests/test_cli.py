@@ -21,6 +21,7 @@ from driftledger.benchmarks.registry import command_groups
 from driftledger.commands import ask, resolve, stages, verify
 from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
+from driftledger.ledger import why as calls_why
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.notebook.opened import OpenedProject
 from driftledger.project.project import Project
@@ -157,7 +158,7 @@ def test_verify_asks_mlflow_where_it_is_told_to(
 
 
 def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    monkeypatch.setattr(ask, "explain_call", lambda store, call: [call, "  text: \x1b[31m \x9b1m"])
+    monkeypatch.setattr(calls_why, "why", lambda store, call: [call, "  text: \x1b[31m \x9b1m"])
     monkeypatch.setattr(Project, "store", lambda project: nullcontext())
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, "calls", "why", "coffee") == 0

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import mlflow
 import pytest
 
 from tests.conftest import REPOSITORY, REPRO, Checkout, draw, shapes_only
+from tests.support.warm import WarmProcess
 
 pytestmark = pytest.mark.slow
 
@@ -39,14 +41,14 @@ def install(site: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, dict[str, Any]]:
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Checkout, dict[str, Any]]]:
     """A checkout that selects words alone, and what ``plan`` says before anything is asked."""
     folder = tmp_path_factory.mktemp("words")
     install(folder / "site")
     (folder / "checkout").mkdir()
     checkout = Checkout(folder / "checkout", folder / "state")
     checkout.fill()
-    checkout.env["PYTHONPATH"] = os.pathsep.join([str(folder / "site"), str(checkout.root / "src")])
+    checkout.env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder / "site"), os.environ.get("PYTHONPATH"))))
     for number in range(IMAGES):
         draw(checkout.root / "my_images" / f"{number}.png", number)
     checkout.params(selecting_words)
@@ -54,8 +56,9 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, dict[st
     pipeline.parent.mkdir()
     shutil.copy(REPOSITORY / "tests" / "words" / "dvc.yaml", pipeline)
     checkout.commit("words")
-    checkout.run(*REPRO, "--single-item", "resolve", "dataset")
-    return checkout, json.loads(checkout.run("driftledger", "plan", "--json").stdout)
+    with WarmProcess(checkout.env) as checkout.warm:
+        checkout.run(*REPRO, "--single-item", "resolve", "dataset")
+        yield checkout, json.loads(checkout.run("driftledger", "plan", "--json").stdout)
 
 
 @pytest.fixture(scope="module")

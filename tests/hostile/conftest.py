@@ -4,43 +4,39 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Checkout, made_once, make_checkout
-from tests.ledger.verify.conftest import STAGES
+from tests.conftest import Checkout, made_once
+from tests.support.bundles import make_published
 
 RUN = "regions_medium/painter/layout"
 READERS = (("verify",), ("verify", "--ledger"), ("audit", RUN), ("compare", RUN, RUN), ("diff", "HEAD"))
 """The commands that read what others made."""
 
 IN_TURN = """
-import json, sys
+import json, os, sys
 from driftledger import cli
-for command in json.loads(sys.argv[1]):
-    sys.argv[1:] = command
-    try:
-        cli.main()
-    except SystemExit:
-        pass
+folders, commands = map(json.loads, sys.argv[1:])
+for folder in folders:
+    os.chdir(folder)
+    for command in commands:
+        sys.argv[1:] = command
+        try:
+            cli.main()
+        except SystemExit:
+            pass
+        for channel in sys.stdout, sys.stderr:
+            print("\\x1e", end="", file=channel, flush=True)
 """
-
-
-def _make(folder: Path) -> None:
-    made = make_checkout(folder)
-    made.run(sys.executable, "-c", STAGES)
-    listed = made.run("dvc", "stage", "list", "--all", "--name-only").stdout.split()
-    made.run("dvc", "commit", "--force", *(name for name in listed if name not in ("report", "correlation", "track")))
-    made.run("driftledger", "track")
-    made.commit("scores")
 
 
 @pytest.fixture(scope="session")
 def _project(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    return made_once(tmp_path_factory, "hostile", _make)
+    return made_once(tmp_path_factory, "released", make_published)
 
 
 class Stranger(Checkout):
@@ -65,11 +61,26 @@ class Stranger(Checkout):
 
     def read_by_all(self, *commands: tuple[str, ...], **environment: str) -> str:
         """What all readers say, or these commands, one after the other in one process."""
-        done = self.run(
-            sys.executable, "-P", "-c", IN_TURN, json.dumps(commands or READERS), check=False, **environment
-        )
+        return "".join(self.read_in_turn([self], commands or READERS, **environment))
+
+    def read_in_turn(
+        self, checkouts: Sequence[Checkout], commands: Sequence[tuple[str, ...]] = READERS, **environment: str
+    ) -> list[str]:
+        """What each command says of one checkout after the other, in one process."""
+        asked = [json.dumps([str(each.root) for each in checkouts]), json.dumps(commands)]
+        done = self.run(sys.executable, "-P", "-c", IN_TURN, *asked, check=False, **environment)
         assert done.returncode == 0, done.stderr
-        return done.stdout + done.stderr
+        channels = (done.stdout.split("\x1e"), done.stderr.split("\x1e"))
+        said = ["".join(both) for both in zip(*channels, strict=True)]
+        assert len(said) == len(checkouts) * len(commands) + 1  # what follows the last one
+        return said[:-1]
+
+    def again(self, name: str) -> "Stranger":
+        """Another checkout of this stranger's, with the same mark; nothing may have read this one yet."""
+        copied = self.copy(self.root.parent / name)
+        made = Stranger(copied.root, self.state)
+        made.mark, made.env = self.mark, dict(self.env)
+        return made
 
     def files(self) -> set[str]:
         """Everything in the checkout, less Git's own."""

@@ -29,15 +29,20 @@ def in_records(stranger: Stranger, change: Any) -> None:
         file.write_text(json.dumps(content), encoding="utf-8")
 
 
-@pytest.mark.parametrize("provider", ["theirs:Theirs", "theirs", "../theirs", "src.theirs:Theirs", "os:system"])
+PROVIDERS = ("theirs:Theirs", "theirs", "../theirs", "src.theirs:Theirs", "os:system")
+
+
 @pytest.mark.parametrize("where", ["params.yaml", "records"])
-def test_no_provider_of_the_checkout_is_imported(stranger: Stranger, provider: str, where: str) -> None:
+def test_no_provider_of_the_checkout_is_imported(stranger: Stranger, where: str) -> None:
     module(stranger, "theirs")
-    if where == "params.yaml":
-        stranger.params(lambda params: params.setdefault("models", {}).update(regions_medium={"provider": provider}))
-    else:
-        in_records(stranger, lambda card: card.update(provider=provider))
-    stranger.read_by_all()
+    checkouts = [stranger.again(str(number)) for number, _ in enumerate(PROVIDERS)]
+    for checkout, provider in zip(checkouts, PROVIDERS, strict=True):
+        if where == "params.yaml":
+            entry = {"provider": provider}
+            checkout.params(lambda params, entry=entry: params.setdefault("models", {}).update(regions_medium=entry))
+        else:
+            in_records(checkout, lambda card, provider=provider: card.update(provider=provider))
+    stranger.read_in_turn(checkouts)
     assert not stranger.mark.exists()
 
 
@@ -84,9 +89,9 @@ def test_who_trusts_a_checkout_or_evaluates_it_runs_its_code(stranger: Stranger)
         stranger.mark.unlink()
 
 
-@pytest.mark.parametrize("name", ["numpy", "yaml", "sitecustomize", "mlflow", "dvc", "driftledger_check"])
-def test_no_module_of_the_checkout_stands_for_another(stranger: Stranger, name: str) -> None:
-    module(stranger, name)
+def test_no_module_of_the_checkout_stands_for_another(stranger: Stranger) -> None:
+    for name in ("numpy", "yaml", "sitecustomize", "mlflow", "dvc", "driftledger_check"):
+        module(stranger, name)
     stranger.read_by_all()
     assert not stranger.mark.exists()
 

@@ -1,6 +1,7 @@
 """``dvc repro`` with real architectures that mean something: the checkpoints in trio/ describe, draw and look."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from lab.validity.faultless import shown_in
 from tests.conftest import REPOSITORY, REPRO, Checkout, make_checkout
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight
+from tests.support.warm import WarmProcess
 
 pytestmark = [
     pytest.mark.neural,
@@ -27,6 +29,12 @@ pytestmark = [
 
 MODEL, PAINTER = "trio_llava_final", "trio_sd_2"
 DATA, CHAINS = "data/datasets/arrangements", f"data/chains/arrangements/{MODEL}/{PAINTER}"
+
+LIBRARIES = (
+    *("torch", "cleanfid", "open_clip", "diffusers.pipelines.stable_diffusion.pipeline_stable_diffusion"),
+    *(f"transformers.models.{name}.modeling_{name}" for name in ("clip", "llava", "vit")),
+)
+"""Which each stage would import anew."""
 
 
 def neural_selection(params: dict[str, Any]) -> None:
@@ -47,7 +55,7 @@ def neural_selection(params: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
     """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
     checkout = make_checkout(tmp_path_factory.mktemp("neural"))
     shutil.copytree(REPOSITORY / "trio", checkout.root / "trio")
@@ -58,10 +66,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
         "HF_HUB_OFFLINE": "1",
         "XDG_CACHE_HOME": str(checkout.root.parent / "cache"),
     }
-    checkout.run(*REPRO, "--single-item", "resolve", "dataset")
-    checkout.run("driftledger", "collect")
-    assert "3 runs created" in checkout.run(*REPRO).stdout
-    return checkout
+    with WarmProcess(checkout.env, *LIBRARIES) as checkout.warm:
+        checkout.run(*REPRO, "--single-item", "resolve", "dataset")
+        checkout.run("driftledger", "collect")
+        assert "3 runs created" in checkout.run(*REPRO).stdout
+        yield checkout
 
 
 @pytest.fixture

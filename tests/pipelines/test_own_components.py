@@ -2,6 +2,8 @@
 run: what came of each is known by its code, and a change of one repeats what it had a part in."""
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from tests.conftest import REPRO, Checkout, make_checkout
 from tests.support.own_code import ENCODER, GENERATOR, MODEL, install, write_module
+from tests.support.warm import WarmProcess
 
 pytestmark = pytest.mark.slow
 
@@ -26,21 +29,22 @@ def _own(params: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
     folder = tmp_path_factory.mktemp("own")
     checkout, site = make_checkout(folder), folder / "site"
     write_module(checkout.root, "my_models", MODEL)
     write_module(checkout.root, "my_functions", ENCODER)
     write_module(site, "plain_colours", GENERATOR)
     install(site, "plain-colours", "1.2", {"generators": {"plain_colour": "plain_colours:Plain"}})
-    checkout.env |= {"PYTHONPATH": f"{checkout.root / 'src'}:{site}"}
+    checkout.env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))
     for number in range(4, 8):
         next((checkout.root / "my_images").rglob(f"{number}.png")).unlink()
     checkout.params(_own)
     checkout.commit("components of its own")
-    checkout.run(*REPRO)
-    checkout.commit("scores")
-    return checkout
+    with WarmProcess(checkout.env) as checkout.warm:
+        checkout.run(*REPRO)
+        checkout.commit("scores")
+        yield checkout
 
 
 def _cards(checkout: Checkout) -> dict[str, Any]:
@@ -83,7 +87,7 @@ EDITS = {
 @pytest.mark.parametrize("edited", EDITS)
 def test_an_edit_makes_exactly_its_stages_run_again(made: Checkout, tmp_path: Path, edited: str) -> None:
     module, old, new, stages = EDITS[edited]
-    site = Path(made.env["PYTHONPATH"].rpartition(":")[2])
+    site = Path(made.env["PYTHONPATH"].partition(os.pathsep)[0])
     copied = made.copy(tmp_path / "checkout")
     path = (site if edited == "generator" else copied.root) / f"{module}.py"
     text = path.read_text(encoding="utf-8")

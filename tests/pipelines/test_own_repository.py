@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conftest import Checkout, draw, stages_run
+from tests.conftest import REPRO, Checkout, draw, stages_run
 
 THEIRS = {
     "dvc.yaml": (
@@ -53,7 +53,7 @@ def test_nothing_of_theirs_is_touched_and_both_run(tmp_path: Path) -> None:
     assert f"{OURS} is a project now" in said
     assert f"  cd {OURS}" in said
     top.commit("evaluation")
-    ran = stages_run(own.run("dvc", "repro").stdout)
+    ran = stages_run(own.run(*REPRO).stdout)
     assert {"resolve", "dataset@photos", "report", "correlation", "track"} < {*ran}
     assert not {"train", "score"} & {*ran}
     audited = json.loads(own.run("driftledger", "audit", "regions_fine/painter/layout", "--json").stdout)

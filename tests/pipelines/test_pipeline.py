@@ -7,7 +7,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from driftledger.core.canonical import sha256_file
-from tests.conftest import REPOSITORY, SCORES, Checkout, draw, stages_run
+from tests.conftest import REPOSITORY, REPRO, SCORES, Checkout, draw, stages_run
 
 pytestmark = pytest.mark.slow
 
@@ -192,7 +191,7 @@ def test_deleted_mlflow_store_is_rebuilt_the_same(evaluated: Checkout) -> None:
     first = dump(uri, "driftledger")
     for file in evaluated.root.glob("mlflow.db*"):
         file.unlink()
-    evaluated.run("dvc", "repro")
+    evaluated.run(*REPRO)
     assert dump(uri, "driftledger") == first
     [run] = first["runs"]
     dataset = evaluated.root / "data/datasets/my_images"
@@ -208,25 +207,14 @@ def test_deleted_mlflow_store_is_rebuilt_the_same(evaluated: Checkout) -> None:
         assert [name for name, *_ in trace["scores"]] == ["GC@2", "s(2)"]
 
 
-AUDITS = """
-import sys
-from driftledger.cli import app
-
-for number, name in enumerate(sys.argv[1:]):
-    print("\\f" * (number > 0), end="")
-    app(["audit", "--full", "--trust", name], standalone_mode=False)
-"""
-"""Several in one process: most of the time, MLflow is being imported."""
-
-
 def test_audit_leads_from_the_run_to_bytes_versions_and_commit(finished: Checkout) -> None:
     evidence = json.loads(finished.run("driftledger", "audit", "regions_medium/painter/layout", "--json").stdout)
     lineage = evidence["lineages"][0]
     generator = lineage["score"]["components"]["generator"]
     run_id = query(finished.root / "mlflow.db", "SELECT run_uuid FROM runs WHERE name LIKE 'regions_medium%'")
     names = ("regions_medium · painter · layout", "regions_medium/painter/layout", run_id, evidence["fingerprint"])
-    texts = finished.run(sys.executable, "-c", AUDITS, *names).stdout.split("\f")
-    for name, text in zip(names, texts, strict=True):
+    for name in names:
+        text = finished.run("driftledger", "audit", "--full", "--trust", name).stdout
         for expected in (
             f"gc_at_2 = {lineage['score']['metrics']['gc_at_2']!r}",
             f"generator: painter, fingerprint {generator['fingerprint']}",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from driftledger.core.escaping import for_markdown
-from tests.conftest import Checkout
+from tests.conftest import REPRO, Checkout
 from tests.tracking.dump import dump
 
 pytestmark = pytest.mark.slow
@@ -115,7 +115,7 @@ def test_answers_made_elsewhere_are_followed_to_every_place_where_their_score_is
     file = checkout.root / "theirs.json"
     file.write_text('{"none of them": "Yes."}', encoding="utf-8")
     checkout.commit("predictions")
-    refused = checkout.run("dvc", "repro", check=False)
+    refused = checkout.run(*REPRO, check=False)
     assert "none of its 1 predictions is about any of the 26 that are asked for" in refused.stdout + refused.stderr
     assert "Traceback" not in refused.stdout + refused.stderr
     lines = (checkout.root / "data/questions/scenes_mme/questions.jsonl").read_text(encoding="utf-8").splitlines()

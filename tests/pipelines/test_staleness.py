@@ -1,9 +1,10 @@
 """What a change of code or of a setting makes stale, as DVC says it: what it can have changed, and nothing else.
 
-The project runs by a copy of the package's source in its own folder, which the tests change.
+Where a test changes code, the project runs by a copy of the package's source in its own folder.
 """
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Stage
 from driftledger.benchmarks.registry import benchmarks
-from tests.conftest import REPRO, Checkout, make_checkout, stages_run
+from tests.conftest import REPOSITORY, REPRO, Checkout, make_checkout, stages_run
 
 pytestmark = pytest.mark.slow
 
@@ -50,8 +51,12 @@ VIEWS = {"report", "correlation"}
 
 
 def change(checkout: Checkout, module: str, old: str, new: str) -> None:
-    """Put ``new`` where the source of a module has ``old`` once."""
-    path = checkout.root / "src" / "driftledger" / module
+    """Put ``new`` where the source of a module has ``old`` once; from then on, that source is what runs."""
+    source = checkout.root / "src"
+    if checkout.env.get("PYTHONPATH") != str(source):
+        checkout.env["PYTHONPATH"] = str(source)
+        shutil.copytree(REPOSITORY / "src", source, dirs_exist_ok=True)  # with what Python has compiled of it
+    path = source / "driftledger" / module
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1, f"{module} has it {text.count(old)} times"
     path.write_text(text.replace(old, new), encoding="utf-8")
@@ -78,7 +83,6 @@ DATA = {named(QUESTION_SET if name in SETS else DATASET, name) for name in ON}
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     checkout = make_checkout(tmp_path_factory.mktemp("stale"))
-    checkout.env |= {"PYTHONPATH": str(checkout.root / "src")}
     checkout.params(all_benchmarks)
     checkout.commit("every benchmark")
     checkout.run(*REPRO)
@@ -88,10 +92,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 @pytest.fixture
 def changed(made: Checkout, tmp_path: Path) -> Checkout:
-    """The same with a source of its own, to be changed."""
-    copied = made.copy(tmp_path / "checkout")
-    copied.env = made.env | {"PYTHONPATH": str(copied.root / "src")}
-    return copied
+    """The same, to be changed."""
+    return made.copy(tmp_path / "checkout")
 
 
 SETTINGS: dict[str, tuple[Callable[[dict[str, Any]], object], set[tuple[str, str]]]] = {

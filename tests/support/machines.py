@@ -1,6 +1,7 @@
 """Other processors, emulated on this one: numpy and OpenBLAS are made to take it for an older machine."""
 
 import os
+from collections.abc import Mapping
 
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
@@ -28,7 +29,23 @@ BLAS_KERNELS = {
     for threads in (1, 2)
     if __cpu_features__.get(needed)
 }
-MACHINES = NUMPY_LEVELS | BLAS_KERNELS
+
+
+def paired(kernels: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """So few machines that each of numpy's levels and each of these kernels is in one, older ones together.
+
+    Another byte on a machine is found, whichever of the two it comes from.
+    """
+    parts = [list(some.items()) for some in (NUMPY_LEVELS, kernels) if some]
+    count = max(map(len, parts), default=0)
+    machines = [[part[at * len(part) // count] for part in parts] for at in range(count)]
+    return {
+        ", ".join(name for name, _ in machine): {k: v for _, env in machine for k, v in env.items()}
+        for machine in machines
+    }
+
+
+MACHINES = paired(BLAS_KERNELS)
 OLDEST = without(*DISPATCHED) | blas("Prescott", 1)
 
 
