@@ -88,16 +88,59 @@ def satterthwaite(parts: Float64, below: Float64) -> Float64:
     return df
 
 
-def student(groups: Sequence[Float64]) -> Ends:
+FEW = 4
+"""Categories of fewer samples are the small ones."""
+
+
+class Spread(NamedTuple):
+    """Of the samples of each category, in many simulations, each a row."""
+
+    middle: Float64
+    own: Float64
+    """Variance of each category, simulations × categories."""
+    pooled: Float64
+    """Of all, likewise, the same in each."""
+    sizes: Float64
+
+    @classmethod
+    def of(cls, groups: Sequence[Float64]) -> "Spread":
+        sizes = np.array([float(group.shape[1]) for group in groups])
+        own = np.stack([group.var(axis=1, ddof=1) for group in groups], axis=1)
+        pooled = (own * (sizes - 1)).sum(axis=1, keepdims=True) / (sizes - 1).sum()
+        middle = np.mean([group.mean(axis=1) for group in groups], axis=0)
+        return cls(np.asarray(middle), own, np.broadcast_to(pooled, own.shape), sizes)
+
+    @property
+    def at_least_pooled(self) -> Float64:
+        """The variance of each category, in small ones at least that of the larger ones together."""
+        large = self.sizes >= FEW
+        if not large.any():
+            return self.own
+        weights = (self.sizes - 1) * large
+        pooled = (self.own * weights).sum(axis=1, keepdims=True) / weights.sum()
+        return np.where(large, self.own, np.maximum(self.own, pooled))
+
+    def interval(self, variance: Float64, df: Float64 | float | None = None) -> Ends:
+        """Of these variances of categories, by default with Satterthwaite's degrees of freedom; none where nothing
+        varies in so few samples that it says nothing."""
+        parts = variance / self.sizes
+        error = np.sqrt(parts.sum(axis=1)) / len(self.sizes)
+        half = t.ppf((1 + CONFIDENCE) / 2, satterthwaite(parts, self.sizes - 1) if df is None else df) * error
+        if self.sizes.sum() < fewest(CONFIDENCE):
+            half = np.where(error > 0, half, np.nan)
+        return _around(self.middle, half)
+
+
+def ours(groups: Sequence[Float64]) -> Ends:
     """:func:`driftledger.metrics.intervals.means.mean_interval` of many simulations, each a row."""
-    parts = np.stack([group.var(axis=1, ddof=1) / group.shape[1] for group in groups], axis=1)
-    below = np.array([group.shape[1] - 1.0 for group in groups])
-    total, df = parts.sum(axis=1), satterthwaite(parts, below)
-    middle = np.mean([group.mean(axis=1) for group in groups], axis=0)
-    half = t.ppf((1 + CONFIDENCE) / 2, df) * np.sqrt(total) / len(groups)
-    if sum(group.shape[1] for group in groups) < fewest(CONFIDENCE):
-        half = np.where(total > 0, half, np.nan)
-    return _around(middle, half)
+    found = Spread.of(groups)
+    return found.interval(found.at_least_pooled)
+
+
+def student(groups: Sequence[Float64]) -> Ends:
+    """The same, of each category's own variance."""
+    found = Spread.of(groups)
+    return found.interval(found.own)
 
 
 def resampled_means(groups: Sequence[Float64], rng: Generator) -> Ends:
@@ -133,7 +176,7 @@ def of_means(rng: Generator) -> Iterator[Case]:
                 design,
                 data + what,
                 {
-                    "ours": student(groups).holds(0.0),
+                    "ours": ours(groups).holds(0.0),
                     "before": resampled_means(few, rng).holds(0.0),
                     "lm-eval": pooled(groups).holds(0.0),
                 },

@@ -173,7 +173,7 @@ def bayesian_bootstrap(groups: Sequence[Float64], rng: Generator) -> Ends:
 
 
 METHODS: dict[str, Callable[[Sequence[Float64], Generator], Ends]] = {
-    "Student (ours)": lambda groups, _: student(groups),
+    "Student": lambda groups, _: student(groups),
     "Johnson": lambda groups, _: johnson(groups),
     "Hall": lambda groups, _: hall(groups),
     "bootstrap-t": lambda groups, rng: bootstrap_t([group[:RESAMPLED] for group in groups], rng),

@@ -2,14 +2,15 @@
 
 Run as ``python -m lab.small_categories`` in the top folder: it draws what :mod:`lab.coverage` draws for means of
 category means, and writes two tables in ``docs/statistics.md``: how often candidates hold the truth, and how wide they
-are beside Student's; and how often Student's does, by the share of the variance that the smallest category would have
-if all scattered alike, which is known before any value is.
+are beside Student's; and how often ours does, by the share of the variance that the smallest category would have if all
+scattered alike, which is known before any value is.
 
 Candidates differ in what they take for the variance of a category. *Pooled*: that of all categories together, as in an
 analysis of variance. *Shrunk*: between its own and the pooled one, which counts as four degrees of freedom more (Smyth
-2004, "Linear Models and Empirical Bayes Methods"). *At least pooled*: in categories of two or three, the larger of
-both, with the degrees of freedom of its own. *Smallest df*: its own, with Student's quantile of the smallest category
-(Hsu 1938, Scheffé 1970). *If all vary*: Student's, and none where a category of two or three shows no spread.
+2004, "Linear Models and Empirical Bayes Methods"). *At least pooled*: in categories of two or three, where there are
+larger ones, at least the pooled variance of these, with the degrees of freedom of its own, which is what scores have.
+*Smallest df*: its own, with Student's quantile of the smallest category (Hsu 1938, Scheffé 1970). *If all vary*:
+Student's, and none where a category of two or three shows no spread.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,23 +18,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t
 
 from driftledger.core.types import Float64
-from lab.coverage import CONFIDENCE, MEANS, Ends, satterthwaite, student
+from lab.coverage import FEW, MEANS, Ends, Spread, ours, satterthwaite, student
 from lab.entry import here, new_app, run
 from lab.marked import put_between
 
 SIMULATIONS = 10_000
-FEW = 4
-"""Categories of fewer samples are the small ones."""
 PRIOR = 4.0
 """Degrees of freedom that the pooled variance counts for."""
 DESIGNS: dict[str, tuple[int, ...]] = {
     "30, 2": (30, 2),
     "30, 3": (30, 3),
     "5 × 30, 2": (*(30,) * 5, 2),
+    "4, 2": (4, 2),
     "4, 4, 4, 4, 3, 2": (4, 4, 4, 4, 3, 2),
+    "3 × 2": (2,) * 3,
     "14 × 2": (2,) * 14,
 }
 SPREADS = (1.0, 5.0)
@@ -53,31 +53,6 @@ MARKS_OF_SHARES = (
 app = new_app(__doc__ or "")
 
 
-class Spread(NamedTuple):
-    """Of many simulations."""
-
-    middle: Float64
-    own: Float64
-    """Variance of each category, simulations × categories."""
-    pooled: Float64
-    """Of all, likewise, the same in each."""
-    sizes: Float64
-
-    @classmethod
-    def of(cls, groups: Sequence[Float64]) -> "Spread":
-        sizes = np.array([float(group.shape[1]) for group in groups])
-        own = np.stack([group.var(axis=1, ddof=1) for group in groups], axis=1)
-        pooled = (own * (sizes - 1)).sum(axis=1, keepdims=True) / (sizes - 1).sum()
-        middle = np.mean([group.mean(axis=1) for group in groups], axis=0)
-        return cls(np.asarray(middle), own, np.broadcast_to(pooled, own.shape), sizes)
-
-    def interval(self, variance: Float64, df: Float64 | float) -> Ends:
-        """Of these variances of categories; none where nothing varies."""
-        error = np.sqrt((variance / self.sizes).sum(axis=1)) / len(self.sizes)
-        half = np.where(error > 0, t.ppf((1 + CONFIDENCE) / 2, df) * error, np.nan)
-        return Ends(self.middle - half, self.middle + half)
-
-
 def pooled(groups: Sequence[Float64]) -> Ends:
     found = Spread.of(groups)
     return found.interval(found.pooled, float((found.sizes - 1).sum()))
@@ -88,13 +63,6 @@ def shrunk(groups: Sequence[Float64]) -> Ends:
     below = found.sizes - 1
     variance = (PRIOR * found.pooled + below * found.own) / (PRIOR + below)
     return found.interval(variance, satterthwaite(variance / found.sizes, below + PRIOR))
-
-
-def at_least_pooled(groups: Sequence[Float64]) -> Ends:
-    found = Spread.of(groups)
-    below = found.sizes - 1
-    variance = np.where((found.sizes < FEW) & (found.own < found.pooled), found.pooled, found.own)
-    return found.interval(variance, satterthwaite(variance / found.sizes, below))
 
 
 def smallest_df(groups: Sequence[Float64]) -> Ends:
@@ -109,10 +77,10 @@ def if_all_vary(groups: Sequence[Float64]) -> Ends:
 
 
 METHODS: dict[str, Callable[[Sequence[Float64]], Ends]] = {
-    "Student (ours)": student,
+    "Student": student,
     "pooled": pooled,
     "shrunk": shrunk,
-    "at least pooled": at_least_pooled,
+    "at least pooled (ours)": ours,
     "smallest df": smallest_df,
     "if all vary": if_all_vary,
 }
@@ -176,7 +144,7 @@ def share_of_smallest(sizes: Sequence[int]) -> float:
 
 
 def table_of_shares() -> str:
-    """How often Student's interval holds the truth, from the worse to the better spread."""
+    """How often ours holds the truth, from the worse to the better spread."""
     head = [f"| design | share of the variance | {' | '.join(MEANS)} |", "|---|---|" + "---|" * len(MEANS)]
     rows = (row_of_share(many, n, smallest) for smallest, others in BESIDE.items() for many, n in others)
     return "\n".join([*head, *rows]) + "\n"
@@ -190,7 +158,7 @@ def row_of_share(many: int, n: int, smallest: int) -> str:
 
 
 def _range(sizes: Sequence[int], data: str) -> str:
-    return _between([student(groups_of(sizes, data, spread)).holds(0.0) for spread in SPREADS], 0)
+    return _between([ours(groups_of(sizes, data, spread)).holds(0.0) for spread in SPREADS], 0)
 
 
 @app.command(help=__doc__)

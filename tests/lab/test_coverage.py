@@ -17,7 +17,7 @@ from lab.coverage import (
     PAGE,
     Ends,
     Linearised,
-    student,
+    ours,
     table,
     wilson,
     with_table,
@@ -30,7 +30,7 @@ IMAGES = np.array([3.0, 1.0, 5.0, 2.0, 2.0])
 def test_means_are_those_of_the_metric() -> None:
     rng, sizes = np.random.default_rng(1), DESIGNS["4, 4, 4, 4, 3, 2"]
     groups = [rng.normal(size=(20, n)) for n in sizes]
-    ends, categories = student(groups), np.repeat(np.arange(len(sizes)), sizes).astype(str).tolist()
+    ends, categories = ours(groups), np.repeat(np.arange(len(sizes)), sizes).astype(str).tolist()
     for row in range(20):
         found = mean_interval(np.concatenate([group[row] for group in groups]), categories, 0.95).interval
         assert found == pytest.approx((ends.low[row], ends.high[row]), rel=1e-9)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from lab.coverage import DESIGNS as OURS
-from lab.coverage import Ends, student
+from lab.coverage import Ends, ours, student
 from lab.small_categories import (
     DESIGNS,
     METHODS,
-    at_least_pooled,
     if_all_vary,
     measured,
     pooled,
@@ -35,12 +34,14 @@ def test_pooled_is_the_interval_of_an_analysis_of_variance() -> None:
     assert (ends.low[0], ends.high[0]) == pytest.approx((3.25 - half, 3.25 + half))
 
 
-def test_only_a_small_category_that_scatters_less_takes_the_pooled_variance() -> None:
-    assert width(at_least_pooled(GROUPS)) > width(student(GROUPS))
+def test_only_a_small_category_that_scatters_less_takes_the_variance_of_larger_ones() -> None:
+    assert width(ours(GROUPS)) > width(student(GROUPS))
     wide = [GROUPS[0], np.array([[0.0, 90.0]])]
-    assert np.allclose(at_least_pooled(wide), student(wide))
+    assert np.allclose(ours(wide), student(wide))
+    small = [np.array([[1.0, 2.0]]), np.array([[3.0, 3.0]]), np.array([[3.0, 8.0, 4.0]])]
+    assert np.allclose(ours(small), student(small))
     large = [np.array([[1.0, 2.0, 4.0, 7.0]]), np.array([[3.0, 3.1, 3.0, 3.1]])]
-    assert np.allclose(at_least_pooled(large), student(large))
+    assert np.allclose(ours(large), student(large))
 
 
 def test_no_interval_where_a_small_category_shows_no_spread() -> None:
@@ -57,10 +58,10 @@ def test_the_share_is_known_before_any_value() -> None:
     assert share_of_smallest(OURS["4, 4, 4, 4, 3, 2"]) == pytest.approx(0.5 / (4 / 4 + 1 / 3 + 1 / 2))
 
 
-def test_what_is_recommended_holds_where_ours_does_not() -> None:
+def test_ours_holds_where_student_s_does_not() -> None:
     found = measured(DESIGNS["30, 2"], "discrete", 1.0)
     assert found.keys() == METHODS.keys()
-    assert found["Student (ours)"].holds < 70 < 95 < found["at least pooled"].holds
+    assert found["Student"].holds < 70 < 95 < found["at least pooled (ours)"].holds
 
 
 def test_the_page_has_what_is_measured() -> None:

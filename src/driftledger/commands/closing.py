@@ -11,8 +11,7 @@ from driftledger.core.escaping import for_line
 from driftledger.core.terminal import show
 from driftledger.project.project import Project
 from driftledger.reports.glance import best_number, glance
-from driftledger.reports.selected import selected_scores
-from driftledger.reports.stored_rows import rows_beside
+from driftledger.reports.selected import rows_beside, selected_scores
 
 
 def show_closing(project: Project, mlflow: Sequence[str] | None = None) -> None:

@@ -21,7 +21,7 @@ from driftledger.core.terminal import HEAD, QUIET, line, table
 from driftledger.data.records import SAMPLES, read_samples
 from driftledger.metrics.power import POWER, Plan
 from driftledger.project.project import Project
-from driftledger.reports.stored_rows import rows_of
+from driftledger.reports.selected import rows_of
 from driftledger.reports.variance import (
     VarianceFound,
     as_json,

@@ -1,6 +1,7 @@
 """Records on disk: read strictly, and written whole or not at all."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from driftledger.core.canonical import canonical_json, pretty_json
 from driftledger.core.errors import StoreError
-from driftledger.core.limits import LARGEST_FILE, load_json
+from driftledger.core.limits import DEEPEST, LARGEST_FILE, LARGEST_JSON, load_json
 from driftledger.core.strict import explain
 
 
@@ -92,7 +93,22 @@ def read_jsonl(path: Path, kind: type[R]) -> list[R]:
 def parse_jsonl(data: bytes, kind: type[R], where: str) -> list[R]:
     """What :func:`read_jsonl` finds in a file of these bytes, which errors call ``where``."""
     lines = data.removesuffix(b"\n").split(b"\n")  # not splitlines: a text may hold other line breaks
-    return [parse_json(line, kind, f"{where}, line {number}") for number, line in enumerate(lines, 1) if lines != [b""]]
+    if lines == [b""]:
+        return []
+    if _MAY_BE_INFINITE.search(data) is None and all(map(_is_plain, lines)):
+        try:
+            return [kind.model_validate_json(line) for line in lines]  # three times as fast, where all is well
+        except ValidationError:
+            pass
+    return [parse_json(line, kind, f"{where}, line {number}") for number, line in enumerate(lines, 1)]
+
+
+_MAY_BE_INFINITE = re.compile(rb"NaN|Infinity|[0-9][eE]\+?[0-9]{3,}\s*[,}\]]|[0-9]{300}")
+
+
+def _is_plain(line: bytes) -> bool:
+    """Whether it is neither too long nor too deep."""
+    return len(line) <= LARGEST_JSON and line.count(b"[") + line.count(b"{") <= DEEPEST
 
 
 def read_bytes(path: Path) -> bytes:

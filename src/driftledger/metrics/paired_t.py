@@ -11,7 +11,7 @@ from typing import NamedTuple
 from driftledger.metrics._checks import check_finite, check_same_lengths, members
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals.clusters import bell_mccaffrey
-from driftledger.metrics.intervals.means import Part, satterthwaite
+from driftledger.metrics.intervals.means import parts_of, satterthwaite
 from driftledger.metrics.intervals.paired import p_value
 from driftledger.metrics.intervals.student import fast_t_tails
 
@@ -34,8 +34,9 @@ class PairedT(NamedTuple):
 def paired_by_category(differences: Sequence[float], categories: Sequence[str]) -> PairedT:
     """The mean over categories of the mean difference, by Student's t with Satterthwaite's degrees of freedom.
 
-    With n differences of variance s² in a category, of which there are C, SE² = Σ (s²/n) / C². Where a category has a
-    single sample, which shows no spread, nothing is shown: the p-value is 1.
+    With n differences of variance s² in a category, of which there are C, SE² = Σ (s²/n) / C², small categories as in
+    :func:`~driftledger.metrics.intervals.means.parts_of`. Where a category has a single sample, which shows no spread,
+    nothing is shown: the p-value is 1.
 
     Source: Satterthwaite 1946, "An Approximate Distribution of Estimates of Variance Components", Biometrics 2.
 
@@ -52,10 +53,11 @@ def paired_by_category(differences: Sequence[float], categories: Sequence[str]) 
     free = sum(len(group) for group in groups if len(group) > 1)
     if free < len(differences):
         return PairedT(exact_mean(means), math.inf, 0.0, 1.0, free)
-    parts = [
-        Part(math.fsum((value - mean) ** 2 for value in group) / (len(group) - 1) / len(group), len(group) - 1)
+    variances = [
+        math.fsum((value - mean) ** 2 for value in group) / (len(group) - 1)
         for group, mean in zip(groups, means, strict=True)
     ]
+    parts = parts_of(variances, [*map(len, groups)])
     error = math.sqrt(math.fsum(part.variance for part in parts)) / len(parts)
     return _tested(exact_mean(means), error, satterthwaite(parts), free)
 

@@ -37,12 +37,18 @@ class Intervals(NamedTuple):
         """Of the mean over groups of the mean over their values; nothing where a group has a single one, or where
         so few do not differ at all that they would agree in a sign by chance.
 
-        Satterthwaite 1946, Welch 1947.
+        Satterthwaite 1946, Welch 1947; groups of two or three are taken to vary at least as larger ones do, pooled.
         """
         sides = [[float(values[at]) for at in rows] for rows in places(groups).values()]
         if any(len(side) == 1 for side in sides):
             return {}
-        parts = [statistics.variance(side) / len(side) for side in sides]
+        spreads = [statistics.variance(side) for side in sides]
+        larger = [(spread, len(side) - 1) for spread, side in zip(spreads, sides, strict=True) if len(side) > 3]
+        least = math.fsum(spread * n for spread, n in larger) / sum(n for _, n in larger) if larger else 0.0
+        parts = [
+            (spread if len(side) > 3 else max(spread, least)) / len(side)
+            for spread, side in zip(spreads, sides, strict=True)
+        ]
         total = math.fsum(parts)
         if not total and 2 ** (1 - len(values)) > 1 - self.confidence:  # so few agree by chance
             return {}

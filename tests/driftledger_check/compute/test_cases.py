@@ -192,6 +192,8 @@ def test_intervals_of_small_cases() -> None:
     half = Intervals(Fraction(1, 2))
     assert half.of_mean("x", [0.0, 1.0], ["one"] * 2) == {"x_low": 0.0, "x_high": 1.0}
     assert half.of_mean("x", [-1.0, 1.0, 4.0, 4.0], ["a", "a", "b", "b"]) == {"x_low": 1.5, "x_high": 2.5}
+    beside_four = half.of_mean("x", [0.0, 0.0, 2.0, 2.0, 4.0, 4.0], ["a"] * 4 + ["b"] * 2)  # √(1/3 + 2/3) / 2
+    assert beside_four == pytest.approx({"x_low": 2.0947266644459486, "x_high": 2.9052733355540514}, rel=1e-12)
     assert half.of_mean("x", [0.0, 1.0, 2.0], ["a", "a", "b"]) == {}
     assert half.of_ratio("x", [1, 1], [2, 2], ["a", "a"], 100.0) == {}
     assert half.of_ratio("x", [2, 2], [2, 2], ["a", "b"], 100.0) == pytest.approx({"x_low": 100 / 1.5, "x_high": 100.0})

@@ -15,8 +15,7 @@ from driftledger.collect.steps import Call, Steps
 from driftledger.components.base import Model
 from driftledger.core.errors import StoreError
 from driftledger.core.escaping import for_line
-from driftledger.core.files import read_json
-from driftledger.core.many_records import read_many
+from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
@@ -66,12 +65,12 @@ class QuestionRunner(Runner):
             protocol = AnswerProtocol(card, folder, project.model(keys["model"]), asked["prompt"], asked["seed"])
             return CollectAnswers(self.spec.name, stage, keys, protocol, questions, self.variants(asked), asked)
         file = project.root / self.spec.collects[0].at(keys) / RECORDS
-        answers = read_many(file, AnswerRecord) if earlier is None else earlier.get(ANSWER, [])
+        answers = read_jsonl(file, AnswerRecord) if earlier is None else earlier.get(ANSWER, [])
         return self.grading(project, keys, GivenAnswers(questions, answers, file, card.digest))
 
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
         path, folder, data = lineage.collected[ANSWER].path, where(ANSWER), where(DATA)
-        card, answers = read_json(folder / CARD, CollectedCard), read_many(folder / RECORDS, AnswerRecord)
+        card, answers = read_json(folder / CARD, CollectedCard), read_jsonl(folder / RECORDS, AnswerRecord)
 
         def calls(model: Model) -> Iterator[RecordedCall]:
             questions = {question.id: question for question in read_questions(data)}
@@ -92,7 +91,7 @@ class QuestionRunner(Runner):
         if parser != self.parser:
             recorded = for_line(str(parser))
             return Reread((), f"the answers were read by parser version {recorded}, and version {self.parser} is here")
-        answers = read_many(where(ANSWER) / RECORDS, AnswerRecord)
+        answers = read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)
         return Reread(self.read_again(read_questions(where(DATA)), answers, where(GRADE)))
 
 

@@ -18,8 +18,7 @@ from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.collect.steps import Call
 from driftledger.components.base import Model
-from driftledger.core.files import read_json
-from driftledger.core.many_records import read_many
+from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 
@@ -41,7 +40,7 @@ class MMVetRunner(QuestionRunner):
     def read_again(
         self, questions: Sequence[QuestionEntry], answers: Sequence[AnswerRecord], graded: Path
     ) -> list[JudgedRecord]:
-        return read_again(read_many(graded / RECORDS, JudgedRecord), answers)
+        return read_again(read_jsonl(graded / RECORDS, JudgedRecord), answers)
 
     def score(self, given: ToScore) -> Scored:
         return score(given)
@@ -49,8 +48,8 @@ class MMVetRunner(QuestionRunner):
     def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
         yield from super().callers(lineage, where)
         path, folder, data = lineage.collected[GRADE].path, where(GRADE), where(DATA)
-        card, graded = read_json(folder / CARD, CollectedCard), read_many(folder / RECORDS, JudgedRecord)
-        answers = {(each.question, each.variant): each for each in read_many(where(ANSWER) / RECORDS, AnswerRecord)}
+        card, graded = read_json(folder / CARD, CollectedCard), read_jsonl(folder / RECORDS, JudgedRecord)
+        answers = {(each.question, each.variant): each for each in read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)}
 
         def calls(judge: Model) -> Iterator[RecordedCall]:
             questions, asked = {question.id: question for question in read_questions(data)}, card.protocol

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat
 from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.score import Row
 from driftledger.core.errors import LedgerError
-from driftledger.core.many_records import parse_many
+from driftledger.core.files import parse_jsonl
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents
 from driftledger.metrics.exact import steps_of
@@ -69,7 +69,7 @@ def read_rows(contents: Contents, file: LockedFile) -> list[Row]:
     if path is None:
         reason = f" ({contents.unfetched})" if contents.unfetched else ""
         raise LedgerError(f"{file.path} of that version (md5 {file.md5}) is nowhere here and in no remote{reason}")
-    return parse_many(path.read_bytes(), Row, file.path)
+    return parse_jsonl(path.read_bytes(), Row, file.path)
 
 
 def measured(

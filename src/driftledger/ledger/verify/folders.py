@@ -10,8 +10,7 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, Collect
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
-from driftledger.core.files import Record, read_json
-from driftledger.core.many_records import read_many
+from driftledger.core.files import Record, read_json, read_jsonl
 from driftledger.core.shortening import shortened
 from driftledger.data.question_sets import files as questions
 from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
@@ -53,7 +52,7 @@ class Folder:
 
     def rows(self, name: str, kind: type[R]) -> list[R]:
         """The lines of a JSONL file; none where it cannot be read."""
-        return self._read(name, lambda file: read_many(file, kind)) or []
+        return self._read(name, lambda file: read_jsonl(file, kind)) or []
 
     def card(self, name: str, kind: type[R]) -> R | None:
         """The one record of a JSON file; None where it cannot be read."""

@@ -20,8 +20,8 @@ from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError
 from driftledger.core.escaping import for_line
+from driftledger.core.files import read_jsonl
 from driftledger.core.limits import strangers_pixels
-from driftledger.core.many_records import read_many
 from driftledger.core.shortening import shortened
 from driftledger.core.types import Float32, PromptUsage
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
@@ -119,7 +119,7 @@ class _Check:
         if again.unlike:
             self._skip(path, for_line(again.unlike))
             return
-        stored: Sequence[CollectedRecord] = read_many(self._where(stage.name) / RECORDS, stage.record)
+        stored: Sequence[CollectedRecord] = read_jsonl(self._where(stage.name) / RECORDS, stage.record)
         compared = compare_rows(stored, again.records, lambda record: record.place, exact=True)
         self._found.checked["records read again"] += len(stored)
         self._add(path, compared, stage)
@@ -157,7 +157,7 @@ class _Check:
         if file is None:
             self._skip(rows_file.path, "it is neither here nor in Git's history")
             return
-        stored = read_many(file, Row)
+        stored = read_jsonl(file, Row)
         rows = compare_rows(stored, made.rows, lambda row: row.unit, exact=exact, leave_out=leave_out)
         self._add(rows_file.path, rows, spec.scores)
 

@@ -31,12 +31,14 @@ def mean_interval(values: Float64, categories: Sequence[str], confidence: float)
     """:func:`mean_of_category_means` with its t-interval, over the samples that could stand for each category.
 
     With K categories, n_k values in each and their variances s_k² (dividing by n_k − 1), the standard error is
-    √(Σ s_k² / n_k) / K and its degrees of freedom (Σ v_k)² / Σ (v_k² / (n_k − 1)) with v_k = s_k² / n_k. The
-    categories are those that they are, and none is drawn. With one category it is Student's interval of a mean. A
-    category of a single sample shows no spread, so that there is no interval; nor do fewer samples than can show
-    anything, see :func:`~driftledger.metrics.intervals.estimate.fewest`, where within categories all are equal.
+    √(Σ s_k² / n_k) / K and its degrees of freedom (Σ v_k)² / Σ (v_k² / (n_k − 1)) with v_k = s_k² / n_k; in categories
+    of two or three, s_k² is what :func:`parts_of` takes it for. The categories are those that they are, and none is
+    drawn. With one category it is Student's interval of a mean. A category of a single sample shows no spread, so that
+    there is no interval; nor do fewer samples than can show anything, see
+    :func:`~driftledger.metrics.intervals.estimate.fewest`, where within categories all are equal.
 
-    Source: Satterthwaite 1946, "An Approximate Distribution of Estimates of Variance Components"; Welch 1947.
+    Source: Satterthwaite 1946, "An Approximate Distribution of Estimates of Variance Components"; Welch 1947; what
+    stands for small categories is chosen by ``lab/small_categories.py``.
 
     Raises:
         ValueError: there are no values, the lengths differ, a value is not finite, or ``confidence`` is not between 0
@@ -55,7 +57,7 @@ def mean_interval(values: Float64, categories: Sequence[str], confidence: float)
     alone = [name for name, group in groups.items() if len(group) == 1]
     if alone:
         return Estimate(value, math.inf, 0.0, None, _single(alone, len(groups)))
-    parts = [Part(statistics.variance(group) / len(group), len(group) - 1) for group in groups.values()]
+    parts = parts_of([statistics.variance(group) for group in groups.values()], [*map(len, groups.values())])
     error = math.sqrt(math.fsum(part.variance for part in parts)) / len(parts)
     df = satterthwaite(parts)
     if not error and len(values) < fewest(confidence):
@@ -69,6 +71,29 @@ class Part(NamedTuple):
 
     variance: float
     df: float
+
+
+_FEW = 4
+"""Categories of fewer samples are the small ones."""
+
+
+def parts_of(variances: Sequence[float], sizes: Sequence[int]) -> list[Part]:
+    """What each category adds to the variance of a sum of category means: s²/n, with n − 1 degrees of freedom.
+
+    Two or three samples often agree by chance. Where there are larger categories, their pooled variance,
+    Σ (n − 1)s² / Σ (n − 1), stands for s² of a small one that is below it.
+
+    Args:
+        variances: s² of the samples of each category, dividing by n − 1.
+        sizes: n of each, at least 2.
+
+    >>> parts_of([1.0, 0.0, 9.0], [5, 2, 2])
+    [Part(variance=0.2, df=4), Part(variance=0.5, df=1), Part(variance=4.5, df=1)]
+    """
+    each = list(zip(variances, sizes, strict=True))
+    large = [(variance, size - 1) for variance, size in each if size >= _FEW]
+    pooled = math.fsum(variance * df for variance, df in large) / sum(df for _, df in large) if large else 0.0
+    return [Part((max(variance, pooled) if size < _FEW else variance) / size, size - 1) for variance, size in each]
 
 
 def satterthwaite(parts: Sequence[Part]) -> float:

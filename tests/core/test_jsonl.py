@@ -1,16 +1,14 @@
-"""Whoever reads quickly reads the same, and is told the same."""
+"""Lines that are read at once are what each line is, and errors are the same."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from driftledger.benchmarks.score import Row
 from driftledger.core.errors import StoreError
-from driftledger.core.files import parse_jsonl, read_jsonl
+from driftledger.core.files import parse_json, parse_jsonl
 from driftledger.core.limits import DEEPEST
-from driftledger.core.many_records import parse_many, read_many
 
 PLAIN: dict[str, Any] = {
     "schema": 2,
@@ -69,15 +67,11 @@ def outcome(read: Any, *arguments: Any) -> Any:
         return str(error)
 
 
+def one_by_one(data: bytes) -> list[Row]:
+    lines = data.removesuffix(b"\n").split(b"\n")
+    return [parse_json(line, Row, f"rows.jsonl, line {n}") for n, line in enumerate(lines, 1) if lines != [b""]]
+
+
 @pytest.mark.parametrize("data", FILES.values(), ids=FILES)
-def test_what_comes_of_a_file_is_the_same(data: bytes, tmp_path: Path) -> None:
-    expected = outcome(parse_jsonl, data, Row, "rows.jsonl")
-    assert outcome(parse_many, data, Row, "rows.jsonl") == expected
-    file = tmp_path / "rows.jsonl"
-    file.write_bytes(data)
-    assert outcome(read_many, file, Row) == outcome(read_jsonl, file, Row)
-
-
-def test_a_file_that_is_missing_is_told_of(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is missing"):
-        read_many(tmp_path / "rows.jsonl", Row)
+def test_what_comes_of_a_file_is_the_same(data: bytes) -> None:
+    assert outcome(parse_jsonl, data, Row, "rows.jsonl") == outcome(one_by_one, data)
