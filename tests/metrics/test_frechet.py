@@ -49,6 +49,23 @@ def test_agrees_with_symmetric_eigenvalues_for_any_shapes(n, m, d):
     assert frechet_distance(a, b) == pytest.approx(by_symmetric_eigenvalues(a, b), rel=1e-6)
 
 
+def test_many_samples_of_many_features_are_found_by_eigenvalues(monkeypatch):
+    scales = np.where(np.arange(300) % 10, 1.0, 0.5)
+    a, b = (np.random.default_rng(seed).normal(size=(900, 300)) * scales for seed in (1, 2))
+    expected = by_symmetric_eigenvalues(a, b)
+    monkeypatch.delattr(np.linalg, "svd")
+    assert frechet_distance(a, b) == pytest.approx(expected, rel=1e-10)
+    assert frechet_distance(a, a.copy()) == 0.0
+
+
+def test_features_that_do_not_vary_add_nothing():
+    """The roots of what rounding leaves of their eigenvalues would: 4e-8 of the distance."""
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(300, 300)))[0]
+    a, b = (np.random.default_rng(seed).normal(size=(900, 150)) for seed in (1, 2))
+    wide = [np.hstack([some, np.zeros((900, 150))]) @ turn for some in (a, b)]
+    assert frechet_distance(*wide) == pytest.approx(frechet_distance(a, b), rel=1e-11)
+
+
 @pytest.mark.parametrize(("n", "d"), [(20, 2048), (64, 2048), (500, 32)])
 def test_a_shifted_set_is_as_far_as_the_shift_squared(n, d):
     grid = np.random.default_rng(5).integers(-512, 512, size=(n, d)) / 256  # sums with the shift are exact

@@ -11,6 +11,7 @@ an n×m problem. Where there are more samples than features, A = QR leaves Σa =
 the place of A.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,10 @@ from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_features
 
 Features = NDArray[np.floating[Any]]
+
+_EPS = float(np.finfo(np.float64).eps)
+_LARGE = 256
+"""Features from which on it is worth while to look for a quicker way."""
 
 
 def frechet_distance(a: Features, b: Features) -> float:
@@ -43,11 +48,27 @@ def frechet_distance(a: Features, b: Features) -> float:
     _check_sets(a, b)
     first, second = _moments(a), _moments(b)
     shift = first.mean - second.mean
-    singular = np.linalg.svd(first.root @ second.root.T, compute_uv=False)
     traces = first.trace + second.trace
-    spread = traces - 2 * float(singular.sum())
-    noise = max(*a.shape, *b.shape) * float(np.finfo(np.float64).eps) * traces
+    noise = max(*a.shape, *b.shape) * _EPS * traces
+    spread = traces - 2 * _root_trace(first, second, noise)
     return float(shift @ shift) + (spread if spread > noise else 0.0)
+
+
+def _root_trace(a: "_Moments", b: "_Moments", noise: float) -> float:
+    """tr((Σa Σb)^½), the sum of the singular values of A Bᵀ.
+
+    With more samples than many features they are the roots of the eigenvalues of its square, which are found in a
+    quarter of the time, where rounding moves these roots by less than ``noise``. With fewer samples one of them is 0,
+    and the root of what rounding leaves of it is far from that.
+    """
+    product, features = a.root @ b.root.T, a.root.shape[1]
+    if product.shape == (features, features) and features >= _LARGE:
+        squares = np.linalg.eigvalsh(product @ product.T)
+        if squares[0] > 0:
+            roots = np.sqrt(squares)
+            if math.sqrt(features) * _EPS * float((squares[-1] / roots).sum()) < noise:
+                return float(roots.sum())
+    return float(np.linalg.svd(product, compute_uv=False).sum())
 
 
 class _Moments(NamedTuple):
