@@ -72,7 +72,7 @@ lint: $(VENV)/installed-dev
 ui: $(VENV)/installed ## open MLflow on the scores
 	driftledger ui
 
-perf: $(VENV)/installed-all ## measure; results in reports/perf/
+perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/performance.md
 	python perf/frechet.py
 	python perf/retrieval.py
 	python perf/chain_memory.py
@@ -89,6 +89,7 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/
 	python perf/shared_mlflow.py
 	python perf/first_score.py
 	python perf/run.py
+	python -m lab.performance
 
 requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \

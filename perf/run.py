@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from _report import FOLDER, write
+from _report import FOLDER, machine, rows, write
 
 from driftledger.commands.run import stages_of
 from driftledger.core.files import write_text
-from driftledger.core.limits import load_json
 from driftledger.project.project import Project
 
 ROOT = Path(__file__).parents[1]
@@ -43,8 +42,8 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1000, help="no project of more stages, in growth")
     asked = parser.parse_args()
     parts = asked.parts or list(PARTS)
-    before = FOLDER / "run.json"
-    results = load_json(before.read_bytes())["results"] if before.is_file() else {}
+    before = (row["results"] for row in rows(FOLDER / "run.json") if row["machine"] == machine())
+    results = next(before, {})
     with tempfile.TemporaryDirectory(prefix="driftledger-", ignore_cleanup_errors=True) as name:
         for part in PARTS:
             if part in parts:

@@ -1,0 +1,148 @@
+"""The page of what was measured: ``docs/performance.md`` keeps a table for each machine in ``reports/perf/``.
+
+Run as ``python -m lab.performance`` in the top folder, which measures nothing; ``make perf`` does so at its end. A goal
+is the project's own, and what misses it is in bold; beside it stand opponents, measured in the same run.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from driftledger.core.files import write_text
+from lab.entry import here, new_app, run
+from lab.marked import put_between
+
+FOLDER, PAGE = Path("reports/perf"), Path("docs/performance.md")
+MARKS = "<!-- python -m lab.performance: begin -->", "<!-- python -m lab.performance: end -->"
+HEAD = "| what | measured | goal | beside it | by |\n|---|---:|---:|---|---|\n"
+At = tuple[str | int, ...]
+"""Where a number stands in the results of a report."""
+
+app = new_app(__doc__ or "")
+
+
+class Row(NamedTuple):
+    """A number of a report."""
+
+    what: str
+    report: str
+    at: At
+    unit: str = ""
+    goal: float | None = None
+    least: bool = False
+    """Whether the goal is to have at least as much."""
+    beside: Mapping[str, At] = {}
+    """Numbers of others, in the same unit, by whose they are."""
+
+
+def of_commands() -> Iterator[Row]:
+    """Commands that people wait for, in the default run's project."""
+    goals = {"--version": 0.2, "--help": 0.2, "audit": 1, "compare": 1, "plan": 1, "plan, counted before": 1}
+    goals |= {"verify, one run": 5, "verify, all": 8, "track, nothing to do": 0.5}
+    beside: dict[str, dict[str, At]] = {"--version": {"`dvc --version`": ("commands", "dvc --version", "cpu_seconds")}}
+    for command, goal in goals.items():
+        name, comma, how = command.partition(",")
+        at = ("commands", command, "cpu_seconds")
+        yield Row(f"`driftledger {name}`{comma}{how}", "start", at, "s of CPU", goal, beside=beside.get(command, {}))
+
+
+def of_runs() -> Iterator[Row]:
+    """Stages, and what DVC costs."""
+    at: At = ("clean", "cpu_seconds")
+    beside: dict[str, At] = {"`dvc repro`": (*at, "dvc repro")}
+    yield Row("`driftledger run` in a clean clone", "run", (*at, "driftledger run"), "s of CPU", 35, beside=beside)
+    at = ("nothing", "cpu_seconds")
+    bare: dict[str, At] = {
+        "`dvc repro`": (*at, "dvc repro"),
+        "of stages that do nothing at all": (*at, "bare dvc repro"),
+    }
+    yield Row("`driftledger run`, nothing to do", "run", (*at, "driftledger run"), "s of CPU", 3, beside=bare)
+    for stages in ("100", "300", "1000"):
+        at = ("growth", "cpu_seconds_per_stage")
+        theirs: dict[str, At] = {"`dvc repro`": (*at, "dvc repro", stages)}
+        yield Row(f"a stage, of {int(stages):,}", "run", (*at, "driftledger run", stages), "s of CPU", beside=theirs)
+    for batch in (1, 8, 64):
+        at = (f"scattered_batch_{batch}", "ms_per_call", "100000")
+        yield Row(f"a call among 100,000 that wait, in batches of {batch}", "scheduler", at, "ms of CPU", 0.1)
+        yield Row("growth from 1,000 to 100,000", "scheduler", (f"scattered_batch_{batch}", "exponent"), "", 1.1)
+
+
+def of_tracking() -> Iterator[Row]:
+    """What MLflow is given."""
+    unlinked: dict[str, At] = {"without links": ("rows", "unlinked_over_log_batch")}
+    what = "a metric of three components with its links, in MLflow"
+    yield Row(what, "track", ("rows", "linked_over_log_batch"), "× `log_batch`", 2, beside=unlinked)
+    for at in range(3):
+        yield Row("growth of `track` with runs, nothing to do", "track", ("growth", at, "no_op_exponent"))
+
+
+def of_metrics() -> Iterator[Row]:
+    """Searches and distances."""
+    what, faiss = "TRAC's votes, 12,000 × 8,580 × 768, every k to 100", "faiss, IndexFlatIP"
+    others = (faiss, "torch, topk of blocks", "scikit-learn, brute")
+    ratios: dict[str, At] = {f"× {name}": ("sides", name, "ours_takes_times_as_long") for name in others[1:]}
+    yield Row(what, "retrieval", ("sides", faiss, "ours_takes_times_as_long"), f"× {faiss}", 1.2, beside=ratios)
+    memory: dict[str, At] = {name: ("sides", name, "peak_mib") for name in others}
+    yield Row(what, "retrieval", ("sides", "votes for every k", "peak_mib"), "MiB", 300, beside=memory)
+    for at, samples in enumerate((60, 300, 1000, 3000)):
+        seconds: dict[str, At] = {"seconds": ("rows", at, "sides", "nuclear norm", "seconds")}
+        ratio: At = ("rows", at, "ours_takes_times_as_long")
+        what = f"the Fréchet distance of {samples:,} × 2,048"
+        yield Row(what, "frechet", ratio, "× the fastest other way", 1, beside=seconds)
+
+
+def table(of: Mapping[str, Any]) -> str:
+    """Of the results of one machine, by report."""
+    lines = []
+    for row in (*of_runs(), *of_commands(), *of_tracking(), *of_metrics()):
+        value = _number(of.get(row.report), row.at)
+        if value is None:
+            continue
+        missed = row.goal is not None and (value < row.goal if row.least else value > row.goal)
+        told = f"{_short(value)} {row.unit}".strip()
+        goal = "" if row.goal is None else f"{'≥' if row.least else '≤'} {_short(row.goal)}"
+        others = ((name, _number(of[row.report], at)) for name, at in row.beside.items())
+        beside = ", ".join(f"{name}: {_short(theirs)}" for name, theirs in others if theirs is not None)
+        measured = f"**{told}**" if missed else told
+        lines.append(f"| {row.what} | {measured} | {goal} | {beside} | `perf/{row.report}.py` |\n")
+    return HEAD + "".join(lines)
+
+
+def _number(results: Any, at: Sequence[str | int]) -> float | None:
+    """What stands there; None where a report has no such number."""
+    for step in at:
+        try:
+            results = results[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return float(results)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def made(folder: Path) -> str:
+    """What stands between the marks: a table for each machine."""
+    by_machine: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.glob("*.json")):
+        for row in json.loads(path.read_bytes()).get("machines", []):
+            machine = row["machine"]
+            name = ", ".join(
+                [machine["cpu"], f"{machine['cores']} cores", machine["system"], machine.get("gpu", "no GPU")]
+            )
+            by_machine.setdefault(name, {})[path.stem] = row["results"]
+    tables = {name: table(reports) for name, reports in sorted(by_machine.items())}
+    return "\n".join(f"## {name}\n\n{text}" for name, text in tables.items() if text != HEAD)
+
+
+@app.command(help=__doc__)
+def main() -> None:
+    """Write the page."""
+    top = here().root
+    write_text(top / PAGE, put_between((top / PAGE).read_text(encoding="utf-8"), MARKS, made(top / FOLDER)))
+
+
+if __name__ == "__main__":
+    run(app)
