@@ -53,11 +53,8 @@ def of_runs() -> Iterator[Row]:
     beside: dict[str, At] = {"`dvc repro`": (*at, "dvc repro")}
     yield Row("`driftledger run` in a clean clone", "run", (*at, "driftledger run"), "s of CPU", 35, beside=beside)
     at = ("nothing", "cpu_seconds")
-    bare: dict[str, At] = {
-        "`dvc repro`": (*at, "dvc repro"),
-        "of stages that do nothing at all": (*at, "bare dvc repro"),
-    }
-    yield Row("`driftledger run`, nothing to do", "run", (*at, "driftledger run"), "s of CPU", 3, beside=bare)
+    beside = {"`dvc repro`": (*at, "dvc repro"), "of stages that do nothing at all": (*at, "bare dvc repro")}
+    yield Row("`driftledger run`, nothing to do", "run", (*at, "driftledger run"), "s of CPU", 3, beside=beside)
     for stages in ("100", "300", "1000"):
         at = ("growth", "cpu_seconds_per_stage")
         theirs: dict[str, At] = {"`dvc repro`": (*at, "dvc repro", stages)}
@@ -129,9 +126,8 @@ def made(folder: Path) -> str:
     for path in sorted(folder.glob("*.json")):
         for row in json.loads(path.read_bytes()).get("machines", []):
             machine = row["machine"]
-            name = ", ".join(
-                [machine["cpu"], f"{machine['cores']} cores", machine["system"], machine.get("gpu", "no GPU")]
-            )
+            gpu = machine.get("gpu", "no GPU")
+            name = f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, {gpu}"
             by_machine.setdefault(name, {})[path.stem] = row["results"]
     tables = {name: table(reports) for name, reports in sorted(by_machine.items())}
     return "\n".join(f"## {name}\n\n{text}" for name, text in tables.items() if text != HEAD)

@@ -43,7 +43,7 @@ def main() -> None:
     asked = parser.parse_args()
     parts = asked.parts or list(PARTS)
     before = (row["results"] for row in rows(FOLDER / "run.json") if row["machine"] == machine())
-    results = next(before, {})
+    results: dict[str, Any] = next(before, {})
     with tempfile.TemporaryDirectory(prefix="driftledger-", ignore_cleanup_errors=True) as name:
         for part in PARTS:
             if part in parts:
