@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from driftledger.metrics import neighbours
 from driftledger.metrics.neighbours import STEPS, nearest
@@ -139,6 +140,22 @@ def test_large_sets_are_chosen_from_by_float32_and_small_ones_are_not(sparing):
     assert len(sparing) == len(queries)
     assert (chosen.indices == plain.indices).all()
     assert (chosen.similarities == plain.similarities).all()
+
+
+def blas_threads():
+    return max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+
+
+def test_two_blocks_at_once_share_the_threads_of_products(monkeypatch):
+    seen, chosen = [], neighbours._nearest_keys
+    monkeypatch.setattr(neighbours, "CELLS", 1)
+    monkeypatch.setattr(neighbours, "_nearest_keys", lambda *given: seen.append(blas_threads()) or chosen(*given))
+    support = np.random.default_rng(1).normal(size=(9, 4))
+    with threadpool_limits(8):
+        before = blas_threads()  # fewer, where there are fewer cores
+        nearest(support, support, 2)
+        assert blas_threads() == before
+    assert set(seen) == {max(1, before // 2)}
 
 
 def test_where_too_many_come_into_question_float64_computes_all(monkeypatch, sparing):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from driftledger.core.types import Float32, Float64
 from driftledger.metrics._checks import check_features
@@ -74,10 +75,15 @@ def nearest(support: Features, queries: Features, k: int, similarities: int | No
 
 
 def _two_at_once(keys: Callable[[Int64], Int64], blocks: Sequence[Int64]) -> list[Int64]:
-    """One block's product is computed beside the other's choice among its cosines, which takes one core only."""
+    """One block's product is computed beside the other's choice among its cosines, which takes one core only.
+
+    Each has half of the threads that products take, which would wait for one another where there are more than cores.
+    """
     if len(blocks) == 1:
         return [keys(blocks[0])]
-    with ThreadPoolExecutor(2) as pool:
+    libraries = ThreadpoolController().select(user_api="blas")
+    threads = max((each["num_threads"] for each in libraries.info()), default=1)
+    with libraries.limit(limits=max(1, threads // 2)), ThreadPoolExecutor(2) as pool:
         return list(pool.map(keys, blocks))
 
 
