@@ -50,7 +50,12 @@ def words_of(command: str, executable: str | None, environment: Mapping[str, str
 def may_read_locks(command: str | Sequence[str] | None) -> bool:
     """Whether what a stage runs may look at the locks of others: all but a few of ours."""
     words = command.split(" ") if isinstance(command, str) and _OURS.fullmatch(command) else []
-    return not words or words[2] not in _READS_NO_LOCK | set(benchmark_names())
+    return not words or not is_of_data_or_benchmark(words)
+
+
+def is_of_data_or_benchmark(words: Sequence[str]) -> bool:
+    """Whether a command of ours makes data, or what a benchmark asks or scores."""
+    return words[2] in _READS_NO_LOCK | set(benchmark_names())
 
 
 def _means_ours(executable: str | None, environment: Mapping[str, str]) -> bool:
@@ -128,7 +133,7 @@ def _flush() -> None:
 def _be_the_child(words: Sequence[str], cwd: str, environment: Mapping[str, str]) -> NoReturn:
     code = 1
     try:
-        _forget_the_parent()
+        forget_the_parent()
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(environment)
@@ -142,7 +147,7 @@ def _be_the_child(words: Sequence[str], cwd: str, environment: Mapping[str, str]
         os._exit(code)
 
 
-def _forget_the_parent() -> None:
+def forget_the_parent() -> None:
     """What a new process has not: handlers of signals and of the end, streams that DVC has wrapped, drawn numbers."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
