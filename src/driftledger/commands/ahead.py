@@ -18,17 +18,20 @@ from driftledger.collect.steps import NotStoredError
 from driftledger.commands.collect import Work, selected_work
 from driftledger.components.base import Component
 from driftledger.core.progress import Progress
+from driftledger.core.registry import is_embedded
 from driftledger.core.types import Conversation
 from driftledger.ledger.objects.contents import Contents
 from driftledger.project.project import Project
 
-_EMBEDDED = "driftledger.demo."
 _PATIENCE = 0.2
 """Seconds until the data that are waited for are looked for again."""
 
 
 def collect_ahead(project: Project, stages: Sequence[str], at: Callable[[], int], *, pulls: bool) -> None:
-    """Ask, one model after the other, what the first collect stages ask whose data are there, until none is left.
+    """Ask what the first collect stages ask that are still to come, as soon as their data are there.
+
+    What one model is asked about all datasets, or about all question sets, is asked together; what is about the data
+    that were made last comes first.
 
     Args:
         stages: the names of all that are to be made, in order.
@@ -39,20 +42,22 @@ def collect_ahead(project: Project, stages: Sequence[str], at: Callable[[], int]
         DriftledgerError: as the stages that ask the same; they say why.
     """
     places = {name: place for place, name in enumerate(stages)}
-    waiting = list(_waiting(project, places, pulls=pulls))
-    while True:
+
+    def made_by(work: Work) -> int:
+        return places.get(work.spec.data.named(work.keys), -1)
+
+    groups: dict[tuple[str, str], list[Work]] = {}
+    for work in _waiting(project, places, pulls=pulls):
+        groups.setdefault((work.keys["model"], work.spec.data.name), []).append(work)
+    waiting = sorted(groups.values(), key=lambda group: -max(map(made_by, group)))
+    while waiting:
         now = at()
-        waiting = [work for work in waiting if places[_name(work, _first(work))] > now]
-        if not waiting:
-            return
-        ready = [work for work in waiting if places.get(_name(work, work.spec.data), -1) < now]
-        if not ready:
+        ready = next((group for group in waiting if max(map(made_by, group)) < now), None)
+        if ready is None:
             time.sleep(_PATIENCE)
             continue
-        model = ready[0].keys["model"]
-        together = [work for work in ready if work.keys["model"] == model]
-        _ask(project, together)
-        waiting = [work for work in waiting if work not in together]
+        waiting.remove(ready)
+        _ask(project, [work for work in ready if places[_first(work).named(work.keys)] > now])
 
 
 def _waiting(project: Project, places: Collection[str], *, pulls: bool) -> Iterable[Work]:
@@ -62,7 +67,7 @@ def _waiting(project: Project, places: Collection[str], *, pulls: bool) -> Itera
     for work in selected_work(project):
         stage = _first(work)
         asked = [makes[role](name) for role, name in work.keys.items() if role in makes]
-        if _name(work, stage) not in places or not _are_here(project, asked):
+        if stage.named(work.keys) not in places or not _are_here(project, asked):
             continue
         if work.current.is_of_now(stage, work.keys):
             out = work.current.entry(stage, work.keys).out(stage.at(work.keys))
@@ -75,22 +80,20 @@ def _first(work: Work) -> Stage:
     return work.spec.collects[0]
 
 
-def _name(work: Work, stage: Stage) -> str:
-    return stage.named(work.keys)
-
-
 def _are_here(project: Project, components: Iterable[Component]) -> bool:
     """Whether they are embedded, and nothing says that they are asked elsewhere."""
     return project.settings.collect.where == "here" and all(
-        type(each).__module__.startswith(_EMBEDDED) and project.settings.workers(each) is None for each in components
+        is_embedded(type(each)) and project.settings.workers(each) is None for each in components
     )
 
 
 def _ask(project: Project, together: Iterable[Work]) -> None:
     planned = [each for work in together for each in _asked_first(project, work)]
     found: dict[str | None, int] = {}
+    if not planned:
+        return
     planned.sort(key=lambda each: found.setdefault(_image_of(each), len(found)))
-    most_calls = max((len(each.calls) for each in planned), default=0)
+    most_calls = max(len(each.calls) for each in planned)
     with project.store() as store, Progress("ahead", total=0) as progress:
         run_protocols([each.steps() for each in planned], store, progress, most_calls)
 
