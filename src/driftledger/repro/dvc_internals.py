@@ -98,7 +98,6 @@ class _Run:
         self._locks: locks.Locks | None = None
         self._ahead: Ahead | None = None
         self._repo: Any = None
-        self._is_warm = False
 
     @property
     def dump_stages(self) -> Callable[..., None]:
@@ -159,10 +158,9 @@ class _Run:
         if words is None:
             self._run_command(executable, command, **how)
             return
-        if not self._is_warm:
-            stages.import_needed()
-            self._is_warm = True
-        if self._ahead is not None and stages.is_of_data_or_benchmark(words):
+        has_work = stages.is_of_data_or_benchmark(words)
+        stages.import_needed(to_work=has_work)
+        if self._ahead is not None and has_work:
             self._ahead.begin()
         code = stages.run_forked(words, how["cwd"], how["env"], every=locks.EVERY, meanwhile=self._write_meanwhile)
         if code:

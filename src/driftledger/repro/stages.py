@@ -30,14 +30,15 @@ _SHELLS = ("sh", "bash", "dash", "zsh")
 _READS_NO_LOCK = frozenset({"dataset", "question_set"})
 """And no stage of a benchmark does."""
 
-_NEEDED = (
-    *("driftledger.cli", "driftledger.commands.stages", "driftledger.commands.resolve"),
+_NEEDED = ("driftledger.cli", "driftledger.commands.stages", "driftledger.commands.resolve")
+"""What every run imports, also where nothing is to be done."""
+_NEEDED_TO_WORK = (
     *("driftledger.benchmarks.writing", "driftledger.benchmarks.scoring", "driftledger.collect.scheduler"),
     *("driftledger.collect.services", "driftledger.project.workers", "driftledger.data.datasets.build"),
     *("driftledger.data.question_sets.build", "numpy", "PIL.Image"),
 )
-"""What most stages import. Libraries that start threads when they are imported, torch and MLflow among them, are left
-to the stages that need them."""
+"""What most other stages import. Libraries that start threads when they are imported, torch and MLflow among them, are
+left to the stages that need them."""
 
 
 def words_of(command: str, executable: str | None, environment: Mapping[str, str]) -> list[str] | None:
@@ -76,12 +77,13 @@ def can_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def import_needed() -> None:
-    """Import what most stages need."""
+def import_needed(*, to_work: bool = True) -> None:
+    """Import what most stages need, or only what those do that run where nothing is to be done."""
     for name in _NEEDED:
         import_module(name)
-    for spec in benchmarks():
-        import_module(spec.runner.partition(":")[0])
+    if to_work:
+        for name in (*_NEEDED_TO_WORK, *(spec.runner.partition(":")[0] for spec in benchmarks())):
+            import_module(name)
 
 
 def run_forked(
