@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 PARENT = """
 import os, sys, time
