@@ -94,7 +94,7 @@ def test_whatever_ends_it_what_is_noted_is_written_and_nobody_is_left_beside_it(
 ) -> None:
     run, lock = dvc_internals._Run(), tmp_path / "dvc.lock"
     ended: list[Ahead] = []
-    monkeypatch.setattr(Ahead, "end", ended.append)
+    monkeypatch.setattr(Ahead, "end", lambda each: ended.append(each))
 
     def reproduce(_: Any) -> str:
         assert run._locks is not None
