@@ -9,6 +9,7 @@ import pytest
 
 from driftledger.repro import __main__ as entry
 from driftledger.repro import dvc_internals
+from driftledger.repro.ahead import Ahead
 from driftledger.repro.dvc_internals import KNOWN, replaced, unknown
 
 
@@ -88,8 +89,12 @@ def test_everything_is_put_back_after_an_error() -> None:
 
 
 @pytest.mark.parametrize("end", [entry._EndedError, KeyboardInterrupt, ValueError, None])
-def test_whatever_ends_it_what_is_noted_is_written(end: type[BaseException] | None, tmp_path: Path) -> None:
+def test_whatever_ends_it_what_is_noted_is_written_and_nobody_is_left_beside_it(
+    end: type[BaseException] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, lock = dvc_internals._Run(), tmp_path / "dvc.lock"
+    ended: list[Ahead] = []
+    monkeypatch.setattr(Ahead, "end", lambda each: ended.append(each))
 
     def reproduce(_: Any) -> str:
         assert run._locks is not None
@@ -100,10 +105,11 @@ def test_whatever_ends_it_what_is_noted_is_written(end: type[BaseException] | No
         return "done"
 
     run._reproduce = reproduce
-    stages = [SimpleNamespace(repo=SimpleNamespace(tmp_dir=str(tmp_path)))]
+    stages = [SimpleNamespace(repo=SimpleNamespace(tmp_dir=str(tmp_path), root_dir=str(tmp_path)))]
     if end:
         with pytest.raises(end):
             run.reproduce(stages)
     else:
         assert run.reproduce(stages) == "done"
     assert "  a:\n    cmd: x\n" in lock.read_text()
+    assert ended == [run._ahead]

@@ -27,7 +27,11 @@ class Current:
 
     def has(self, stage: Stage, keys: Mapping[str, str]) -> bool:
         """Whether a stage is one."""
-        return (self._root / stage.at(keys)).is_dir() and self._is_current(stage.named(keys))
+        return (self._root / stage.at(keys)).is_dir() and self.is_of_now(stage, keys)
+
+    def is_of_now(self, stage: Stage, keys: Mapping[str, str]) -> bool:
+        """Whether the lock holds what a stage would write, wherever that is."""
+        return self._is_current(stage.named(keys))
 
     def entry(self, stage: Stage, keys: Mapping[str, str]) -> LockEntry:
         """The lock entry of one."""

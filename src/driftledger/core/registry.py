@@ -68,11 +68,19 @@ PROVIDED_SECTIONS = tuple(OURS)
 GROUP = "driftledger.{section}"
 """Of the entry points by which an installed distribution names its providers for a section."""
 
+_EMBEDDED = "driftledger.demo."
+
 
 def providers(section: str) -> Mapping[str, str]:
     """Every provider of a section by its name, with the place of its class: ours first, then those of installed
     distributions."""
     return MappingProxyType({name: found[0].value for name, found in _installed(section).items()} | OURS[section])
+
+
+def is_embedded(kind: type[Provided]) -> bool:
+    """Whether a class is one of those that come with us for demonstration: free, on the CPU, downloading nothing, and
+    the same in any company within a batch."""
+    return kind.__module__.startswith(_EMBEDDED)
 
 
 def provider_place(section: str, provider: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from driftledger.repro import locks, parameters, stages
+from driftledger.repro.ahead import Ahead
 
 KNOWN = {
     "dvc.dependency.param:ParamsDependency.read_params": "687935587223d87d",
@@ -95,8 +96,8 @@ class _Run:
         self._dump_stages, self._reproduce = Lockfile.dump_stages, _reproduce
         self._run_stage, self._run_command = run_stage, _run
         self._locks: locks.Locks | None = None
+        self._ahead: Ahead | None = None
         self._repo: Any = None
-        self._is_warm = False
 
     @property
     def dump_stages(self) -> Callable[..., None]:
@@ -130,15 +131,19 @@ class _Run:
             return self._reproduce(of, *arguments, **more)
         self._repo = of[0].repo
         self._locks = locks.Locks(Path(self._repo.tmp_dir) / "dvc.lock.partial")
+        self._ahead = Ahead(self._repo.root_dir, [_name(stage) for stage in of], pulls=bool(more.get("pull")))
         try:
             return self._reproduce(of, *arguments, **more)
         finally:
+            self._ahead.end()
             self._locks.write()
 
     def run_stage(self, stage: Any, *arguments: Any, **more: Any) -> Any:
         """For ``run_stage``: who reads locks finds all that came before."""
         if self._locks is not None and stages.may_read_locks(stage.cmd):
             self._locks.write()
+        if self._ahead is not None:
+            self._ahead.reach(_name(stage))
         return self._run_stage(stage, *arguments, **more)
 
     def run_command(self, executable: str | None, command: str, **how: Any) -> None:
@@ -153,9 +158,10 @@ class _Run:
         if words is None:
             self._run_command(executable, command, **how)
             return
-        if not self._is_warm:
-            stages.import_needed()
-            self._is_warm = True
+        has_work = stages.is_of_data_or_benchmark(words)
+        stages.import_needed(to_work=has_work)
+        if self._ahead is not None and has_work:
+            self._ahead.begin()
         code = stages.run_forked(words, how["cwd"], how["env"], every=locks.EVERY, meanwhile=self._write_meanwhile)
         if code:
             raise StageCmdFailedError(command, code)
@@ -167,3 +173,8 @@ class _Run:
         if self._locks is not None and self._locks.has_noted:
             with suppress(LockError), self._repo.lock:
                 self._locks.write()
+
+
+def _name(stage: Any) -> str:
+    """That of a stage in a ``dvc.yaml``; empty for what a ``.dvc`` file says."""
+    return getattr(stage, "name", None) or ""

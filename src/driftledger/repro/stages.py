@@ -30,14 +30,15 @@ _SHELLS = ("sh", "bash", "dash", "zsh")
 _READS_NO_LOCK = frozenset({"dataset", "question_set"})
 """And no stage of a benchmark does."""
 
-_NEEDED = (
-    *("driftledger.cli", "driftledger.commands.stages", "driftledger.commands.resolve"),
+_NEEDED = ("driftledger.cli", "driftledger.commands.stages", "driftledger.commands.resolve")
+"""What every run imports, also where nothing is to be done."""
+_NEEDED_TO_WORK = (
     *("driftledger.benchmarks.writing", "driftledger.benchmarks.scoring", "driftledger.collect.scheduler"),
     *("driftledger.collect.services", "driftledger.project.workers", "driftledger.data.datasets.build"),
     *("driftledger.data.question_sets.build", "numpy", "PIL.Image"),
 )
-"""What most stages import. Libraries that start threads when they are imported, torch and MLflow among them, are left
-to the stages that need them."""
+"""What most other stages import. Libraries that start threads when they are imported, torch and MLflow among them, are
+left to the stages that need them."""
 
 
 def words_of(command: str, executable: str | None, environment: Mapping[str, str]) -> list[str] | None:
@@ -50,7 +51,12 @@ def words_of(command: str, executable: str | None, environment: Mapping[str, str
 def may_read_locks(command: str | Sequence[str] | None) -> bool:
     """Whether what a stage runs may look at the locks of others: all but a few of ours."""
     words = command.split(" ") if isinstance(command, str) and _OURS.fullmatch(command) else []
-    return not words or words[2] not in _READS_NO_LOCK | set(benchmark_names())
+    return not words or not is_of_data_or_benchmark(words)
+
+
+def is_of_data_or_benchmark(words: Sequence[str]) -> bool:
+    """Whether a command of ours makes data, or what a benchmark asks or scores."""
+    return words[2] in _READS_NO_LOCK | set(benchmark_names())
 
 
 def _means_ours(executable: str | None, environment: Mapping[str, str]) -> bool:
@@ -71,12 +77,13 @@ def can_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def import_needed() -> None:
-    """Import what most stages need."""
+def import_needed(*, to_work: bool = True) -> None:
+    """Import what most stages need, or only what those do that run where nothing is to be done."""
     for name in _NEEDED:
         import_module(name)
-    for spec in benchmarks():
-        import_module(spec.runner.partition(":")[0])
+    if to_work:
+        for name in (*_NEEDED_TO_WORK, *(spec.runner.partition(":")[0] for spec in benchmarks())):
+            import_module(name)
 
 
 def run_forked(
@@ -128,7 +135,7 @@ def _flush() -> None:
 def _be_the_child(words: Sequence[str], cwd: str, environment: Mapping[str, str]) -> NoReturn:
     code = 1
     try:
-        _forget_the_parent()
+        forget_the_parent()
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(environment)
@@ -142,7 +149,7 @@ def _be_the_child(words: Sequence[str], cwd: str, environment: Mapping[str, str]
         os._exit(code)
 
 
-def _forget_the_parent() -> None:
+def forget_the_parent() -> None:
     """What a new process has not: handlers of signals and of the end, streams that DVC has wrapped, drawn numbers."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL

@@ -13,8 +13,9 @@ from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, Steps
 from driftledger.components.base import Component, Model
 from driftledger.core.files import write_jsonl
-from driftledger.core.types import Conversation, ImageFile, Outcome, Subject
+from driftledger.core.types import Conversation, Outcome, Subject
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard
+from driftledger.data.question_sets.images import QuestionImage
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -48,7 +49,7 @@ class AnswerProtocol:
 
     def asked(self, question: QuestionEntry, variant: int) -> Conversation:
         """What the model is given."""
-        image = ImageFile(self.folder / question.image, question.image_sha256)
+        image = QuestionImage(self.folder / question.image, question.image_sha256)
         shown = [question.options[option] for option in self.order(question, variant)]
         text = rendered(self.prompt, question.question, shown)
         return Conversation.ask(text, image, Subject(question.id, variant + 1), options=shown)
