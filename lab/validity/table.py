@@ -55,8 +55,9 @@ def summary(found: Validity) -> Iterator[str]:
     barred = sum(each.apart is not None for each in rankings)
     all_of = found.together
     yield (
-        f"The {len(rankings)} metrics below are of {_families(all_of.families)}, those that rest on the same; of "
-        f"{_families(all_of.in_order)} every metric puts the {len(found.models)} stages in the order of their training. "
+        f"The {len(rankings)} metrics below are of {_families(all_of.families)}, those that rest on the same; "
+        f"of {_families(all_of.in_order)} every metric puts the {len(found.models)} stages in the order of their "
+        "training. "
         + (_do_as_well(all_of.chance, len(found.models)) if all_of.chance is not None else "")
         + (f" {barred} are not ranked, or not all of it, as their coverages lie too far apart." if barred else "")
     )
