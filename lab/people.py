@@ -8,9 +8,9 @@ mistakes, and one whose grades have nothing to do with what an answer is worth.
 
 Beside what is used stand the intervals of the uncorrected total; of the published formulas, which take answers for
 independent (Rogan and Gladen 1978 with the delta method; Lee et al. 2025, arXiv 2511.21140, equations 4 to 7); of the
-correction by eight clear-cut calibration answers, on which the judge errs a third as often; of people's grades without
-any judge; and of the regression estimator of survey sampling (Cochran 1977, section 7.1), which lets each model's own
-answers say what the judge's grades are worth.
+correction by eight clear-cut calibration answers, on which the judge errs a third as often; and of people's grades
+without any judge. *Model by model* is the regression estimator, which lets each model's own answers say what the
+judge's grades are worth.
 """
 
 import json
@@ -25,7 +25,13 @@ from scipy.stats import norm, t
 
 from driftledger.core.files import write_text
 from driftledger.core.types import Float64
-from driftledger.metrics.correction import Operating, corrected_mean, count_of, operating_characteristics
+from driftledger.metrics.correction import (
+    Operating,
+    corrected_mean,
+    count_of,
+    operating_characteristics,
+    regression_mean,
+)
 from lab.coverage import CONFIDENCE, NORMAL, Ends, Linearised, wilson
 from lab.entry import here, new_app, run
 from lab.marked import put_between
@@ -36,8 +42,9 @@ TOTALS = (0.05, 0.2, 0.4, 0.6, 0.8)
 """Of the models, as shares."""
 QUESTIONS = {120: 120, 218: 200}
 """And images that they are about: the shipped sets, and MM-Vet's own."""
-GRADED = (20, 50)
-"""Questions of which people grade every model's answer; the first is what ``grades sheet`` takes."""
+GRADED = (10, 20, 50)
+"""Questions of which people grade every model's answer; ``grades sheet`` takes 20, and nothing is corrected model by
+model of fewer."""
 KINDS = ("right or wrong", "tenths")
 """Of grades; in tenths answers are worth 0, ½ or 1, and graded five times."""
 CLEAR = (1.0, 1.0, 1.0, 1.0, 0.5, 0.0, 0.0, 0.0)
@@ -85,9 +92,9 @@ METHODS = (
     "Rogan and Gladen",
     "arXiv 2511.21140",
     "used, by calibration answers",
-    "used, by people",
+    "used, all models at once",
     "people alone",
-    "regression",
+    "used, model by model",
 )
 WIDE = METHODS[3:]
 """Those of which the table says how wide they are."""
@@ -163,18 +170,14 @@ def people_alone(run: Drawn) -> Ends:
 
 
 def regression(run: Drawn) -> Ends:
-    """Wilson's, of people's mean and what the judge's grades of all other answers add to it, by the slope that each
-    model's own answers have."""
-    n, seen = run.people.shape[-1], run.seen
-    off = seen - seen.mean(axis=-1, keepdims=True)
-    squares = (off**2).sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(squares > 1e-9, (off * run.people).sum(axis=-1) / squares, 0.0)
-    everywhere = run.grades.mean(axis=-1)
-    mean = run.people.mean(axis=-1) + slope * (everywhere.mean(axis=-1) - seen.mean(axis=-1))
-    residuals = run.people - run.people.mean(axis=-1, keepdims=True) - slope[..., None] * off
-    variance = slope**2 * everywhere.var(axis=-1, ddof=1) / everywhere.shape[-1]
-    return _wilson(np.clip(mean, 0, 1), variance + (residuals**2).sum(axis=-1) / (n - 2) / n, n)
+    """What is used model by model, of each model's own answers."""
+    seen, everywhere = run.seen, run.grades.mean(axis=-1)
+    ends = np.empty((*seen.shape[:2], 2))
+    for place in np.ndindex(*seen.shape[:2]):
+        some = (run.people[place].tolist(), seen[place].tolist(), everywhere[place].tolist())
+        found = regression_mean(*some, confidence=CONFIDENCE)
+        ends[place] = (math.nan, math.nan) if found is None else found[1:]
+    return Ends(*np.moveaxis(ends, -1, 0))
 
 
 def _wilson(mean: Float64, variance: Float64, n: int) -> Ends:
@@ -245,7 +248,7 @@ def covered(kind: str, judge: Judge, questions: int, graded: int, runs: int) -> 
     seed = [questions, graded, KINDS.index(kind), *(round(100 * each) for each in judge)]
     run = drawn(kind, judge, questions, graded, runs, np.random.default_rng(seed))
     ends = {"uncorrected": uncorrected(run), **corrected(run, kind)}
-    ends |= {"people alone": people_alone(run), "regression": regression(run)}
+    ends |= {"people alone": people_alone(run), "used, model by model": regression(run)}
     rows = []
     for model, total in enumerate(TOTALS):
         own = {name: Ends(ends[name].low[:, model], ends[name].high[:, model]) for name in METHODS}

@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 
 from driftledger.components.base import Model
 from driftledger.core.types import Conversation, ImageFile, Reply
+from driftledger.demo.models.faultless import shown_in
 from driftledger.demo.models.regions.model import Regions as Describer
 from lab.ladder.damage import damaged
 from lab.ladder.told import Captions, Regions, Wording
-from lab.validity.faultless import shown_in
 
 Speaker = Literal["captions", "regions"]
 

@@ -44,6 +44,14 @@ def measure() -> None:
         measure_recipes(project, _workshop(project), load_recipes(project.root))
 
 
+@app.command()
+def page() -> None:
+    """Write reports/recipes.md as reports/recipes.json has it; nothing is trained or evaluated."""
+    from lab.recipes.table import write_page
+
+    write_page(here().root)
+
+
 def _workshop(project: Project) -> "Workshop":
     for library in ("diffusers", "open_clip"):
         import_extra(library)

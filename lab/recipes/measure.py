@@ -10,12 +10,12 @@ import numpy as np
 
 from driftledger.benchmarks.registry import benchmark, benchmark_names
 from driftledger.core.errors import StoreError
-from driftledger.core.files import read_json, write_json, write_text
+from driftledger.core.files import read_json, write_json
 from driftledger.project.project import Project
 from lab.recipes.evaluated import evaluated
 from lab.recipes.report import REPORT, Found, Untaught, Vague
 from lab.recipes.settings import Recipes
-from lab.recipes.table import recipes_tables
+from lab.recipes.table import write_page
 from lab.recipes.train import checkpoints
 from lab.trio.settings import TrioSettings
 from lab.trio.train import Workshop
@@ -65,9 +65,8 @@ def measure_recipes(project: Project, at: Workshop, recipes: Recipes) -> None:
         unasked=list(_unasked(plain, at.trio, last, untaught)),
         vague=_vague(vague, stages["vague"]),
     )
-    report = project.root / REPORT
-    write_json(report.with_suffix(".json"), found)
-    write_text(report.with_suffix(".md"), recipes_tables(found))
+    write_json((project.root / REPORT).with_suffix(".json"), found)
+    write_page(project.root)
 
 
 def _steps(name: str, at: Workshop, recipes: Recipes) -> dict[str, int]:

@@ -1,15 +1,27 @@
 """``reports/recipes.md``: what the report finds, in tables that can be read."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from driftledger.core.escaping import for_markdown
+from driftledger.core.files import read_json, write_text
 from driftledger.reports.tables import markdown_table
-from lab.recipes.report import Found, Untaught, Vague
+from lab.recipes.report import REPORT, Found, Untaught, Vague
 from lab.validity.scores import title_of
 from lab.validity.stages import climb
 from lab.validity.table import by_family, by_round, by_stage, point_in_words, share_in_words, summary
 
 _RATIO_DIGITS, _PERCENT_DIGITS = 3, 1
+
+
+def write_page(root: Path) -> None:
+    """Write it beside the JSON file that it is made of.
+
+    Raises:
+        StoreError: that file is missing or damaged.
+    """
+    report = root / REPORT
+    write_text(report.with_suffix(".md"), recipes_tables(read_json(report.with_suffix(".json"), Found)))
 
 
 def recipes_tables(found: Found) -> str:

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from driftledger.components.base import Model
 from driftledger.core.types import Conversation, Reply
+from driftledger.demo.models.faultless import Faultless
 from lab.recipes.captions import vague
-from lab.validity.faultless import Faultless
 
 
 class VaguelyFaultless(Model):

@@ -14,6 +14,8 @@ from lab.validity.scores import title_of
 from lab.validity.stages import climb
 
 _FAULTLESS = "without fault"
+_LEAST_SHARE = 0.001
+"""Below it, one decimal of a percentage says nothing."""
 _ASKED = "questions and TRAC"
 _LEGEND = (
     "In brackets: training steps, and the intervals of values. *In order*: each is better than the one "
@@ -53,9 +55,10 @@ def summary(found: Validity) -> Iterator[str]:
     barred = sum(each.apart is not None for each in rankings)
     all_of = found.together
     yield (
-        f"The {len(rankings)} metrics below are of {all_of.families} families, those that rest on the same; of "
-        f"{all_of.in_order} families every metric puts the {len(found.models)} stages in the order of their training. "
-        + (f"Of all orders of these stages {_percent(all_of.chance)} do as well." if all_of.chance is not None else "")
+        f"The {len(rankings)} metrics below are of {_families(all_of.families)}, those that rest on the same; "
+        f"of {_families(all_of.in_order)} every metric puts the {len(found.models)} stages in the order of their "
+        "training. "
+        + (_do_as_well(all_of.chance, len(found.models)) if all_of.chance is not None else "")
         + (f" {barred} are not ranked, or not all of it, as their coverages lie too far apart." if barred else "")
     )
     if found.otherwise:
@@ -65,6 +68,19 @@ def summary(found: Validity) -> Iterator[str]:
             "the stages before: more than the number of steps sets it apart."
         )
     yield ""
+
+
+def _families(number: int) -> str:
+    return "1 family" if number == 1 else f"{number} families"
+
+
+def _do_as_well(chance: float, stages: int) -> str:
+    """Of a share too small for a percentage, how many orders it is."""
+    if chance >= _LEAST_SHARE:
+        return f"Of all orders of these stages {_percent(chance)} do as well."
+    orders = factorial(stages)
+    number = round(chance * orders)
+    return f"Of the {orders:,} orders of these stages {number} {'does' if number == 1 else 'do'} as well."
 
 
 def by_family(found: Validity) -> Iterator[str]:

@@ -13,6 +13,7 @@ from driftledger.metrics.correction import (
     count_of,
     normal_quantile,
     operating_characteristics,
+    regression_mean,
 )
 
 
@@ -117,6 +118,69 @@ def test_as_how_many_answers_gradings_count():
     assert between.n > 400  # grades that all but agree vary less than right and wrong
 
 
+PEOPLE = [1, 0, 0.5, 1, 0, 0, 1, 0.5, 0, 1, 1, 0, 0.5, 1, 0, 0, 1, 0, 0.5, 1, 0, 1, 0, 0.5]
+JUDGE = [0.9, 0.2, 0.5, 1, 0.4, 0, 0.8, 0.7, 0.1, 1, 0.6, 0, 0.5, 0.9, 0.3, 0, 1, 0.5, 0.4, 0.8, 0.2, 1, 0, 0.6]
+OTHERS = [(7 * k * k + 3 * k) % 11 / 10 for k in range(40)]
+
+
+def regressed(people=PEOPLE, judge=JUDGE, others=OTHERS, confidence=0.95):
+    return regression_mean(people, judge, [*judge, *others], confidence=confidence)
+
+
+def test_the_regression_estimate_is_that_of_ppi_plus_plus():
+    """``ppi_py`` 0.2.3: ``ppi_mean_pointestimate(PEOPLE, JUDGE, OTHERS, lam=b / (1 + 24 / 40))`` with b the slope of
+    people's grades on the judge's, which is λ as PPI++ tunes it, by the labelled answers alone."""
+    assert regressed().estimate == pytest.approx(0.3968194483634312, abs=1e-9)
+
+
+def test_the_regression_estimate_of_dead_trees():
+    """Lohr, "Sampling: Design and Analysis", chapter 4: dead trees on 25 of 100 plots, counted in the field, and on all
+    by photographs, 11.3 of them on average; ŷ = 5.059292 + 0.613274 · 11.3 = 11.99."""
+    photo = [10, 12, 7, 13, 13, 6, 17, 16, 15, 10, 14, 12, 10, 5, 12, 10, 10, 9, 6, 11, 7, 9, 11, 10, 10]
+    field = [15, 14, 9, 14, 8, 5, 18, 15, 13, 15, 11, 15, 12, 8, 13, 9, 11, 12, 9, 12, 13, 11, 10, 9, 8]
+    elsewhere = [12] * 40 + [11] * 35
+    assert sum([*photo, *elsewhere]) / 100 == 11.3
+    found = regressed(*([count / 20 for count in counts] for counts in (field, photo, elsewhere)))
+    assert 20 * found.estimate == pytest.approx(5.059292 + 0.613274 * 11.3, abs=1e-5)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_the_interval_of_the_regression_estimate_solves_its_equation(confidence):
+    """Wilson's ends are where (θ̂ − θ)² = t² · θ(1 − θ) / n."""
+    line = stats.linregress(JUDGE, PEOPLE)
+    everywhere = np.array([*JUDGE, *OTHERS])
+    left = np.sum((np.array(PEOPLE) - line.intercept - line.slope * np.array(JUDGE)) ** 2) / 22
+    estimate = line.intercept + line.slope * everywhere.mean()
+    variance = line.slope**2 * everywhere.var(ddof=1) / len(everywhere) + left / len(PEOPLE)
+    square = stats.t.ppf((1 + confidence) / 2, len(PEOPLE) - 1) ** 2 * variance / (estimate * (1 - estimate))
+    roots = np.roots([1 + square, -2 * estimate - square, estimate**2])
+    assert regressed(confidence=confidence) == pytest.approx((estimate, *sorted(roots)), abs=1e-9)
+
+
+def test_a_judge_without_mistakes_is_believed_of_all_answers_and_one_that_says_nothing_of_none():
+    people, others = [1.0] * 12 + [0.0] * 12, [1.0] * 10 + [0.0] * 30
+    told = regressed(people, people, others)
+    assert told.estimate == pytest.approx(22 / 64)
+    flat = regressed(people, [0.3] * 24, [0.3] * 40)
+    assert flat.estimate == 0.5
+    assert flat.high - flat.low > 1.5 * (told.high - told.low)
+
+
+def test_where_all_is_right_the_interval_is_that_of_as_many_answers_as_people_graded():
+    found = regressed([1.0] * 24, [1.0] * 24, [1.0] * 40)
+    square = stats.t.ppf(0.975, 23) ** 2 / 24
+    assert found == pytest.approx((1, 1 / (1 + square), 1), abs=1e-9)
+
+
+@given(st.permutations(range(24)))
+def test_the_order_of_people_s_grades_changes_no_bit(order):
+    assert regressed([PEOPLE[k] for k in order], [JUDGE[k] for k in order]) == regressed()
+
+
+def test_two_answers_that_people_graded_say_nothing():
+    assert regressed(PEOPLE[:2], JUDGE[:2]) is None
+
+
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99, 0.999])
 def test_the_quantile_is_scipys(confidence):
     assert normal_quantile(confidence) == pytest.approx(stats.norm.ppf((1 + confidence) / 2), abs=1e-9)
@@ -138,6 +202,9 @@ def test_all_ends_are_grades():
         (lambda: operating_characteristics([1.0], [math.nan]), "given holds nan at 0"),
         (lambda: operating_characteristics([1.0], []), "1 of known, 0 of given"),
         (lambda: count_of([0.0], [0], ["a"]), "no grading is counted"),
+        (lambda: regression_mean([1.0], [1.0], [], confidence=0.9), "people graded 1 answers, but the judge only 0"),
+        (lambda: regression_mean([1.0], [1.0], [2.0], confidence=0.9), "everywhere holds 2.0 at 0"),
+        (lambda: regression_mean([1.0], [1.0], [1.0], confidence=1), "confidence must be between"),
     ],
 )
 def test_it_says_what_is_wrong(call, message):

@@ -29,6 +29,7 @@ OURS: dict[str, dict[str, str]] = {
         "blind": "driftledger.demo.models.blind:Blind",
         "always_refuse": "driftledger.demo.models.always_refuse:AlwaysRefuse",
         "random_choice": "driftledger.demo.models.random_choice:RandomChoice",
+        "faultless": "driftledger.demo.models.faultless:Faultless",
         "rubric": "driftledger.demo.models.rubric:Rubric",
         "human": "driftledger.components.models.human:Human",
         "predictions": "driftledger.components.models.predictions.model:Predictions",

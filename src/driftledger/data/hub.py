@@ -19,6 +19,7 @@ from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.extras import import_extra
 from driftledger.core.missing import MissingSourceError, nothing_at
 from driftledger.core.names import leads_out
+from driftledger.core.shortening import shortened
 from driftledger.data.datasets.base import Provider, digest_files, read_file
 from driftledger.data.datasets.image_folder import printable
 
@@ -60,7 +61,9 @@ class HubTable(Provider, ABC):
             folder = Path(self.path).expanduser().absolute()
             is_folder = folder.is_dir()
         except (OSError, RuntimeError) as error:
-            raise ConfigError(f"the path {self.path!r:.200} cannot be reached ({error!s:.200}); mend path") from None
+            raise ConfigError(
+                f"the path {self.path!r:.200} cannot be reached ({shortened(str(error))}); mend path"
+            ) from None
         if not is_folder:
             if self.revision is None:
                 sentence = (
@@ -168,9 +171,9 @@ class HubTable(Provider, ABC):
         except (datasets.exceptions.DatasetsError, http_error, OSError, ValueError, RuntimeError) as error:
             wrapped = isinstance(error, datasets.exceptions.DatasetGenerationError)
             reason = error.__cause__ if wrapped and error.__cause__ else error
-            said = " ".join(str(reason).split()) or type(reason).__name__
+            said = shortened(str(reason)) or type(reason).__name__
             raise DataError(
-                f"{self.path}, split {split!r}, cannot be loaded ({said:.300}); mend its settings or the network"
+                f"{self.path}, split {split!r}, cannot be loaded ({said}); mend its settings or the network"
             ) from None
 
 

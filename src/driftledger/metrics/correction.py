@@ -10,9 +10,15 @@ Grades need not be 0 or 1, neither the judge's nor the known ones. 1 − q₀ an
 worth nothing and everything, the ends of a line fitted to the calibration, and what is assumed is that the judge's mean
 grade follows that line in between. Over grades of 0 and 1 alone all of it is what the papers have.
 
+Both take a judge to err alike whoever answers. Where people have graded some answers of the very model, the
+*regression estimator* of survey sampling needs no such thing: it is their mean grade, and what the judge's grades of
+all other answers add to it by the slope of people's on the judge's. A judge that knows nothing adds nothing.
+
 Sources: Rogan and Gladen 1978, "Estimating prevalence from the results of a screening test"; Lang and Reiczigel 2014,
 "Confidence limits for prevalence of disease adjusted for estimated sensitivity and specificity"; Lee et al. 2025, "How
-to Correctly Report LLM-as-a-Judge Evaluations" (arXiv 2511.21140), equations 4 to 7.
+to Correctly Report LLM-as-a-Judge Evaluations" (arXiv 2511.21140), equations 4 to 7; Cochran 1977, "Sampling
+Techniques", chapters 7 and 12; Angelopoulos, Duchi and Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference"
+(arXiv 2311.01453).
 """
 
 import math
@@ -21,6 +27,10 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from driftledger.metrics._checks import check_finite, check_same_lengths, members
+from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.intervals.estimate import upper
+from driftledger.metrics.intervals.shares import wilson
+from driftledger.metrics.intervals.student import t_quantile
 
 DIGITS = 12
 """Decimals that are kept: the quantile of the normal distribution takes a logarithm, whose last bits vary."""
@@ -28,6 +38,10 @@ DIGITS = 12
 
 LEAST_GAIN = 0.01
 """By how much more a judge has to give right answers than wrong ones, on average, to correct anything by it."""
+
+
+_NOTHING = 1e-9
+"""Sums of squares of grades below it are rounding."""
 
 
 class Operating(NamedTuple):
@@ -126,6 +140,58 @@ def corrected_mean(
     return Corrected(*(_kept(_within(end)) for end in (estimate, low, high)))
 
 
+def regression_mean(
+    known: Sequence[float], given: Sequence[float], everywhere: Sequence[float], *, confidence: float
+) -> Corrected | None:
+    """What N answers of one model are worth on average, of which people graded n, drawn by lot, and a judge all.
+
+    The estimate is ȳ + b·(X̄ − x̄), cut to [0, 1]: ȳ and x̄ are the means of people's and the judge's grades of the n,
+    X̄ that of the judge's grades of the N, and b is the slope of people's on the judge's by least squares, 0 where the
+    judge gives all the same. It is PPI++'s, b / (1 + n / (N − n)) being its λ. The variance is b²·S² / N + s² / n, with
+    S² the variance of the judge's grades of the N and s² = Σ residuals² / (n − 2) (Cochran's of double sampling). The
+    interval is Wilson's with Student's t for n − 1 degrees of freedom, for as many answers as would vary as much,
+    mean·(1 − mean) / variance, or n where nothing varies.
+
+    None where people graded fewer than three, which a line leaves nothing to vary of. ``lab/people.py`` says how often
+    intervals hold the truth, and how many answers that takes.
+
+    Args:
+        known: what each of the n answers is worth by people's word.
+        given: what the judge gave each of them, on average if it graded it several times.
+        everywhere: what it gave each of the N, these n among them.
+
+    Raises:
+        ValueError: the lengths of ``known`` and ``given`` differ, there are fewer answers than people graded, a value
+            is not within [0, 1], or ``confidence`` is not between 0 and 1.
+
+    >>> known, given = [1.0] * 9 + [0.0] * 11, [1.0] * 12 + [0.0] * 8
+    >>> regression_mean(known, given, [*given, *[1.0] * 60, *[0.0] * 20], confidence=0.95)
+    Corrected(estimate=0.54, low=0.366030294522, high=0.70473953224)
+    """
+    probability = upper(confidence)
+    _check(known, given)
+    _check_grades("everywhere", everywhere)
+    n, of = len(known), len(everywhere)
+    if of < n:
+        raise ValueError(f"people graded {n} answers, but the judge only {of}")
+    if n < 3:
+        return None
+    people, judge, whole = exact_mean(known), exact_mean(given), exact_mean(everywhere)
+    off = [x - judge for x in given]
+    squares = math.fsum([x * x for x in off])
+    slope = 0.0
+    if squares > _NOTHING:
+        slope = math.fsum([x * (y - people) for x, y in zip(off, known, strict=True)]) / squares
+    residuals = math.fsum([(y - people - slope * x) ** 2 for x, y in zip(off, known, strict=True)]) / (n - 2)
+    spread = math.fsum([(x - whole) ** 2 for x in everywhere]) / (of - 1)
+    variance = slope * slope * spread / of + residuals / n
+    estimate = _within(people + slope * (whole - judge))
+    says = 0 < estimate < 1 and variance > _NOTHING
+    counts = estimate * (1 - estimate) / variance if says else float(n)
+    low, high = wilson(estimate, counts, t_quantile(probability, n - 1))
+    return Corrected(*map(_kept, (estimate, low, high)))
+
+
 def count_of(sums: Sequence[float], counts: Sequence[int], clusters: Sequence[str]) -> Graded:
     """The mean grade over gradings, and as how many answers it counts: what is graded several times, or is about one
     image, counts for less than as many answers that have nothing in common.
@@ -206,10 +272,14 @@ def _fit(known: Sequence[float], given: Sequence[float]) -> _Line:
 
 def _check(known: Sequence[float], given: Sequence[float]) -> None:
     check_same_lengths(known=known, given=given)
-    for name, values in (("known", known), ("given", given)):
-        for at, value in enumerate(values):
-            if not 0 <= value <= 1:
-                raise ValueError(f"{name} holds {value} at {at}, which is not within 0 and 1")
+    _check_grades("known", known)
+    _check_grades("given", given)
+
+
+def _check_grades(name: str, values: Sequence[float]) -> None:
+    for at, value in enumerate(values):
+        if not 0 <= value <= 1:
+            raise ValueError(f"{name} holds {value} at {at}, which is not within 0 and 1")
 
 
 def _within(value: float) -> float:

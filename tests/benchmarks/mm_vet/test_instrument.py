@@ -8,7 +8,7 @@ import pytest
 
 from driftledger.benchmarks.base import SideBySide
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
-from driftledger.benchmarks.mm_vet.instrument import Instrument, instrument, known_grades
+from driftledger.benchmarks.mm_vet.instrument import Instrument, KnownGrades, instrument, known_grades, regressed_total
 from driftledger.benchmarks.mm_vet.records import ALPHA, CORRECTED, SENSITIVITY, SPECIFICITY, Calibration
 from driftledger.benchmarks.registry import benchmark
 from driftledger.metrics.correction import Graded, corrected_mean
@@ -119,3 +119,16 @@ def test_the_report_has_a_table_of_the_judge() -> None:
     assert table.name == "judge"
     assert texts(table)[1] == ["seer", "36.00", "31.00 (2.0–60.5)", "0.975", "0.950", "0.500"]
     assert "from 3 calibration answers alone" in table.notes[0]
+
+
+def test_what_was_not_graded_is_worth_nothing_model_by_model_either() -> None:
+    own = KnownGrades([1.0, 0.0] * 12, [0.9, 0.3] * 12)
+    read = [[each, each] for each in own.given] + [[0.9, 0.3]] * 12
+    unread: list[list[float | None]] = [[None, None]] * 36
+    all_read, half_read = (
+        regressed_total(grades, np.ones((len(grades), 2), dtype=bool), own, 0.95) for grades in (read, read + unread)
+    )
+    assert all_read is not None
+    assert half_read is not None
+    assert all_read.estimate == pytest.approx(50)
+    assert half_read == pytest.approx([each / 2 for each in all_read])

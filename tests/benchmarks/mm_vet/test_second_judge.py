@@ -1,6 +1,7 @@
 """A second judge behind a real socket: counted before it is asked, asked once, and without a part in any score."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,6 +89,23 @@ def test_it_is_counted_asked_once_and_set_beside_the_judge(tmp_path: Path, monke
         assert again == (0, told)
         assert len(served.requests) == asked
         assert files(tmp_path) == before
+
+
+def test_what_models_answered_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, read_bytes = Counter[str](), Path.read_bytes
+
+    def counted(file: Path) -> bytes:
+        read[file.relative_to(tmp_path).as_posix()] += 1
+        return read_bytes(file)
+
+    with checkout(tmp_path, monkeypatch):
+        assert agreement("--judge", "second", "--paid", str(MOST))[0] == 0
+        monkeypatch.setattr(Path, "read_bytes", counted)
+        assert agreement("--judge", "second")[0] == 0
+    [*answered], questions = tmp_path.glob("data/*/exam/seer/records.jsonl"), "data/questions/exam/questions.jsonl"
+    assert len(answered) == 2
+    assert [read[file.relative_to(tmp_path).as_posix()] for file in answered] == [1, 1]
+    assert read[questions] == 1
 
 
 @pytest.mark.parametrize(

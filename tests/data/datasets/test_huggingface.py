@@ -162,6 +162,14 @@ def test_a_folder_that_holds_nothing_to_load(tmp_path: Path) -> None:
     assert "Parquet magic bytes not found" in refused(HuggingFace(path=str(tmp_path / "pets")), tmp_path)
 
 
+def test_of_a_long_complaint_the_middle_is_left_out(tmp_path: Path) -> None:
+    said = refused(HuggingFace(path="x" * 5000), tmp_path, ConfigError)
+    assert "cannot be reached ([Errno 36] File name too long: " in said
+    assert "…xxx" in said
+    assert said.endswith("x'); mend path")
+    assert len(said) < 600
+
+
 def test_what_went_wrong_inside_the_library_is_said(tmp_path: Path) -> None:
     folder = image_folder(tmp_path / "pets")
     (folder / "test" / "metadata.csv").write_text("file_name\n../../x.png\n", encoding="utf-8")

@@ -1,18 +1,20 @@
 """The page says what the JSON file says, and names cannot become markup."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from driftledger.core.files import read_json, write_json
 from lab.recipes.measure import _lost
-from lab.recipes.report import Found, Untaught, Vague
-from lab.recipes.table import recipes_tables
+from lab.recipes.report import REPORT, Found, Untaught, Vague
+from lab.recipes.table import recipes_tables, write_page
 from lab.validity.iterating import Iterated
 from lab.validity.measured import Interval, share
 from lab.validity.ranked import Point
 from lab.validity.scores import Reading
 from lab.validity.units import Unit
+from tests.conftest import REPOSITORY
 from tests.lab.validity.hand_made import assembled, write_scores
 from tests.lab.validity.test_table import cells
 
@@ -46,6 +48,14 @@ def test_the_page_says_what_was_found(found: Found) -> None:
     assert rounds[1][1:] == ["0.800 (0.700–0.900)", "0.700 (0.600–0.800)"]
     assert "<b>" not in text
     assert "Does iterating" in text
+
+
+def test_the_page_in_the_repository_is_what_its_file_says(tmp_path: Path) -> None:
+    of, to = REPOSITORY / REPORT, tmp_path / REPORT
+    to.parent.mkdir()
+    shutil.copy(of.with_suffix(".json"), to.with_suffix(".json"))
+    write_page(tmp_path)
+    assert to.with_suffix(".md").read_bytes() == of.with_suffix(".md").read_bytes()
 
 
 def test_the_file_is_read_as_it_was_written(found: Found, tmp_path: Path) -> None:

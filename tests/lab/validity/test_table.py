@@ -10,7 +10,8 @@ from markdown_it import MarkdownIt
 from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json, write_json
 from lab.validity.assembled import Ranked
-from lab.validity.table import validity_tables
+from lab.validity.families import Together
+from lab.validity.table import summary, validity_tables
 from tests.lab.validity.hand_made import LEVELS, RUN, assembled, one, write_scores, written
 
 
@@ -67,6 +68,23 @@ def test_the_tables_say_what_the_json_file_says(stored: Path) -> None:
     assert drift[1] == [
         "t = 1 · brush_1 · eye", "0.950 (0.940–0.960)", "0.750 (0.700–0.800)", "0.250", "0.050", "0.200",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("together", "stages", "told"),
+    [
+        (Together(6, 1, 7.4e-05), 8, "of 6 families, those that rest on the same; of 1 family every metric"),
+        (Together(6, 1, 7.4e-05), 8, "Of the 40,320 orders of these stages 3 do as well."),
+        (Together(1, 1, 2.5e-05), 8, "of 1 family, those that rest on the same; of 1 family every metric"),
+        (Together(1, 1, 2.5e-05), 8, "Of the 40,320 orders of these stages 1 does as well."),
+        (Together(4, 2, 0.001389), 6, "Of all orders of these stages 0.1 % do as well."),
+    ],
+)
+def test_few_orders_are_counted_and_one_family_is_one(stored: Path, together: Together, stages: int, told: str) -> None:
+    found = assembled(stored).model_copy(
+        update={"together": together, "models": {str(each): each for each in range(stages)}}
+    )
+    assert told in next(iter(summary(found)))
 
 
 def test_what_compare_does_not_rank_is_not_ranked_and_says_why(tmp_path: Path) -> None:

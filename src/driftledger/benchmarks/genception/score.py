@@ -90,6 +90,58 @@ class Measured(NamedTuple):
         return {MCD: self.drift.similarities} | texts | beside
 
 
+class Chains(NamedTuple):
+    """The chains of a folder, and how far each has to go."""
+
+    samples: Sequence[Sample]
+    categories: list[str]
+    """Of each sample."""
+    ends: dict[str, int]
+    """Category → the t at which its chains end."""
+    repeats: list[list[ChainRecord]]
+    last: list[dict[str, ChainRecord]]
+    """Of each repeat, sample → its last record."""
+
+    @classmethod
+    def of(cls, data: FromDataset[ChainRecord], scoring: GenCeptionScoring) -> "Chains":
+        """Those of all repeats that were asked for."""
+        categories = [sample.category or ONE_CATEGORY for sample in data.samples]
+        ends = {name: scoring.of_category(name, data.dataset.groups) for name in categories}
+        repeats = by_repeat(data.records, ChainRequest.model_validate(data.card.protocol).repeats)
+        last = [{record.sample: record for record in records} for records in repeats]
+        return cls(data.samples, categories, ends, repeats, last)
+
+    @property
+    def total(self) -> int:
+        return len(self.samples) * len(self.repeats)
+
+    @property
+    def until(self) -> list[int]:
+        """Where the chain of each sample ends."""
+        return [self.ends[category] for category in self.categories]
+
+    @property
+    def short(self) -> list[tuple[int, str]]:
+        """Repeat and sample of those that did not get there."""
+        return [
+            (repeat, sample.id)
+            for repeat, records in enumerate(self.last)
+            for sample, until in zip(self.samples, self.until, strict=True)
+            if not _complete(records.get(sample.id), until)
+        ]
+
+
+class Figures(NamedTuple):
+    """What a score says in numbers."""
+
+    metrics: dict[str, float]
+    by_category: dict[str, dict[str, float]]
+    by_group: dict[str, dict[str, float]]
+    by_repeat: list[dict[str, float]]
+    """Empty where there is one alone."""
+    absent: dict[str, str]
+
+
 def score(given: ToScore) -> Scored:
     """Score a folder of chains.
 
@@ -100,31 +152,60 @@ def score(given: ToScore) -> Scored:
         CoverageError: fewer than ``min_coverage`` of the chains reached T.
     """
     data, scoring = FromDataset(given, "chain", ChainRecord, "encoder"), cast(GenCeptionScoring, given.scoring)
-    samples, groups, frechet_name = data.samples, data.dataset.groups, data.encoder.frechet_name
-    categories = [sample.category or ONE_CATEGORY for sample in samples]
-    repeats = by_repeat(data.records, ChainRequest.model_validate(data.card.protocol).repeats)
-    last = [{record.sample: record for record in records} for records in repeats]
-    iterations, ends = scoring.iterations, {name: scoring.of_category(name, groups) for name in categories}
-    short = [
-        (repeat, sample.id)
-        for repeat, records in enumerate(last)
-        for sample, category in zip(samples, categories, strict=True)
-        if not _complete(records.get(sample.id), ends[category])
-    ]
-    chains = len(samples) * len(repeats)
+    groups, frechet_name = data.dataset.groups, data.encoder.frechet_name
+    chains = Chains.of(data, scoring)
+    last, short = chains.last, chains.short
     lost = [f"{name}{of_repeat(repeat)}: {_why(last[repeat].get(name))}" for repeat, name in short]
-    what = "chains reached " + ("their T" if scoring.iterations_by_group else f"t={iterations}")
-    check_coverage(chains - len(short), chains, what, "genception", given.min_coverage, lost)
+    what = "chains reached " + ("their T" if scoring.iterations_by_group else f"t={scoring.iterations}")
+    check_coverage(chains.total - len(short), chains.total, what, "genception", given.min_coverage, lost)
 
     witnesses = Witnesses.behind(given.folders, data.card.components["model"])
     components, reader = dict(witnesses.components), given.encoders.get(TEXT_ENCODER)
     if reader is not None:
         components[TEXT_ENCODER] = ComponentCard.of(scoring.text_encoder or "", reader)
-    until = [ends[category] for category in categories]
-    alone = [_measured(given, data, records, categories, until, witnesses) for records in repeats]
+    alone = [_measured(given, data, records, chains, witnesses) for records in chains.repeats]
     whole = _mean_of(alone, data.records)
+    found = _figures(whole, alone, chains, groups, frechet_name, scoring)
     reached = sum(int(np.isfinite(each.per_sample["similarity_mean"]).sum()) for each in alone)
-    everywhere = min(ends.values())  # a mean over some of the categories would be of something else
+    distances = _frechet_summary(whole.drift.frechet, frechet_name, groups).overall
+    scored = Score(
+        **data.origin("genception", components, witnesses.digests),
+        metrics=found.metrics,
+        groups={
+            "category": found.by_category,
+            "group": found.by_group,
+            **({REPEAT: {str(at): each for at, each in enumerate(found.by_repeat)}} if found.by_repeat else {}),
+        },
+        curves=_curves(found.metrics, frechet_name, scoring.iterations),
+        outcomes=outcomes(last[repeat][name] for repeat, name in short if name in last[repeat]),
+        scored=reached,
+        counted=reached,
+        total=chains.total,
+        coverage=reached / chains.total,
+        absent=found.absent,
+        served=served_versions(data.records),
+        flags=[
+            *begun_by(data.card),
+            *unified(data.card),
+            *flags(data.records),
+            *few_images(distances, whole.drift.images or reached),
+            *(whole.texts.flags if whole.texts else ()),
+        ],
+        details={"groups": groups},
+    )
+    return Scored(scored, list(_rows(chains, whole, alone)))
+
+
+def _figures(
+    whole: Measured,
+    alone: Sequence[Measured],
+    chains: Chains,
+    groups: Mapping[str, Sequence[str]],
+    frechet_name: str,
+    scoring: GenCeptionScoring,
+) -> Figures:
+    """Means with their intervals, deviations over repeats, and why what is missing is missing."""
+    categories, everywhere = chains.categories, min(chains.ends.values())  # else a mean would be of something else
     values = _values(whole, categories, groups, frechet_name, everywhere)
     by_itself = [
         _values(each, categories, groups, frechet_name, everywhere).overall
@@ -136,38 +217,11 @@ def score(given: ToScore) -> Scored:
     spreads = {key + STD: std for key, std in deviations(by_itself).items() if key in means and key != "images"}
     intervals = Ends.together([_intervals(whole.per_sample, categories, scoring), cycles.intervals])
     metrics = means | _as_far_as(everywhere, intervals.metrics) | spreads
-    without = {key: why for key, why in intervals.absent.items() if key.partition(" ")[0] in metrics}
-    scored = Score(
-        **data.origin("genception", components, witnesses.digests),
-        metrics=metrics,
-        groups={
-            "category": values.by_category,
-            "group": values.by_group,
-            **({REPEAT: {str(repeat): each for repeat, each in enumerate(by_itself)}} if by_itself else {}),
-        },
-        curves=_curves(metrics, frechet_name, iterations),
-        outcomes=outcomes(last[repeat][name] for repeat, name in short if name in last[repeat]),
-        scored=reached,
-        counted=reached,
-        total=chains,
-        coverage=reached / chains,
-        absent=_absent(values.by_category, ends, frechet_name)
-        | (whole.texts.absent(metrics) if whole.texts else {})
-        | cycles.absent
-        | without,
-        served=served_versions(data.records),
-        flags=[
-            *begun_by(data.card),
-            *unified(data.card),
-            *flags(data.records),
-            *few_images(
-                _frechet_summary(whole.drift.frechet, frechet_name, groups).overall, whole.drift.images or reached
-            ),
-            *(whole.texts.flags if whole.texts else ()),
-        ],
-        details={"groups": groups},
-    )
-    return Scored(scored, list(_rows(samples, categories, last, whole, alone)))
+    absent = _absent(values.by_category, chains.ends, frechet_name)
+    absent |= whole.texts.absent(metrics) if whole.texts else {}
+    absent |= cycles.absent
+    absent |= {key: why for key, why in intervals.absent.items() if key.partition(" ")[0] in metrics}
+    return Figures(metrics, values.by_category, values.by_group, by_itself, absent)
 
 
 def _complete(record: ChainRecord | None, iterations: int) -> bool:
@@ -184,22 +238,17 @@ def _measured(
     given: ToScore,
     data: FromDataset[ChainRecord],
     records: Sequence[ChainRecord],
-    categories: Sequence[str],
-    until: Sequence[int],
+    chains: Chains,
     witnesses: Witnesses,
 ) -> Measured:
-    """What the chains of one repeat come to.
-
-    Args:
-        until: where the chain of each sample ends.
-    """
+    """What the chains of one repeat come to, whose records these are."""
     drawn, iterations = drawn_images(data.folder, records), cast(GenCeptionScoring, given.scoring).iterations
-    drift = measure(data.samples, categories, drawn, data.encoder, iterations, given.features)
-    per_sample = _per_sample(drift.similarities, until) | {PIXELS: pixel_distances(data.samples, drawn)}
+    drift = measure(data.samples, chains.categories, drawn, data.encoder, iterations, given.features)
+    per_sample = _per_sample(drift.similarities, chains.until) | {PIXELS: pixel_distances(data.samples, drawn)}
     texts, reader = None, given.encoders.get(TEXT_ENCODER)
     if reader is not None:
         names = [each.id for each in data.samples]
-        texts = compare_texts(names, records, witnesses.others, reader, until, given.features)
+        texts = compare_texts(names, records, witnesses.others, reader, chains.until, given.features)
         per_sample |= texts.per_sample
     both = across(data.samples, records, drawn, data.encoder, iterations, given.features)
     return Measured(records, drift, per_sample, texts, both)
@@ -403,20 +452,14 @@ def _absent(
     }
 
 
-def _rows(
-    samples: Sequence[Sample],
-    categories: Sequence[str],
-    last: Sequence[Mapping[str, ChainRecord]],
-    whole: Measured,
-    alone: Sequence[Measured],
-) -> Iterator[Row]:
+def _rows(chains: Chains, whole: Measured, alone: Sequence[Measured]) -> Iterator[Row]:
     values = _row_values(whole)
     of_each = [_row_values(each) for each in alone] if len(alone) > 1 else []
-    for index, sample in enumerate(samples):
-        ended = [records[sample.id].outcome for records in last]
+    for index, sample in enumerate(chains.samples):
+        ended = [records[sample.id].outcome for records in chains.last]
         yield Row(
             unit=sample.id,
-            group=categories[index],
+            group=chains.categories[index],
             cluster=sample.id,
             outcome=next((outcome for outcome in ended if outcome is not Outcome.OK), Outcome.OK),
             values={key: _finite(column[index]) for key, column in values.items()},

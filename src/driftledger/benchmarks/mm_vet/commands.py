@@ -1,7 +1,7 @@
 """``driftledger grades``: people grade answers too, and the judge is held to what they say."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from driftledger.benchmarks.mm_vet.raters import CorrectedTotal, RatersAgreement
     from driftledger.benchmarks.mm_vet.second_judge import SecondGrades, SecondJudge
+    from driftledger.benchmarks.mm_vet.stored import StoredAnswers
     from driftledger.metrics.correction import Operating
     from driftledger.metrics.intervals.raters import AgreementOfRaters
     from driftledger.project.project import Project
@@ -51,18 +52,20 @@ def agreement(
         int | None, typer.Option(min=1, metavar="N", help="Ask services, up to N times; without it, none is asked.")
     ] = None,
 ) -> None:
-    """Kappa and alpha of the judge, other judges and people; sensitivity, specificity and totals corrected by these.
+    """Kappa and alpha of the judge, other judges and people; its mistakes by their word, and totals corrected by it.
 
     What other judges say goes into the call store alone: no score changes.
     """
+    from driftledger.benchmarks.mm_vet.stored import StoredAnswers
     from driftledger.core.terminal import show
 
-    checkouts, seconds = named_judges(context.obj, question_set, judge or ())
+    stored = StoredAnswers(context.obj, question_set)
+    checkouts, seconds = named_judges(stored, judge or ())
     said = ask_seconds(context.obj, seconds, paid)
     if said is None:
         return
-    found = raters_agreement(context.obj, question_set, sheets or (), checkouts, said)
-    show(as_table(found, said, corrected_totals(context.obj, question_set, found)))
+    found = raters_agreement(stored, sheets or (), checkouts, said)
+    show(as_table(found, said, corrected_totals(stored, found)))
 
 
 def grades_sheet(project: "Project", question_set: str, out: Path, count: int, rater: str) -> str:
@@ -72,29 +75,22 @@ def grades_sheet(project: "Project", question_set: str, out: Path, count: int, r
         ConfigError: the file is there.
         StoreError: the questions have not been answered yet.
     """
-    from driftledger.benchmarks._questions.records import AnswerRecord
     from driftledger.benchmarks.mm_vet.raters import write_sheet
     from driftledger.benchmarks.mm_vet.spec import MMVet
-    from driftledger.benchmarks.records import RECORDS
-    from driftledger.core.files import read_jsonl
-    from driftledger.data.question_sets.files import read_questions
+    from driftledger.benchmarks.mm_vet.stored import StoredAnswers
 
-    spec, run = MMVet(), project.settings.run
-    keys = [{"question_set": question_set, "model": model} for model in run.models]
-    answers = {
-        each["model"]: read_jsonl(project.root / spec.collects[0].at(each) / RECORDS, AnswerRecord) for each in keys
-    }
-    folder = project.root / spec.data.at({"question_set": question_set})
-    questions = {question.id: question for question in read_questions(folder)}
-    rows = write_sheet(project.root / out, question_set, questions, answers, count, rater, run.seed)
+    stored = StoredAnswers(project, question_set)
+    questions = {question.id: question for question in stored.questions}
+    seed = project.settings.run.seed
+    rows = write_sheet(project.root / out, question_set, questions, stored.answers, count, rater, seed)
     return (
         f"{out}: {rows} answers to grade, from 0 (totally wrong) to 1 (totally right); <AND> in the truth means that "
         "all parts are needed, <OR> that one is enough; the images are "
-        f"{spec.data.at({'question_set': question_set})}/images"
+        f"{MMVet().data.at({'question_set': question_set})}/images"
     )
 
 
-def named_judges(project: "Project", question_set: str, names: Sequence[str]) -> "tuple[list[Path], list[SecondJudge]]":
+def named_judges(stored: "StoredAnswers", names: Sequence[str]) -> "tuple[list[Path], list[SecondJudge]]":
     """The checkouts and the models among what ``--judge`` names.
 
     Raises:
@@ -106,12 +102,12 @@ def named_judges(project: "Project", question_set: str, names: Sequence[str]) ->
 
     checkouts: list[Path] = []
     seconds: list[SecondJudge] = []
-    known = project.settings.entries("models")
+    root, known = stored.project.root, stored.project.settings.entries("models")
     for name in dict.fromkeys(names):
         if name in known:
-            seconds.append(second_judge(project, question_set, name))
-        elif (project.root / name).is_dir():
-            checkouts.append(project.root / name)
+            seconds.append(second_judge(stored, name))
+        elif (root / name).is_dir():
+            checkouts.append(root / name)
         else:
             raise ConfigError(f"{unknown_name('model', name, known)}; and there is no such checkout")
     return checkouts, seconds
@@ -152,11 +148,7 @@ def ask_seconds(
 
 
 def raters_agreement(
-    project: "Project",
-    question_set: str,
-    sheets: Sequence[Path],
-    checkouts: Sequence[Path],
-    seconds: "Mapping[str, SecondGrades]",
+    stored: "StoredAnswers", sheets: Sequence[Path], checkouts: Sequence[Path], seconds: "Mapping[str, SecondGrades]"
 ) -> "RatersAgreement":
     """How far the judge agrees with the people of some sheets, the judges of other checkouts, and those that were asked
     here.
@@ -165,61 +157,50 @@ def raters_agreement(
         ConfigError: a sheet cannot be read.
         StoreError: the answers have not been graded yet, here or there.
     """
-    from driftledger.benchmarks._questions.records import AnswerRecord
     from driftledger.benchmarks.mm_vet.raters import Place, agreement_of, judged, read_grades
-    from driftledger.benchmarks.mm_vet.spec import MMVet
-    from driftledger.benchmarks.records import RECORDS
     from driftledger.core.errors import ConfigError
-    from driftledger.core.files import read_jsonl
-    from driftledger.data.question_sets.files import read_questions
-
-    stages, models = MMVet().collects, project.settings.run.models
 
     def grades(root: Path) -> "tuple[str, dict[Place, float]]":
         name, found = "", dict[Place, float]()
-        for model in models:
-            name, given = judged(root / stages[1].at({"question_set": question_set, "model": model}))
+        for model in stored.models:
+            name, given = judged(stored.graded(model, root))
             found |= {(model, question): grade for question, grade in given.items()}
         return name, found
 
-    answers = {
-        (model, each.question): each.text or ""
-        for model in models
-        for each in read_jsonl(
-            project.root / stages[0].at({"question_set": question_set, "model": model}) / RECORDS, AnswerRecord
-        )
-    }
-    name, own = grades(project.root)
+    root = stored.project.root
+    answers = {(model, each.question): each.text or "" for model, some in stored.answers.items() for each in some}
+    name, own = grades(root)
     people: dict[str, dict[Place, float]] = {}
     for path in sheets:
-        for rater, given in read_grades(project.root / path, question_set, answers).items():
+        for rater, given in read_grades(root / path, stored.question_set, answers).items():
             if people.setdefault(rater, given) is not given:
                 raise ConfigError(f"two of the sheets hold grades by {rater!r:.100}; put them into one")
     others = people | {second: each.grades for second, each in seconds.items()}
-    for root in checkouts:
-        other, given = grades(root)
-        others[f"{other} of {root}"] = given
-    questions = read_questions(project.root / MMVet().data.at({"question_set": question_set}))
-    return agreement_of(name, own, others, people, {each.id: each.image_sha256 for each in questions})
+    for checkout in checkouts:
+        other, given = grades(checkout)
+        others[f"{other} of {checkout}"] = given
+    return agreement_of(name, own, others, people, {each.id: each.image_sha256 for each in stored.questions})
 
 
-def corrected_totals(project: "Project", question_set: str, found: "RatersAgreement") -> "list[CorrectedTotal]":
+def corrected_totals(stored: "StoredAnswers", found: "RatersAgreement") -> "list[CorrectedTotal]":
     """Each model's total as its score has it, and corrected by the calibration answers and by people; nothing where
-    people say nothing of the judge's mistakes.
+    people graded nothing.
 
     Raises:
         CoverageError: of a model too few answers could be graded.
     """
+    from driftledger.benchmarks.mm_vet.instrument import KnownGrades
     from driftledger.benchmarks.mm_vet.raters import CorrectedTotal
     from driftledger.benchmarks.mm_vet.score import total_by
     from driftledger.benchmarks.mm_vet.spec import MMVet
     from driftledger.commands.stages import to_score
 
-    if found.operating is None:
-        return []
-    models = project.settings.run.models
-    given = {model: to_score(project, MMVet(), {"question_set": question_set, "model": model}) for model in models}
-    return [CorrectedTotal(model, *total_by(each, found.known)) for model, each in given.items()]
+    totals = []
+    for model in stored.models if found.known.known else ():
+        given = to_score(stored.project, MMVet(), {"question_set": stored.question_set, "model": model})
+        own = found.known_of.get(model, KnownGrades([], []))
+        totals.append(CorrectedTotal(model, *total_by(given, found.known, own), len(own.known)))
+    return totals
 
 
 def as_table(
@@ -229,7 +210,7 @@ def as_table(
     from rich.console import Group
 
     from driftledger.benchmarks.mm_vet.raters import BANDS
-    from driftledger.core.terminal import figure, line, lines, table
+    from driftledger.core.terminal import line, lines, table
 
     pairs, told = table("raters", "kappa", "answers", numbers=["answers"]), list[str]()
     tables: list[RenderableType] = []
@@ -253,17 +234,30 @@ def as_table(
         told.append(f"by people's word {_operating(found.judge, found.operating)}")
     elif found.known.known:
         told.append("people call no answer right, or none wrong: nothing is said of the judge's mistakes")
-    if totals:
-        heads = ("model", "total", "corrected by calibration answers", "corrected by people")
-        made = table(*heads, numbers=["total"])
-        for total in totals:
-            cells = [
-                "–" if each is None else figure(each.estimate, 2, (each.low, each.high))
-                for each in (total.by_calibration, total.by_people)
-            ]
-            made.add_row(*map(line, (total.model, figure(total.total, 2), *cells)))
-        tables += ["", made]
-    return Group(pairs, "", lines(told), *tables)
+    return Group(pairs, "", lines(told), *tables, *(_totals(totals) if totals else ()))
+
+
+def _totals(totals: "Sequence[CorrectedTotal]") -> "Iterator[RenderableType]":
+    """Which column to read, and why one is empty, stands below the table."""
+    from driftledger.benchmarks.mm_vet.instrument import FEWEST_OWN
+    from driftledger.core.terminal import figure, line, lines, table
+
+    by_all, by_own = "corrected by people, all models at once", "corrected by people, model by model"
+    made, told = table("model", "total", "corrected by calibration answers", by_all, by_own, numbers=["total"]), [""]
+    for total in totals:
+        cells = [
+            "–" if each is None else figure(each.estimate, 2, (each.low, each.high))
+            for each in (total.by_calibration, total.by_people, total.by_own)
+        ]
+        made.add_row(*map(line, (total.model, figure(total.total, 2), *cells)))
+        if total.by_own is None:
+            few = f"people graded {total.own} of its answers, and {FEWEST_OWN} are the fewest"
+            told.append(f"{total.model} is not corrected model by model, since {few}")
+    told.append(
+        'read "model by model" where it is there: it holds even where the judge favours a model; "all models at once" '
+        "takes the judge to err alike whoever answers"
+    )
+    yield from ("", made, lines(told))
 
 
 def _coefficient(found: "AgreementOfRaters") -> str:

@@ -15,10 +15,19 @@ from numpy.typing import NDArray
 from driftledger.benchmarks.mm_vet.records import ALPHA, CORRECTED, SENSITIVITY, SPECIFICITY, Calibration
 from driftledger.benchmarks.score import HIGH, LOW
 from driftledger.metrics.agreement import krippendorff_alpha
-from driftledger.metrics.correction import Corrected, corrected_mean, count_of, operating_characteristics
-from driftledger.metrics.exact import decimal
+from driftledger.metrics.correction import (
+    Corrected,
+    corrected_mean,
+    count_of,
+    operating_characteristics,
+    regression_mean,
+)
+from driftledger.metrics.exact import decimal, exact_mean
 
 PERCENT = 100.0
+FEWEST_OWN = 20
+"""Answers of a model that people graded, from which on its total is corrected by these: by fewer the interval of a low
+total is too narrow, as ``lab/people.py`` finds."""
 
 
 class Instrument(NamedTuple):
@@ -103,7 +112,22 @@ def corrected_total(
         return Corrected(0.0, 0.0, 0.0)
     sums = [float(sum(row, Fraction())) for row in graded]
     found = corrected_mean(count_of(sums, counts, images), *known, confidence=confidence)
-    if found is None:
+    return None if found is None else _of_all(found, sum(counts) / int(counted.sum()))
+
+
+def regressed_total(
+    grades: Sequence[Sequence[float | None]], counted: NDArray[np.bool_], own: KnownGrades, confidence: float
+) -> Corrected | None:
+    """The total from 0 to 100 by what people say of some of these very answers, drawn by lot, and the judge's grades of
+    all; None where people graded fewer than :data:`FEWEST_OWN`. Arguments as in :func:`instrument`."""
+    if len(own.known) < FEWEST_OWN:
         return None
-    share = sum(counts) / int(counted.sum())
+    graded = [[grade for grade in row if grade is not None] for row in grades]
+    everywhere = [exact_mean(row) for row in graded if row]
+    found = regression_mean(*own, everywhere, confidence=confidence)
+    return None if found is None else _of_all(found, sum(map(len, graded)) / int(counted.sum()))
+
+
+def _of_all(found: Corrected, share: float) -> Corrected:
+    """From 0 to 100, of all answers where only this share has a grade, and the others are worth nothing."""
     return Corrected(*(PERCENT * (share * value) for value in found))

@@ -63,7 +63,11 @@ class CorrectedTotal(NamedTuple):
     by_calibration: Corrected | None
     """By the mistakes it makes on the calibration answers, as in the score."""
     by_people: Corrected | None
-    """By those that people find in its grades of the models' answers."""
+    """By those that people find in its grades of all models' answers."""
+    by_own: Corrected | None
+    """By what people say of this model's own answers, whatever the judge's mistakes; None where they graded too few."""
+    own: int
+    """How many they graded."""
 
 
 class RatersAgreement(NamedTuple):
@@ -79,6 +83,8 @@ class RatersAgreement(NamedTuple):
     """The judge's, by what people say; None where they call no answer right, or none wrong."""
     known: KnownGrades
     """What answers are worth by people's word, and what the judge gave them."""
+    known_of: Mapping[str, KnownGrades]
+    """The same of each model that people graded answers of."""
 
 
 def read_grades(path: Path, question_set: str, answers: Mapping[Place, str]) -> dict[str, dict[Place, float]]:
@@ -179,7 +185,7 @@ def agreement_of(
     """How far the judge and others agree, and what its mistakes by people's word are worth.
 
     What an answer is worth is the mean of what people give it. How the judge grades answers that are right and wrong is
-    taken from all models together: of one alone there would seldom be enough.
+    told of all models together, and what it gives each model's own beside it.
 
     Args:
         grades: the judge's.
@@ -193,6 +199,10 @@ def agreement_of(
     shown = [images[question] for _, question in places]
     worth = _worth([others[name] for name in people])
     shared = sorted(worth.keys() & grades.keys())
+    known_of = {model: KnownGrades([], []) for model, _ in shared}
+    for place in shared:
+        known_of[place[0]].known.append(worth[place])
+        known_of[place[0]].given.append(grades[place])
     known = KnownGrades([worth[place] for place in shared], [grades[place] for place in shared])
     return RatersAgreement(
         judge,
@@ -201,6 +211,7 @@ def agreement_of(
         [_pair(one, other, raters, images) for one, other in combinations(raters, 2)],
         operating_characteristics(*known),
         known,
+        known_of,
     )
 
 

@@ -8,7 +8,13 @@ import numpy as np
 from driftledger.benchmarks._questions.scoring import GRADE, GradedAnswers, interval, question_row
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
 from driftledger.benchmarks.mm_vet.forged import forged_flags
-from driftledger.benchmarks.mm_vet.instrument import KnownGrades, corrected_total, instrument, known_grades
+from driftledger.benchmarks.mm_vet.instrument import (
+    KnownGrades,
+    corrected_total,
+    instrument,
+    known_grades,
+    regressed_total,
+)
 from driftledger.benchmarks.mm_vet.records import CALIBRATION, Calibration, JudgedRecord
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -79,10 +85,12 @@ class TotalBy(NamedTuple):
     total: float
     by_calibration: Corrected | None
     by_known: Corrected | None
+    by_own: Corrected | None
 
 
-def total_by(given: ToScore, known: KnownGrades) -> TotalBy:
-    """The total of a score, and corrected by the calibration answers and by others of known worth.
+def total_by(given: ToScore, known: KnownGrades, own: KnownGrades) -> TotalBy:
+    """The total of a score, and corrected by the calibration answers, by others of known worth, and by those of the
+    model itself.
 
     Raises:
         CoverageError: too few grades could be read.
@@ -95,7 +103,8 @@ def total_by(given: ToScore, known: KnownGrades) -> TotalBy:
     by_calibration, by_known = (
         corrected_total(grades, read | wrong, images, each, given.scoring.confidence) for each in (calibration, known)
     )
-    return TotalBy(total_grade(grades, unread_is_wrong=wrong).mean or 0.0, by_calibration, by_known)
+    by_own = regressed_total(grades, read | wrong, own, given.scoring.confidence)
+    return TotalBy(total_grade(grades, unread_is_wrong=wrong).mean or 0.0, by_calibration, by_known, by_own)
 
 
 def _values(name: str, grades: CapabilityScores) -> dict[str, float]:

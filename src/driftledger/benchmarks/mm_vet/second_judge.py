@@ -9,27 +9,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from driftledger.benchmarks._questions.grading import GivenAnswers
-from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks._questions.scoring import GRADE
 from driftledger.benchmarks.mm_vet.grade import CollectGrades, Judging
 from driftledger.benchmarks.mm_vet.instrument import KnownGrades, known_grades
 from driftledger.benchmarks.mm_vet.raters import Place, mean_grades
 from driftledger.benchmarks.mm_vet.spec import MMVet
+from driftledger.benchmarks.mm_vet.stored import StoredAnswers
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.steps import NotStoredError
 from driftledger.commands import stages
 from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import read_json
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
-from driftledger.data.question_sets.files import QuestionSetCard, read_questions
+from driftledger.data.question_sets.files import QuestionSetCard
 from driftledger.metrics.correction import Operating, operating_characteristics
 
 if TYPE_CHECKING:
     from driftledger.collect.call_store import CallStore
     from driftledger.collect.workers.base import Workers
-    from driftledger.project.project import Project
 
 
 class SecondGrades(NamedTuple):
@@ -73,25 +72,23 @@ class SecondJudge:
         return SecondGrades(grades, None if known is None else operating_characteristics(*known), failed)
 
 
-def second_judge(project: "Project", question_set: str, name: str) -> SecondJudge:
+def second_judge(stored: StoredAnswers, name: str) -> SecondJudge:
     """The model of that name, as a judge of what the selected models have answered.
 
     Raises:
         ConfigError: there is no such model, or it is the judge that graded these answers.
         StoreError: the answers have not been graded yet.
     """
-    spec, judge = MMVet(), project.settings.model(name)
-    data = project.root / spec.data.at({"question_set": question_set})
-    questions, digest = read_questions(data), read_json(data / QUESTION_SET_CARD, QuestionSetCard).digest
+    judge = stored.project.settings.model(name)
+    digest = read_json(stored.data / QUESTION_SET_CARD, QuestionSetCard).digest
     asked = {}
-    for model in project.settings.run.models:
-        keys = {"question_set": question_set, "model": model}
-        answered, graded = (project.root / stage.at(keys) for stage in spec.collects)
-        card = read_json(graded / CARD, CollectedCard)
+    for model in stored.models:
+        card = read_json(stored.graded(model) / CARD, CollectedCard)
         if card.components["judge"].fingerprint == judge.fingerprint:
             raise ConfigError(f"{name} is the judge that graded these answers; name another model")
         prompts = (card.protocol[key] for key in ("grade_prompt", "grade_again", "gradings"))
-        given = GivenAnswers(questions, read_jsonl(answered / RECORDS, AnswerRecord), answered / RECORDS, digest)
-        judging = Judging(question_set, judge, *prompts)
-        asked[model] = CollectGrades(spec.name, GRADE, keys, judging, name, given)
+        given = GivenAnswers(stored.questions, stored.answers[model], stored.answered(model) / RECORDS, digest)
+        judging = Judging(stored.question_set, judge, *prompts)
+        keys = {"question_set": stored.question_set, "model": model}
+        asked[model] = CollectGrades(MMVet.name, GRADE, keys, judging, name, given)
     return SecondJudge(name, judge, asked)

@@ -29,7 +29,7 @@ def proportion_interval(hits: int, n: int, confidence: float) -> Estimate:
         raise ValueError(f"hits must be from 0 to n, and n above 0, but they are {hits} of {n}")
     share = hits / n
     error = math.sqrt(share * (1 - share) / n)
-    return Estimate(share, error, math.inf, _wilson(share, n, t_quantile(probability, math.inf)))
+    return Estimate(share, error, math.inf, wilson(share, n, t_quantile(probability, math.inf)))
 
 
 def share_interval(numerator: Integers, denominator: Integers, clusters: Sequence[str], confidence: float) -> Estimate:
@@ -67,10 +67,11 @@ def share_interval(numerator: Integers, denominator: Integers, clusters: Sequenc
         return Estimate(share, math.inf, 0.0, None, "all that counts is about one image, which shows no spread")
     error, df = linearised(sums)
     effective = share * (1 - share) / (error * error) if error else float(many)
-    return Estimate(share, error, df, _wilson(share, effective, t_quantile(probability, df)))
+    return Estimate(share, error, df, wilson(share, effective, t_quantile(probability, df)))
 
 
-def _wilson(share: float, n: float, quantile: float) -> ConfidenceInterval:
+def wilson(share: float, n: float, quantile: float) -> ConfidenceInterval:
+    """Wilson's score interval of a share of n answers; n need not be whole, nor the quantile the normal one."""
     square = quantile * quantile / n
     middle, scale = share + square / 2, 1 + square
     half = math.sqrt(square * (share * (1 - share) + square / 4))
