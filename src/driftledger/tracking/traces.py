@@ -59,8 +59,7 @@ class Traces:
         """
         pictures = _Pictures()
         written = (
-            _Written(run_id, self._experiment_id, start - place, each, pictures)
-            for place, each in enumerate(traces, 1)
+            _Written(run_id, self._experiment_id, start - place, each, pictures) for place, each in enumerate(traces, 1)
         )
         while some := list(islice(written, _PER_CALL)):
             infos, spans = [each.info() for each in some], [each.spans() for each in some]
