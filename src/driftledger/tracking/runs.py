@@ -144,7 +144,6 @@ class Runs:
             self._client.update_run(run.info.run_id, "FINISHED")
 
     def _log(self, run: Run, content: RunContent, model_ids: ModelIds, again: bool) -> None:
-        """Metrics last: MLflow reads all that a run has where one of its tags names it."""
         run_id = run.info.run_id
         tags = {_RUN_NAME: clip(content.name, MAX_NAME)} | tags_of(content, run_id)
         self._client.log_inputs(
@@ -152,16 +151,16 @@ class Runs:
             datasets=[_dataset_entity(dataset) for dataset in content.datasets],
             models=[entities.LoggedModelInput(model_id) for model_id in model_ids.values()],
         )
-        for params in _chunks(_items(entities.Param, clipped(content.params, MAX_PARAM)), _TEXTS_PER_CALL):
-            self._client.log_batch(run_id, params=params, synchronous=True)
-        for some in _chunks(_items(entities.RunTag, tags), _TEXTS_PER_CALL):
-            self._client.log_batch(run_id, tags=some, synchronous=True)
         rows, links = _metric_rows(content, run.info.start_time, model_ids)
         most = METRICS_AGAIN_PER_CALL if again else METRICS_PER_CALL
         for metrics in _chunks(rows, most):
             self._client.log_batch(run_id, metrics=metrics, synchronous=True)
         for metrics in _chunks(links, most):
             self._link(run_id, metrics)
+        for params in _chunks(_items(entities.Param, clipped(content.params, MAX_PARAM)), _TEXTS_PER_CALL):
+            self._client.log_batch(run_id, params=params, synchronous=True)
+        for some in _chunks(_items(entities.RunTag, tags), _TEXTS_PER_CALL):
+            self._client.log_batch(run_id, tags=some, synchronous=True)
 
     def _link(self, run_id: str, rows: Sequence[entities.Metric]) -> None:
         """Link rows that are there to further models.
