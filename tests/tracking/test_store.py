@@ -118,6 +118,23 @@ def test_equal_pictures_of_a_run_are_kept_once(mlflow_store: Store) -> None:
     assert first["spans"] == second["spans"], "both show it"
 
 
+def test_many_traces_take_no_more_transactions_than_one(mlflow_store: Store) -> None:
+    chain, pushed, took = TRACES[0], [], []
+    for count in (1, 1, 20):
+        units = [chain._replace(trace=replace(chain.trace, unit=f"photo {number}")) for number in range(count)]
+        pushed.append(run(f"f{len(pushed)}", traces=lambda units=units: units))
+        before = _transactions(mlflow_store)
+        mlflow_store.push(pushed)
+        took.append(_transactions(mlflow_store) - before)
+    assert took[2] < took[1] + 10, "but for those by which the turn is renewed"
+    assert sorted(len(each["traces"]) for each in mlflow_store.dump()["runs"]) == [1, 1, 20]
+
+
+def _transactions(store: Store) -> int:
+    """Those that SQLite counts in the head of a file."""
+    return int.from_bytes(store.file.read_bytes()[24:28]) if store.file.exists() else 0
+
+
 def test_a_second_push_writes_nothing(mlflow_store: Store, in_child: Callable[..., Any]) -> None:
     assert in_child(_counted_push, mlflow_store, two_runs())[0] == Pushed(2, 0, 0)
     before = mlflow_store.dump()

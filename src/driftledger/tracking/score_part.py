@@ -99,7 +99,7 @@ class ScorePart(NamedTuple):
         of_unit = {trace.unit: trace for trace in traces}
         for row in worth_showing(self.lineage.spec, self.lineage.score, self._rows(), at_most):
             if row.unit in of_unit:
-                yield LoggedTrace(self.prefix, of_unit[row.unit])
+                yield LoggedTrace(self.prefix, of_unit.pop(row.unit))
 
     def _rows(self) -> list[Row]:
         return read_jsonl(self.root / self.lineage.rows_file.path, Row)

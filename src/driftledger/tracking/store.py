@@ -4,6 +4,7 @@ MLflow is a view: everything here is looked up by fingerprint first, written onl
 be thrown away and pushed again. Nothing of MLflow is imported before :func:`push` is called.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -169,6 +170,9 @@ class _Push:
         self._versions = versions
         self._datasets = datasets
         self._seen = {run.info.run_id: run for run in current}
+        self._current: dict[str | None, list[Run]] = defaultdict(list)
+        for run in current:
+            self._current[run.data.tags.get(FINGERPRINT)].append(run)
         self._kept: set[str] = set()
         self._changed = False
 
@@ -201,7 +205,7 @@ class _Push:
 
     def _known(self, fingerprint: str) -> "list[Run]":
         """The runs with this fingerprint; not searched for where a current one is FINISHED, as most are."""
-        known = [run for run in self._seen.values() if run.data.tags.get(FINGERPRINT) == fingerprint]
+        known = self._current[fingerprint]
         if not any(map(_is_finished, known)):
             known = self._runs.tagged(FINGERPRINT, fingerprint)
             self._seen |= {run.info.run_id: run for run in known}

@@ -5,7 +5,11 @@ Ids, times and the names of pictures follow from the run and the unit, so that w
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from copy import copy
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -14,6 +18,7 @@ from uuid import UUID
 from mlflow.entities import AssessmentSource, Feedback, Span, TraceInfo, TraceLocation, TraceState
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from mlflow.tracing.client import TracingClient
 
 from driftledger.benchmarks.traces import Shot, Shown, Step
@@ -33,7 +38,7 @@ _LISTED = 500
 """Traces that are listed at once."""
 
 _PER_CALL = 25
-"""Traces whose spans travel together."""
+"""Traces that travel together."""
 
 _KINDS = {"model": "CHAT_MODEL", "generator": "TOOL", "judge": "EVALUATOR", "": "PARSER"}
 """Role → the kind of span, which MLflow shows by an icon."""
@@ -52,16 +57,17 @@ class Traces:
         Args:
             start: of the run, in milliseconds since 1970.
         """
-        waiting: list[Span] = []
         pictures = _Pictures()
-        for place, each in enumerate(traces, 1):
-            written = _Written(run_id, self._experiment_id, start - place, each, pictures)
-            waiting += written.spans()
-            self._upload(self._client.start_trace(written.info()), pictures.new())
-            if place % _PER_CALL == 0:
-                self._client.log_spans(self._experiment_id, waiting)
-                waiting = []
-        self._client.log_spans(self._experiment_id, waiting)
+        written = (
+            _Written(run_id, self._experiment_id, start - place, each, pictures) for place, each in enumerate(traces, 1)
+        )
+        while some := list(islice(written, _PER_CALL)):
+            infos, spans = [each.info() for each in some], [each.spans() for each in some]
+            with _one_transaction(self._client.store) as store:
+                begun = [store.start_trace(info) for info in infos]
+                store.log_spans(self._experiment_id, list(chain.from_iterable(spans)))
+            for info in begun:
+                self._upload(info, pictures.new_of(info.trace_id))
 
     def told(self, run_id: str, traces: Iterable[LoggedTrace]) -> dict[str, str]:
         """Unit and place → what :meth:`write` lets the list of traces show of it."""
@@ -106,12 +112,11 @@ class _Pictures:
     def __init__(self) -> None:
         self._references: dict[Path | str, str] = {}
         """By file, and by the SHA-256 of its bytes."""
-        self._new: dict[str, bytes] = {}
+        self._new: dict[str, dict[str, bytes]] = {}
 
-    def new(self) -> dict[str, bytes]:
-        """Id → bytes of those that were first referred to since this was last asked."""
-        new, self._new = self._new, {}
-        return new
+    def new_of(self, trace_id: str) -> dict[str, bytes]:
+        """Id → bytes of those that this trace is the first to show, for once."""
+        return self._new.pop(trace_id, {})
 
     def reference(self, file: Path, trace_id: str) -> str:
         """As an ``Attachment`` of MLflow is referred to, whose id is drawn by chance."""
@@ -122,7 +127,7 @@ class _Pictures:
                 name = str(UUID(sha256_bytes(f"{trace_id}/{digest}".encode())[:32]))
                 told = {"content_type": "image/png", "trace_id": trace_id, "size": str(len(content))}
                 self._references[digest] = f"mlflow-attachment://{name}?{urlencode(told)}"
-                self._new[name] = content
+                self._new.setdefault(trace_id, {})[name] = content
             self._references[file] = self._references[digest]
         return self._references[file]
 
@@ -231,6 +236,23 @@ class _Written:
             )
             feedback.assessment_id = f"a-{self._digest(f'score/{place}')[:32]}"
             yield feedback
+
+
+@contextmanager
+def _one_transaction(store: Any) -> Iterator[Any]:
+    """A store whose writes are one transaction, in which an experiment is looked up once; of a server, itself.
+
+    MLflow's own stores open a session per trace and read the experiment with all its tags in each. Whatever is written
+    must be new: where a trace is there already, MLflow rolls back and writes that trace alone.
+    """
+    if not isinstance(store, SqlAlchemyStore):
+        yield store
+        return
+    with store.ManagedSessionMaker(read_only=False) as session:
+        joined: Any = copy(store)  # the store itself is shared with the thread that renews the turn
+        joined.ManagedSessionMaker = lambda read_only=True: nullcontext(session)
+        joined.get_experiment = cache(joined.get_experiment)
+        yield joined
 
 
 def _told(info: TraceInfo) -> tuple[str, str]:
