@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from tenacity import wait_none
 
 from driftledger.collect import scheduler as run_module
-from driftledger.collect.call_result import Context
+from driftledger.collect.call_result import Context, Finished
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.disk import Disk
 from driftledger.collect.scheduler import run_protocols
@@ -275,6 +276,34 @@ def test_results_that_arrive_together_are_written_together(
     assert run(FarModel(), SizeGenerator(), images, tmp_path / "store") == EXPECTED
     assert sum(sizes) == 48
     assert 8 in (sizes[0], sum(sizes[:2]))
+
+
+def test_a_call_whose_answer_is_there_leaves_its_slot(
+    images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next drawing is asked for while the one before is encoded; no third one is, as long as neither is kept."""
+    another, keep, waiting = threading.Event(), CallStore.keep_image, Counter[str]()
+
+    class Slow(FarGenerator):
+        async def _draw(self, prompt, seed):  # type: ignore[no-untyped-def]
+            waiting["asked"] += 1
+            if waiting["asked"] == 2:
+                another.set()
+            waiting["most"] = max(waiting["most"], waiting["asked"] - waiting["kept"])
+            return await super()._draw(prompt, seed)
+
+    def slow(self: CallStore, item: Finished) -> Finished:
+        if item.png is None:
+            return keep(self, item)
+        assert another.wait(PATIENCE)
+        time.sleep(0.02)  # in which a third one would be asked for
+        kept = keep(self, item)
+        waiting["kept"] += 1
+        return kept
+
+    monkeypatch.setattr(CallStore, "keep_image", slow)
+    assert run(FarModel(), Slow(limits=Limits(concurrency=1)), images, tmp_path / "store") == EXPECTED
+    assert waiting["most"] == 2
 
 
 def test_a_walk_makes_no_call(images: list[ImageFile], tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
-"""A store beside an event loop: one thread works on its rows, and what arrives together is written together."""
+"""A store beside an event loop: one thread works on its rows, and what arrives together is done and written together.
+
+Handing something to a thread takes longer than most of what is asked of the store.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, ParamSpec, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from driftledger.collect.call_result import Finished, Result
 from driftledger.collect.claims import Store
@@ -27,18 +31,57 @@ class Claimed(NamedTuple):
     mine: bool
 
 
+class _Outcome(NamedTuple):
+    result: Any = None
+    error: BaseException | None = None
+
+
+def _outcome_of(work: Callable[[], Any]) -> _Outcome:
+    try:
+        return _Outcome(work())
+    except BaseException as error:
+        return _Outcome(error=error)
+
+
 class Disk:
     """Nothing else uses the store meanwhile."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="call-store")
+        self._asked: list[tuple[Callable[[], Any], asyncio.Future[Any]]] = []
+        self._at_work: asyncio.Task[None] | None = None
+        self._unsettled: BaseException | None = None
         self._due: list[tuple[Finished, asyncio.Future[Result]]] = []
         self._writer: asyncio.Task[None] | None = None
         self._watch: asyncio.Task[None] | None = None
 
-    async def _in_thread(self, work: Callable[P, T], *arguments: P.args, **_: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+    def _in_thread(self, work: Callable[P, T], *arguments: P.args, **_: P.kwargs) -> "asyncio.Future[T]":
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._asked.append((partial(work, *arguments), future))
+        if self._at_work is None:
+            self._at_work = asyncio.create_task(self._work())
+        return future
+
+    async def _work(self) -> None:
+        while self._asked:
+            some, self._asked = self._asked, []
+            for (_, future), outcome in zip(some, await self._outcomes(some), strict=True):
+                if future.cancelled():
+                    continue
+                if outcome.error is None:
+                    future.set_result(outcome.result)
+                else:
+                    future.set_exception(outcome.error)
+        self._at_work = None
+
+    async def _outcomes(self, some: Sequence[tuple[Callable[[], Any], asyncio.Future[Any]]]) -> list[_Outcome]:
+        """What was asked for, in order and even where this is cancelled; of what nobody waits for, nothing is done."""
+
+        def work() -> list[_Outcome]:
+            return [_Outcome() if future.cancelled() else _outcome_of(each) for each, future in some]
+
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, work))
 
     async def claim(self, digests: Sequence[str]) -> Claimed:
         """The stored results among ``digests``, and the others, all or none, as calls for this process to make."""
@@ -75,15 +118,20 @@ class Disk:
     async def put(self, finished: Sequence[Finished]) -> list[Result]:
         """As :meth:`Store.put`: images side by side, and rows in one transaction with whatever else is due."""
         loop = asyncio.get_running_loop()
-        kept = await asyncio.gather(*(self._kept(item) for item in finished))
-        futures = [loop.create_future() for _ in kept]
-        self._due += zip(kept, futures, strict=True)
+        if any(item.png is not None for item in finished):
+            finished = await asyncio.gather(*(asyncio.to_thread(self._store.keep_image, item) for item in finished))
+        futures = [loop.create_future() for _ in finished]
+        self._due += zip(finished, futures, strict=True)
         if self._writer is None:
             self._writer = asyncio.create_task(self._write())
-        return list(await asyncio.gather(*futures))
+        results = list(await asyncio.gather(*futures))
+        if self._unsettled is not None:
+            raise self._unsettled
+        return results
 
-    async def _kept(self, item: Finished) -> Finished:
-        return item if item.png is None else await asyncio.to_thread(self._store.keep_image, item)
+    async def with_image(self, finish: Callable[[], Finished]) -> Finished:
+        """What ``finish``, which may take a while, gives in a thread, with its image as a file."""
+        return await asyncio.to_thread(lambda: self._store.keep_image(finish()))
 
     async def _write(self) -> None:
         while self._due:
@@ -105,12 +153,32 @@ class Disk:
         """As :meth:`Store.admit`."""
         return await self._in_thread(self._store.admit, component.fingerprint, component.title, most, component.limits)
 
-    async def settle(self, admission: Admission, cost: float | None) -> None:
-        """As :meth:`Store.settle`."""
-        await self._in_thread(self._store.settle, admission, cost)
+    def settle(self, admission: Admission, cost: float | None) -> None:
+        """As :meth:`Store.settle`, before anything that is asked for later; :meth:`put` or :meth:`close` raises its
+        errors."""
+        self._in_thread(self._store.settle, admission, cost).add_done_callback(self._is_settled)
 
-    def close(self) -> None:
-        self._thread.shutdown()
+    def _is_settled(self, future: "asyncio.Future[None]") -> None:
+        if not future.cancelled():
+            self._unsettled = self._unsettled or future.exception()
+
+    async def close(self) -> None:
+        """Do what was asked for and not awaited, even where this is cancelled.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        try:
+            while self._at_work is not None:
+                await self._at_work
+        finally:
+            self._thread.shutdown()
+            some, self._asked = self._asked, []
+            for work, future in some:
+                if not future.cancelled():
+                    work()
+        if self._unsettled is not None:
+            raise self._unsettled
 
 
 class SharedBudget:
@@ -127,4 +195,4 @@ class SharedBudget:
         return admission
 
     async def settle(self, admission: Admission, cost: float | None) -> None:
-        await self._disk.settle(admission, cost)
+        self._disk.settle(admission, cost)

@@ -14,8 +14,10 @@ from driftledger.collect.services import Services, called, is_remote
 from driftledger.collect.steps import Call, Steps
 from driftledger.collect.workers.base import InThisProcess, Workers
 from driftledger.components.base import Component
+from driftledger.components.remote.client import Answered
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.progress import Progress
+from driftledger.core.types import Generated, Reply
 
 R = TypeVar("R")
 
@@ -80,7 +82,7 @@ class _Run(Generic[R]):
             async with self._services, self._workers:
                 await self._advance_all()
         finally:
-            self._disk.close()
+            await self._disk.close()
         return [self._returned[position] for position in self._protocols]
 
     async def _advance_all(self) -> None:
@@ -155,19 +157,27 @@ class _Run(Generic[R]):
     async def _call(self, call: Call, digest: str) -> list[Result]:
         while True:
             async with self._services.slot(call):
-                claimed = await self._disk.claim([digest])
-                if claimed.results:
-                    self._progress.share(called(call.component)).done += 1
-                    return list(claimed.results.values())
-                if claimed.mine:
-                    return await self._make_call(call, digest)
+                results, mine = await self._disk.claim([digest])
+                answered = await self._ask(call, digest) if mine and not results else None
+            if answered is not None:
+                return await self._keep(call, digest, answered)
+            if results:
+                self._progress.share(called(call.component)).done += 1
+                return list(results.values())
             await self._changed()
 
-    async def _make_call(self, call: Call, digest: str) -> list[Result]:
+    async def _ask(self, call: Call, digest: str) -> Answered[Reply] | Answered[Generated]:
         try:
-            finished = [await self._services.make(call)]
-            self._note(call.component, finished)
-            return await self._disk.put(finished)
+            return await self._services.ask(call)
+        except BaseException:
+            await self._disk.release([digest])
+            raise
+
+    async def _keep(self, call: Call, digest: str, answered: Answered[Reply] | Answered[Generated]) -> list[Result]:
+        try:
+            async with self._services.keeping(call, answered) as finished:
+                self._note(call.component, [finished])
+                return await self._disk.put([finished])
         except BaseException:
             await self._disk.release([digest])
             raise

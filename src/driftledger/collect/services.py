@@ -1,9 +1,10 @@
 """Calls to services: one open line per component, and each call as it becomes due."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from driftledger.collect.call_result import Cost, Finished
 from driftledger.collect.call_store import CallStore
@@ -32,13 +33,23 @@ def say_spent(component: Component, store: CallStore) -> None:
         print(f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True)
 
 
+class _Line(NamedTuple):
+    """What is open to one component."""
+
+    client: ServiceClient
+    once: Any
+    """Makes one attempt."""
+    room: asyncio.Semaphore
+    """For answers that are on their way into the store: as many as calls, since images wait there decoded."""
+
+
 class Services:
     """The services of one run. An async context: the lines close with it."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._stack = AsyncExitStack()
-        self._open: dict[str, tuple[ServiceClient, Any]] = {}
+        self._open: dict[str, _Line] = {}
 
     async def __aenter__(self) -> "Services":
         return self
@@ -51,30 +62,46 @@ class Services:
         component = call.component
         if component.fingerprint not in self._open and isinstance(component, RemoteModel | RemoteGenerator):
             once = await self._stack.enter_async_context(component.connect())
-            self._open[component.fingerprint] = component.line(self._disk.budget_of(component)), once
+            client, most = component.line(self._disk.budget_of(component)), component.limits.concurrency
+            self._open[component.fingerprint] = _Line(client, once, asyncio.Semaphore(most))
 
     def slot(self, call: Call) -> AbstractAsyncContextManager[None]:
-        """One of the calls to a component that may be on their way at once; :meth:`make` is called inside."""
-        line, _ = self._open[call.component.fingerprint]
-        return line.slot()
+        """One of the calls to a component that may be on their way at once; :meth:`ask` is called inside."""
+        return self._line(call).client.slot()
 
     def refuse(self, reason: BaseException) -> None:
         """Start no further attempt; whoever asks for one gets ``reason``."""
-        for line, _ in self._open.values():
-            line.refuse(reason)
+        for line in self._open.values():
+            line.client.refuse(reason)
 
-    async def make(self, call: Call) -> Finished:
-        """Make one call; what cannot be had is a result whose outcome is ``failed``."""
-        line, once = self._open[call.component.fingerprint]
-        answered = await _answer(line, once, call)
-        answer = answered.answer or failed(call, answered.error)
-        # Encoding an image takes longer than handing it to a thread.
-        result, png = result_of(answer) if isinstance(answer, Reply) else await asyncio.to_thread(result_of, answer)
-        usage = answered.answer.usage if answered.answer else None
-        tokens = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
-        bill = answered.bill
-        cost = bill.cost if isinstance(call.component, RemoteComponent) and call.component.prices else None
-        return Finished(call.key, call.context, result, png, Cost(bill.seconds, *tokens, cost, bill.attempts))
+    async def ask(self, call: Call) -> Answered[Reply] | Answered[Generated]:
+        """Make one call, and wait until there is room for its answer; :meth:`keeping` follows, outside of the slot."""
+        line = self._line(call)
+        answered = await _answer(line.client, line.once, call)
+        await line.room.acquire()
+        return answered
+
+    @asynccontextmanager
+    async def keeping(self, call: Call, answered: Answered[Reply] | Answered[Generated]) -> AsyncIterator[Finished]:
+        """An answer as it is stored inside; what could not be had is a result whose outcome is ``failed``."""
+        try:
+            finish = partial(_finished, call, answered)
+            # Encoding an image takes longer than handing it to a thread.
+            yield finish() if isinstance(answered.answer, Reply) else await self._disk.with_image(finish)
+        finally:
+            self._line(call).room.release()
+
+    def _line(self, call: Call) -> _Line:
+        return self._open[call.component.fingerprint]
+
+
+def _finished(call: Call, answered: Answered[Reply] | Answered[Generated]) -> Finished:
+    result, png = result_of(answered.answer or failed(call, answered.error))
+    usage = answered.answer.usage if answered.answer else None
+    tokens = (usage.input_tokens, usage.output_tokens) if usage else (None, None)
+    bill = answered.bill
+    cost = bill.cost if isinstance(call.component, RemoteComponent) and call.component.prices else None
+    return Finished(call.key, call.context, result, png, Cost(bill.seconds, *tokens, cost, bill.attempts))
 
 
 async def _answer(line: ServiceClient, once: Any, call: Call) -> Answered[Reply] | Answered[Generated]:

@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import time
 from collections.abc import Awaitable, Callable
 
@@ -181,6 +182,12 @@ def backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "_BACKOFF", wait_fixed(40))
 
 
+@pytest.fixture
+def two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For which a call leaves its slot to others, from the second time on that it waits."""
+    monkeypatch.setattr(patience, "_SOON", 2.0)
+
+
 async def moments(one: ServiceClient, failures: int) -> tuple[list[float], Answered[Reply]]:
     """When each attempt of a call began that fails so often, a second after it began."""
     begun: list[float] = []
@@ -205,14 +212,30 @@ def test_the_first_retry_follows_at_once_and_the_others_wait_for_a_service_that_
 @pytest.mark.usefixtures("backoff")
 def test_a_call_comes_back_soon_to_a_service_that_answers_others() -> None:
     async def beside_others() -> list[float]:
-        one = line(Limits(concurrency=2))
-        failing = asyncio.create_task(moments(one, 3))
-        for _ in range(40):
+        one = line(Limits(concurrency=2, attempts=9))
+        failing = asyncio.create_task(moments(one, 8))
+        for _ in range(80):
             await asyncio.sleep(0.3)
             await one.call(scripted(FINE), EXPECTED)
         return (await failing)[0]
 
-    assert run(beside_others()) == pytest.approx([0, 1, 4, 7])
+    begun = run(beside_others())
+    waits = [after - before - 1 for before, after in itertools.pairwise(begun)]
+    assert waits == pytest.approx([0, 0.1, 0.2, 0.4, 0.8, 1.6, 2, 2])
+
+
+@pytest.mark.usefixtures("backoff")
+def test_a_call_that_comes_back_at_once_keeps_its_slot() -> None:
+    """Given away, the slot would be back after the second that another call takes."""
+
+    async def many() -> list[float]:
+        seen, one = Open(), line(Limits(concurrency=2))
+        others = [one.call(seen.attempt(f"{number}", FINE), EXPECTED) for number in range(12)]
+        failing = asyncio.create_task(moments(one, 3))
+        await asyncio.gather(*others)
+        return (await failing)[0]
+
+    assert run(many()) == pytest.approx([0, 1, 2.1, 3.3])
 
 
 class Open:
@@ -240,7 +263,7 @@ class Open:
         return one
 
 
-@pytest.mark.usefixtures("backoff")
+@pytest.mark.usefixtures("backoff", "two_seconds")
 def test_a_call_that_waits_leaves_its_slot_to_others_and_is_the_first_to_get_one_back() -> None:
     async def many() -> tuple[Open, float]:
         seen, one = Open(), line(Limits(concurrency=2))
@@ -271,7 +294,7 @@ def test_while_a_service_answers_nobody_no_other_call_uses_up_its_attempts() -> 
     assert seen.begun == ["0", "1", "0", "1", "2", "3", "2", "3", "4", "5", "4", "5"]
 
 
-@pytest.mark.usefixtures("backoff")
+@pytest.mark.usefixtures("backoff", "two_seconds")
 def test_a_call_that_is_dropped_while_it_waits_takes_no_slot_with_it() -> None:
     async def dropped() -> Open:
         seen, one = Open(), line(Limits(concurrency=1))

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from driftledger.components.remote import openai_client
 from driftledger.components.remote.client import TransientError
+from driftledger.components.remote.limits import Limits
 from driftledger.components.remote.openai_client import OpenAIComponent, tokens_of
 from driftledger.components.remote.openai_failures import Rejected, retry_after
 from driftledger.core.errors import ConfigError, MissingExtraError, ServiceError
@@ -31,6 +33,10 @@ class Thing(OpenAIComponent):
 
 class Said(BaseModel):
     said: str
+
+
+class Anything(BaseModel):
+    pass
 
 
 @pytest.fixture(autouse=True)
@@ -176,19 +182,38 @@ def test_null_is_the_official_endpoint_whatever_the_environment_says(monkeypatch
 
     async def address() -> str:
         async with thing(None).service() as service:
-            return str(service._client.base_url)
+            return service.url
 
     assert asyncio.run(address()) == "https://api.openai.com/v1/"
 
 
-def test_the_client_closes_with_its_context() -> None:
-    async def once(url: str) -> tuple[bool, bool]:
-        async with thing(url).service() as service:
-            before = service._client.is_closed()
-        return before, service._client.is_closed()
+@pytest.mark.parametrize(("concurrency", "clients"), [(8, 2), (100, 6)])
+def test_clients_close_with_their_context(concurrency: int, clients: int) -> None:
+    async def once(url: str) -> tuple[list[bool], list[bool]]:
+        async with thing(url, limits=Limits(concurrency=concurrency)).service() as service:
+            every = [*(client._client for client in service._clients), service._elsewhere]
+            every += [service._http] if service._http not in every else []
+            before = [each.is_closed for each in every]
+        return before, [each.is_closed for each in every]
 
     with OpenAIServer() as server:
-        assert asyncio.run(once(server.base_url)) == (False, True)
+        assert asyncio.run(once(server.base_url)) == ([False] * clients, [True] * clients)
+
+
+def test_many_calls_at_once_are_spread_over_small_pools() -> None:
+    async def many(url: str) -> tuple[int, list[int]]:
+        async with thing(url, limits=Limits(concurrency=100)).service() as service:
+            asked = {"model": "m", "messages": [{"role": "user", "content": "What is it?"}]}
+            calls = [service.post("/chat/completions", asked, Anything) for _ in range(100)]
+            tasks = [asyncio.create_task(each) for each in calls]
+            await asyncio.sleep(0)
+            under_way = list(service._under_way)
+            await asyncio.gather(*tasks)
+            return sum(service._under_way), under_way
+
+    with OpenAIServer(together=100) as server:
+        assert asyncio.run(asyncio.wait_for(many(server.base_url), 60)) == (0, [25] * 4)
+        assert server.most_at_once == 100
 
 
 def test_what_is_open_shows_no_key() -> None:
@@ -302,3 +327,22 @@ def test_a_date_to_wait_for() -> None:
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("abc", 1), ("abcd", 2), ("猫", 1)])
 def test_estimated_tokens(text: str, tokens: int) -> None:
     assert tokens_of(text) == tokens
+
+
+def test_certificates_are_read_once_for_all_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpcore2
+
+    read, times = httpcore2.default_ssl_context, []
+
+    def counting(**settings: Any) -> Any:
+        times.append(settings)
+        return read(**settings)
+
+    async def open_all() -> None:
+        async with thing("http://127.0.0.1:9/v1").service(), thing("http://127.0.0.1:8/v1").service():
+            pass
+
+    monkeypatch.setattr(httpcore2, "default_ssl_context", counting)
+    openai_client._certificates.cache_clear()
+    asyncio.run(open_all())
+    assert len(times) == 1

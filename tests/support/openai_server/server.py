@@ -26,7 +26,7 @@ class OpenAIServer:
     ``latency`` is counted from a request's arrival, in seconds or by a function of the request; no request is answered
     before ``together`` of them have been under way at once. ``reply`` makes the
     answer to a chat request; like all functions handed in, it runs in the server's thread, and what it raises is raised
-    again when the server stops. ``served_models`` are the versions behind every model name: each one gives
+    again when the server stops. ``drawn`` makes the PNG for a prompt and a size, in any thread. ``served_models`` are the versions behind every model name: each one gives
     ``switch_after`` answers, the last one all others. Without ``image_urls``, images are base64 unless a request asks
     for a URL; they have the size it asks for, or else ``image_size``. ``version`` is what it says at ``/version``, as
     vLLM does.
@@ -39,6 +39,7 @@ class OpenAIServer:
         together: int = 1,
         faults: Faults | None = None,
         reply: Callable[[dict[str, Any]], ChatAnswer] = describe,
+        drawn: Callable[[str, tuple[int, int]], bytes] = draw,
         api_key: str | None = None,
         models: Sequence[str] = ("vision-1", "image-1"),
         served_models: Sequence[str] = (),
@@ -52,6 +53,7 @@ class OpenAIServer:
         self._settings = faults or Faults()
         self._plan = Plan(self._settings)
         self._describe = reply
+        self._draw = drawn
         self._api_key = api_key
         self._models = models
         self._served_models = served_models
@@ -224,7 +226,7 @@ class OpenAIServer:
     async def _image(self, body: dict[str, Any]) -> Reply:
         check_image(body)
         size = size_of(body, self._image_size)
-        content = await asyncio.to_thread(draw, body["prompt"], size)
+        content = await asyncio.to_thread(self._draw, body["prompt"], size)
         if not self._image_urls and body.get("response_format") != "url":
             return image_reply(body, content, size, None)
         name = f"{len(self._files)}.png"

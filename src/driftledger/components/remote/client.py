@@ -19,8 +19,13 @@ from driftledger.core.types import Generated, Reply, Usage
 R = TypeVar("R", Reply, Generated)
 
 _BACKOFF = wait_random_exponential(multiplier=0.5, min=0.1, max=60.0)
-_SOON = 2.0
-"""Seconds after which a call comes back at the latest while the service answers others: it is there."""
+_SOON = 0.1
+"""Seconds after which a call comes back for the second time at the latest while the service answers others: it is
+there. From then on, twice as many each time."""
+_LATEST = 2.0
+"""After which it comes back every time."""
+_SHORT = 0.5
+"""A slot that is given away for fewer seconds is rarely back in time: others keep it for as long as a call takes."""
 _APART = 0.1
 """Calls that were told to come back at the same time come back a little apart."""
 
@@ -173,8 +178,9 @@ class ServiceClient:
 
         Before a :class:`TransientError` is tried again, it waits as long as the service asks for. Otherwise the first
         retry follows at once, and the others after exponentially longer times with jitter, up to a minute. Where the
-        service has answered another call since the attempt before the last, it is up to :data:`_SOON`, and others have
-        the slot meanwhile; where it has not, they would only use up their attempts.
+        service has answered another call since the attempt before the last, these begin with :data:`_SOON` and end
+        with :data:`_LATEST`, and others have the slot meanwhile, unless it is for less than :data:`_SHORT`; where it
+        has not, others would only use up their attempts.
 
         Raises:
             BudgetError: an attempt does not fit into the budget.
@@ -194,7 +200,7 @@ class ServiceClient:
             return self._pause(state, is_there)
 
         async def rest(seconds: float) -> None:
-            await (self._pace.rest(seconds) if is_there and seconds else asyncio.sleep(seconds))
+            await (self._pace.rest(seconds) if is_there and seconds >= _SHORT else asyncio.sleep(seconds))
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(TransientError),
@@ -213,8 +219,10 @@ class ServiceClient:
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after if isinstance(error, TransientError) else None
         if asked is None:
-            longer = 0.0 if state.attempt_number == 1 else _BACKOFF(state)
-            return min(longer, _SOON) if is_there else longer
+            if state.attempt_number == 1:
+                return 0.0
+            longer = _BACKOFF(state)
+            return min(longer, _SOON * 2 ** (state.attempt_number - 2), _LATEST) if is_there else longer
         if asked > self._limits.deadline:
             raise ServiceError(
                 f"{error}; the service asks to wait {asked:.0f} s, and limits.deadline is "

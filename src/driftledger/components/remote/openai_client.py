@@ -8,8 +8,8 @@ import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, model_validator
@@ -24,10 +24,18 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.extras import import_extra
 from driftledger.core.limits import LARGEST_ANSWER
 
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from httpx2 import AsyncClient
+    from openai import AsyncOpenAI
+
 OFFICIAL = "https://api.openai.com/v1"
 
 _BYTES_PER_TOKEN = 3
 """Of UTF-8. English has about four, Chinese about three, so that the estimate is rather too high."""
+_LARGEST_POOL = 32
+"""Connections; a pool looks at each of its own for every request."""
 _NO_KEY = "none"
 """For servers that need no key; given nothing, the client would take OPENAI_API_KEY and send that."""
 
@@ -149,26 +157,40 @@ class OpenAIComponent(RemoteComponent):
 
         timeout, most = self.limits.timeout, self.limits.concurrency
         bounds: dict[str, Any] = {"headers": ENCODING, "event_hooks": {"response": [bounded(self.most_bytes)]}}
-        http = openai.DefaultAsyncHttpxClient(
-            timeout=timeout,
-            limits=httpx2.Limits(max_connections=most, max_keepalive_connections=most),
-            follow_redirects=False,
-            **bounds,
-        )
+
+        def http(connections: int) -> httpx2.AsyncClient:
+            limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
+            return openai.DefaultAsyncHttpxClient(
+                timeout=timeout, limits=limits, verify=_certificates(), follow_redirects=False, **bounds
+            )
+
         # A transport of its own takes no proxy from the environment, which would look a name up for itself.
         elsewhere = httpx2.AsyncClient(
-            transport=httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0)),
+            transport=httpx2.AsyncHTTPTransport(
+                verify=_certificates(), limits=httpx2.Limits(max_keepalive_connections=0)
+            ),
             timeout=timeout,
             **bounds,
         )
+        pools = -(-most // _LARGEST_POOL)
+        https = [http(-(-most // pools)) for _ in range(pools)]
+        inside = https[0] if pools == 1 else http(most)
+        async with AsyncExitStack() as stack:
+            for each in (*https, inside, elsewhere):
+                stack.push_async_callback(each.aclose)
+            clients = [self._client(url, key, each) for each in https]
+            yield Service(clients, inside, elsewhere, self._failures(f"{self.title} at {_host(url)}", key))
+
+    def _client(self, url: str, key: str | None, http: "AsyncClient") -> "AsyncOpenAI":
+        import openai
+
         client = openai.AsyncOpenAI(
-            api_key=key or _NO_KEY, base_url=url, max_retries=0, timeout=timeout, http_client=http
+            api_key=key or _NO_KEY, base_url=url, max_retries=0, timeout=self.limits.timeout, http_client=http
         )
         # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
-        async with client, elsewhere:
-            yield Service(client, http, elsewhere, self._failures(f"{self.title} at {_host(url)}", key))
+        return client
 
     def _failures(self, who: str, key: str | None) -> OpenAIFailures:
         return OpenAIFailures(who, self.limits.timeout, self.api_key_env, key)
@@ -187,6 +209,14 @@ class OpenAIComponent(RemoteComponent):
                 f"{self.title}: {self.api_key_env} holds no key: there are spaces or non-ASCII letters in it"
             )
         return key
+
+
+@cache
+def _certificates() -> "SSLContext":
+    """Whom clients trust: read once, since every reading of a system's certificates takes 20 ms."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def tokens_of(text: str) -> int:

@@ -1,6 +1,6 @@
 """One open line to one server that speaks OpenAI's protocol: single attempts, and what they mean."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -22,16 +22,17 @@ class _Version(BaseModel):
 
 
 class Service:
-    """An open client of one server."""
+    """Open clients of one server, of which each request takes the one with the fewest under way."""
 
-    def __init__(self, client: Any, http: Any, elsewhere: Any, failures: OpenAIFailures) -> None:
-        self._client = client
+    def __init__(self, clients: Sequence[Any], http: Any, elsewhere: Any, failures: OpenAIFailures) -> None:
+        self._clients = clients
+        self._under_way = [0] * len(clients)
         self._http, self._elsewhere = http, elsewhere
         self.failures = failures
 
     @property
     def url(self) -> str:
-        return str(self._client.base_url)
+        return str(self._clients[0].base_url)
 
     async def post(self, path: str, body: Mapping[str, Any], answer: type[A]) -> A:
         """Make one request and read the JSON that answers it.
@@ -44,12 +45,16 @@ class Service:
         import httpx2
         import openai
 
+        place = min(range(len(self._clients)), key=self._under_way.__getitem__)
+        self._under_way[place] += 1
         try:
-            response = await self._client.post(path, body=body, cast_to=httpx2.Response)
+            response = await self._clients[place].post(path, body=body, cast_to=httpx2.Response)
         except openai.APIStatusError as error:
             raise self.failures.refused(error) from None
         except openai.APIConnectionError as error:
             raise self.failures.lost(error) from None
+        finally:
+            self._under_way[place] -= 1
         content: bytes = response.content
         key = self.failures.key
         if key and len(key) >= _SHORTEST_SECRET:
