@@ -11,12 +11,13 @@ import numpy as np
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.genception.records import WITNESS, WitnessRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.collect.encoding import encode_texts
+from driftledger.collect.encoding import encode_texts, read_texts
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import read_json
+from driftledger.core.many_records import read_many
 from driftledger.core.types import Float32, Float64
 from driftledger.metrics.consistency import support
 from driftledger.metrics.drift import cosine_similarity
@@ -100,7 +101,7 @@ class Witnesses(NamedTuple):
             return cls({}, {}, [])
         cards = read_json(folder / CARD, CollectedCard).components
         itself = {card.name for card in cards.values() if card.fingerprint == model.fingerprint}
-        records = read_jsonl(folder / RECORDS, WitnessRecord)
+        records = read_many(folder / RECORDS, WitnessRecord)
         digests = {WITNESS: sha256_file(folder / RECORDS)}
         return cls(cards, digests, [record for record in records if record.model not in itself])
 
@@ -146,7 +147,7 @@ def compare_texts(
         if (name, 1) in told:
             chain = [told.get((name, t)) for t in range(1, iterations + 1)]
             similarity[place], supported[place] = _of_sample(chain, others[name], reader, kept)
-    return Compared(similarity, supported, ends, sum(each.cut for each in reader.read_texts(texts)), len(texts))
+    return Compared(similarity, supported, ends, sum(each.cut for each in read_texts(reader, texts)), len(texts))
 
 
 def _of_sample(
