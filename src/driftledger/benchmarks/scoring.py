@@ -15,7 +15,8 @@ from driftledger.benchmarks.settings import Scoring
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError, first_few
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import read_json
+from driftledger.core.many_records import read_many
 from driftledger.core.types import Float64
 from driftledger.data.records import DatasetCard, read_samples
 from driftledger.metrics.intervals.estimate import ConfidenceInterval, Estimate
@@ -63,7 +64,7 @@ class FromDataset(Generic[R]):
         self.encoder, self.encoder_name = given.encoders[role], given.keys[role]
         self.dataset, self.samples = read_json(dataset / "dataset.json", DatasetCard), read_samples(dataset)
         self.card = read_json(self.folder / CARD, CollectedCard)
-        self.records: list[R] = read_jsonl(self.folder / RECORDS, record)
+        self.records: list[R] = read_many(self.folder / RECORDS, record)
         self._given, self._stage, self._role = given, stage, role
 
     def origin(

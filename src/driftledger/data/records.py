@@ -8,7 +8,8 @@ from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import StoreError
-from driftledger.core.files import Record, read_jsonl
+from driftledger.core.files import Record
+from driftledger.core.many_records import read_many
 from driftledger.core.names import Id, RelativePath, twin
 from driftledger.core.types import ImageFile, Sample, Split
 
@@ -67,7 +68,7 @@ def read_samples(folder: Path) -> list[Sample]:
     Raises:
         StoreError: ``samples.jsonl`` is missing or damaged.
     """
-    entries = read_jsonl(folder / SAMPLES, SampleEntry)
+    entries = read_many(folder / SAMPLES, SampleEntry)
     check_ids((entry.id for entry in entries), folder / SAMPLES)
     return [
         Sample(entry.id, ImageFile(folder / entry.file, entry.sha256), entry.category, entry.label, entry.split)

@@ -14,7 +14,8 @@ from driftledger.benchmarks.scoring import Ends, ToScore, check_coverage, outcom
 from driftledger.benchmarks.settings import Scoring
 from driftledger.collect.served import changed_versions, count_versions, version
 from driftledger.core.canonical import sha256_file
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import read_json
+from driftledger.core.many_records import read_many
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
@@ -42,14 +43,14 @@ class GradedAnswers(Generic[G]):
 
     def __init__(self, given: ToScore, benchmark: str, kind: type[G]) -> None:
         self._given, self._benchmark = given, benchmark
-        self.grades: list[G] = read_jsonl(given.folders[GRADE] / RECORDS, kind)
+        self.grades: list[G] = read_many(given.folders[GRADE] / RECORDS, kind)
         unread = [grade for grade in self.grades if grade.read is None and grade.outcome is not Outcome.REFUSED]
         lost = [f"{grade.question}: {grade.outcome}, {grade.how}" for grade in unread]
         read, total = len(self.grades) - len(unread), len(self.grades)
         unread_is_wrong = cast(QuestionScoring, given.scoring).unread == "wrong"
         counts = read or (unread_is_wrong and any(grade.outcome is not Outcome.FAILED for grade in unread))
         check_coverage(read, total, "answers could be read", benchmark, given.min_coverage, lost, nothing=not counts)
-        self.answers = read_jsonl(given.folders[ANSWER] / RECORDS, AnswerRecord)
+        self.answers = read_many(given.folders[ANSWER] / RECORDS, AnswerRecord)
         self.questions = read_questions(given.folders[DATA])
         self._card = read_json(given.folders[DATA] / QUESTION_SET_CARD, QuestionSetCard)
         self.groups = self._card.groups

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.core.files import Record, read_jsonl
+from driftledger.core.files import Record
+from driftledger.core.many_records import read_many
 from driftledger.core.names import Id, RelativePath, Words
 from driftledger.data.question_sets.base import Protocol
 from driftledger.data.records import check_ids
@@ -77,6 +78,6 @@ def read_questions(folder: Path) -> list[QuestionEntry]:
     Raises:
         StoreError: ``questions.jsonl`` is missing or damaged.
     """
-    entries = read_jsonl(folder / QUESTIONS, QuestionEntry)
+    entries = read_many(folder / QUESTIONS, QuestionEntry)
     check_ids((entry.id for entry in entries), folder / QUESTIONS)
     return entries
