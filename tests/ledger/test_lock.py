@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.lock import LockEntry, read_lock
+from driftledger.ledger import lock
+from driftledger.ledger.lock import LockEntry, parse_locks, read_lock
 from tests.support.ledgers import divide_lock, genception_score, lock_of, locked, write_ledger, write_lock
 
 DATA, CODE = locked("data/datasets/shapes", "1" * 32 + ".dir", nfiles=4), locked("src/driftledger/models", "2" * 32)
@@ -140,3 +141,15 @@ def test_a_stage_that_has_moved_to_its_pipeline_is_read_there(root: Path) -> Non
 def test_an_empty_pipeline_has_no_stages(tmp_path: Path) -> None:
     write_lock(tmp_path, {"schema": "2.0", "stages": {}})
     assert read_lock(tmp_path) == {}
+
+
+def test_the_same_bytes_are_parsed_once_and_damage_is_told_of_each_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    honest = lock.load_yaml
+    monkeypatch.setattr(lock, "load_yaml", lambda text: texts.append(text) or honest(text))  # type: ignore[func-returns-value]
+    whole = b"stages:\n  parsed_once:\n    cmd: x\n  damaged:\n    other: 1\n"
+    several = [parse_locks({name: whole}) for name in ("a", "b")]
+    assert len(texts) == 1
+    assert [each.entries.keys() for each in several] == [{"parsed_once"}] * 2
+    assert [[where for _, where, _ in each.damage] for each in several] == [["a: damaged"], ["b: damaged"]]
+    assert [parse_locks({name: b"stages: ["}).damage[0][0] for name in ("a", "b")] == ["a", "b"]

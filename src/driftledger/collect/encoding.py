@@ -39,12 +39,15 @@ def encode_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore 
 
 
 def read_texts(encoder: Encoder, texts: Sequence[str], features: FeatureStore | None = None) -> list[PromptUsage]:
-    """How much of each text the text tower reads."""
+    """How much of each text the text tower reads; equal texts are read once."""
+    unique = list(dict.fromkeys(texts))
 
     def read() -> NDArray[np.int64]:
-        return np.array([[each.tokens, each.read] for each in encoder.read_texts(texts)], np.int64).reshape(-1, 2)
+        return np.array([[each.tokens, each.read] for each in encoder.read_texts(unique)], np.int64).reshape(-1, 2)
 
-    return [PromptUsage(tokens, there) for tokens, there in _kept(features, encoder, "readings", texts, read).tolist()]
+    readings = _kept(features, encoder, "readings", unique, read).tolist()
+    of = {text: PromptUsage(*reading) for text, reading in zip(unique, readings, strict=True)}
+    return [of[text] for text in texts]
 
 
 def _see(encoder: Encoder, batch: Sequence[ImageFile]) -> Float32:

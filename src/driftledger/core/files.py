@@ -95,7 +95,7 @@ def parse_jsonl(data: bytes, kind: type[R], where: str) -> list[R]:
     lines = data.removesuffix(b"\n").split(b"\n")  # not splitlines: a text may hold other line breaks
     if lines == [b""]:
         return []
-    if _MAY_BE_INFINITE.search(data) is None and all(map(_is_plain, lines)):
+    if not _may_be_infinite(data) and all(map(_is_plain, lines)):
         try:
             return [kind.model_validate_json(line) for line in lines]  # three times as fast, where all is well
         except ValidationError:
@@ -103,7 +103,12 @@ def parse_jsonl(data: bytes, kind: type[R], where: str) -> list[R]:
     return [parse_json(line, kind, f"{where}, line {number}") for number, line in enumerate(lines, 1)]
 
 
-_MAY_BE_INFINITE = re.compile(rb"NaN|Infinity|[0-9][eE]\+?[0-9]{3,}\s*[,}\]]|[0-9]{300}")
+_TOO_LARGE = re.compile(rb"[0-9](?:[eE]\+?[0-9]{3,}\s*[,}\]]|[0-9]{299})")
+"""A number that may be; all ways begin alike, which is a third of the time."""
+
+
+def _may_be_infinite(data: bytes) -> bool:
+    return b"NaN" in data or b"Infinity" in data or _TOO_LARGE.search(data) is not None
 
 
 def _is_plain(line: bytes) -> bool:

@@ -4,6 +4,7 @@ There is one for each ``dvc.yaml``, and who reads them sees the stages of all as
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,7 +112,8 @@ class _DamageError(Exception):
         self.line = line
 
 
-def _stages(data: bytes) -> dict[object, object]:
+@lru_cache(32)  # commands come to the same locks by several ways, of which Git's last commit is one
+def _stages(data: bytes) -> Mapping[object, object]:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

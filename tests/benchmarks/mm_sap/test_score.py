@@ -1,10 +1,16 @@
 """From questions to scores, with models whose choices are known."""
 
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from driftledger.benchmarks._questions.parsing import choice
 from driftledger.benchmarks._questions.records import AnswerRecord
+from driftledger.benchmarks.mm_sap import grade
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord, check_orders
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark, runner
@@ -13,7 +19,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl, write_jsonl
 from driftledger.core.types import Outcome
-from driftledger.data.question_sets.files import read_questions
+from driftledger.data.question_sets.files import QuestionEntry, read_questions
 from tests.benchmarks._questions.asking import OPTIONS, SAP, Exam, Says, exam, sap
 
 REFUSES = OPTIONS[4]
@@ -220,3 +226,25 @@ def test_a_choice_is_told_with_the_rule_that_decided() -> None:
     assert (str(chosen.reading), chosen.reading.worth) == ("ok: 0 (letter)", "ok: 0")
     assert str(unread.reading) == "unparsed: nothing (several)"
     assert (chosen.place, chosen.unit) == ("question q, variant 2", "q")
+
+
+@pytest.mark.parametrize(("text", "times"), [("B", 1), (f"The answer is B. {'The picture shows it well. ' * 4}", 2)])
+def test_a_short_answer_is_parsed_once_and_read_by_each_answers_order(
+    text: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+    honest = choice.parse_choice
+
+    def counted(text: str, shown: Sequence[str], refusal: int) -> choice.ParsedChoice:
+        parsed.append(text)
+        return honest(text, shown, refusal)
+
+    monkeypatch.setattr(grade.choice, "parse_choice", counted)
+    monkeypatch.setattr(grade, "_parsed", lru_cache(grade.choice.parse_choice))
+    question = cast(QuestionEntry, SimpleNamespace(id="q", options=OPTIONS, refusal=4))
+    straight = [*range(len(OPTIONS))]
+    orders = [straight, straight, straight[::-1]]
+    answers = [AnswerRecord(question=question.id, variant=0, order=order, text=text, outcome="ok") for order in orders]  # type: ignore[arg-type]
+    found = [grade.ChoiceReadings.parsed(question, answer) for answer in answers]
+    assert [each["choice"] for each in found] == [1, 1, straight[-2]]
+    assert len(parsed) == times + 1

@@ -33,9 +33,12 @@ class AnswerProtocol:
 
     def run(self, question: QuestionEntry, variant: int) -> Steps[AnswerRecord]:
         """One question, with its options in one order."""
-        order = self.order(question, variant)
+        return self.put(question, variant, self.order(question, variant))
+
+    def put(self, question: QuestionEntry, variant: int, order: list[int]) -> Steps[AnswerRecord]:
+        """The same, given the order of that variant."""
         context = Context(self.card.name, question.id, variant + 1)
-        result = yield Ask(self.model, "answer", self.asked(question, variant), context)
+        result = yield Ask(self.model, "answer", self.asked(question, variant, order), context)
         return AnswerRecord(
             question=question.id,
             variant=variant,
@@ -47,10 +50,10 @@ class AnswerProtocol:
     def order(self, question: QuestionEntry, variant: int) -> list[int]:
         return permutation(self.seed, question.id, variant, len(question.options))
 
-    def asked(self, question: QuestionEntry, variant: int) -> Conversation:
+    def asked(self, question: QuestionEntry, variant: int, order: Sequence[int]) -> Conversation:
         """What the model is given."""
         image = QuestionImage(self.folder / question.image, question.image_sha256)
-        shown = [question.options[option] for option in self.order(question, variant)]
+        shown = [question.options[option] for option in order]
         text = rendered(self.prompt, question.question, shown)
         return Conversation.ask(text, image, Subject(question.id, variant + 1), options=shown)
 
@@ -88,8 +91,9 @@ class CollectAnswers(Collecting[list[AnswerRecord]]):
         )
 
     def _planned(self, question: QuestionEntry, variant: int) -> Planned[AnswerRecord]:
-        protocol = self.protocol
-        return Planned(partial(protocol.run, question, variant), [(protocol.model, protocol.asked(question, variant))])
+        protocol, order = self.protocol, self.protocol.order(question, variant)
+        asked = protocol.asked(question, variant, order)
+        return Planned(partial(protocol.put, question, variant, order), [(protocol.model, asked)])
 
     def failures(self, collected: list[AnswerRecord]) -> FailedCalls:
         failed = [f"{a.question}: {a.error or 'no reason given'}" for a in collected if a.outcome is Outcome.FAILED]

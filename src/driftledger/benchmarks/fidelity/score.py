@@ -18,6 +18,7 @@ from driftledger.benchmarks._chains.records import (
 from driftledger.benchmarks.fidelity.encode import Described, Encoded, Redrawing, encode_reconstructions, to_redraw
 from driftledger.benchmarks.fidelity.ratings import Rated, mean_ratings, read_ratings
 from driftledger.benchmarks.fidelity.settings import FidelityScoring
+from driftledger.benchmarks.fidelity.structure import structural_similarity
 from driftledger.benchmarks.score import REPEAT, STD, RepeatRow, Row, Score
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.components.base import Encoder
@@ -28,7 +29,6 @@ from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.repeats import deviations
-from driftledger.metrics.structural import comparable, structural_similarity
 
 PERCENT = 100.0
 
@@ -172,8 +172,7 @@ def _by_sample(some: Sequence[Redrawing], similarities: np.ndarray) -> dict[str,
 
 def _structure(reached: Sequence[Redrawing], side: int) -> dict[str, float]:
     return {
-        each.sample.id: PERCENT
-        * structural_similarity(comparable(each.sample.image.open(), side), comparable(each.image.open(), side))
+        each.sample.id: PERCENT * structural_similarity(each.sample.image, each.image, side)
         for each in reached
         if each.image is not None
     }

@@ -11,7 +11,7 @@ import numpy as np
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.genception.records import WITNESS, WitnessRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.collect.encoding import encode_texts
+from driftledger.collect.encoding import encode_texts, read_texts
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
@@ -146,7 +146,7 @@ def compare_texts(
         if (name, 1) in told:
             chain = [told.get((name, t)) for t in range(1, iterations + 1)]
             similarity[place], supported[place] = _of_sample(chain, others[name], reader, kept)
-    return Compared(similarity, supported, ends, sum(each.cut for each in reader.read_texts(texts)), len(texts))
+    return Compared(similarity, supported, ends, sum(each.cut for each in read_texts(reader, texts)), len(texts))
 
 
 def _of_sample(

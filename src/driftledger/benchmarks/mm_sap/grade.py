@@ -1,6 +1,7 @@
 """Which option each answer chooses, by its id and not its letter."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, cast
 
 from driftledger.benchmarks._questions.grading import CollectReadings
@@ -8,6 +9,9 @@ from driftledger.benchmarks._questions.parsing import choice
 from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks.mm_sap.records import ChoiceRecord
 from driftledger.data.question_sets.files import QuestionEntry
+
+SHORT = 100
+"""Characters of an answer that is parsed once: several models may give it to a question, above all a letter."""
 
 
 class ChoiceReadings(CollectReadings[ChoiceRecord]):
@@ -18,7 +22,11 @@ class ChoiceReadings(CollectReadings[ChoiceRecord]):
 
     @classmethod
     def parsed(cls, question: QuestionEntry, answer: AnswerRecord) -> Mapping[str, Any]:
-        shown, refusal = [question.options[option] for option in answer.order], cast(int, question.refusal)
-        read = choice.parse_choice(answer.text or "", shown, answer.order.index(refusal))
+        shown, refusal = tuple(question.options[option] for option in answer.order), cast(int, question.refusal)
+        text = answer.text or ""
+        read = (_parsed if len(text) <= SHORT else choice.parse_choice)(text, shown, answer.order.index(refusal))
         chosen = None if read.option is None else answer.order[read.option]
         return {"outcome": read.outcome, "how": read.how, "choice": chosen}
+
+
+_parsed = lru_cache(2**13)(choice.parse_choice)

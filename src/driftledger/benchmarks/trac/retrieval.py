@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from driftledger.benchmarks.scoring import Ends
 from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import DescriptionRecord
-from driftledger.collect.encoding import encode_texts
+from driftledger.collect.encoding import encode_texts, read_texts
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
@@ -92,7 +92,7 @@ def retrieve(
         top1=[voted.classes[row[0]] if saw else None for row, saw in zip(voted.winners, seen, strict=True)],
         class_mean=[mean if saw else None for mean, saw in zip(means, seen, strict=True)],
         named=leaks([query.description for query in queries], [query.label for query in queries], names),
-        cut=sum(reading.cut for reading in reader.read_texts([item.description for item in (*support, *queries)])),
+        cut=sum(reading.cut for reading in read_texts(reader, [item.description for item in (*support, *queries)])),
     )
 
 

@@ -1,6 +1,6 @@
 """The scoring half: from descriptions to accuracies, seen through one text encoder."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple, cast
 
@@ -101,9 +101,13 @@ def _conditions(
     features: FeatureStore | None,
 ) -> Iterator[Condition]:
     """Every condition: by length, and from no examples on."""
+    known: dict[tuple[Hashable, ...], Retrieval] = {}  # a limit that no description reaches changes nothing
     for length, shots in product(asked.max_tokens, [0, *asked.shots]):
         described = [record for record in records if record.max_tokens == length and record.shots == shots]
-        retrieved = retrieve(described, data.samples, data.names, encoder, features)
+        said = tuple((each.sample, each.split, each.is_there, each.description) for each in described)
+        if said not in known:
+            known[said] = retrieve(described, data.samples, data.names, encoder, features)
+        retrieved = known[said]
         metrics = metrics_of(retrieved, data.card.leaks, scoring, sampled=data.card.name in scoring.sampled_classes)
         condition = Condition(length, shots, described, retrieved, metrics)
         _check_coverage(condition, data.card.name, min_coverage)

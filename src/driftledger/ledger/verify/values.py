@@ -1,7 +1,7 @@
 """Two versions of a score file or of its rows, value by value: what is stored, and what the records give."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.core.escaping import for_line
@@ -96,14 +96,21 @@ def _other_rows(names: Sequence[str], expected: Sequence[str]) -> list[ValueDiff
     return found or [ValueDifference(("rows",), "their order is not that of the records, or one stands there twice")]
 
 
-def _flat(value: Any, place: Place = ()) -> dict[Place, Any]:
-    if isinstance(value, Mapping):
-        inner = [(str(name), each) for name, each in value.items()]
+def _flat(value: Any) -> dict[Place, Any]:
+    found: dict[Place, Any] = {}
+    _put(found, (), value)
+    return found
+
+
+def _put(found: dict[Place, Any], place: Place, value: Any) -> None:
+    if isinstance(value, dict):
+        for name, each in value.items():
+            _put(found, (*place, str(name)), each)
     elif isinstance(value, list):
-        inner = [(str(index), each) for index, each in enumerate(value)]
+        for index, each in enumerate(value):
+            _put(found, (*place, str(index)), each)
     else:
-        return {place: value}
-    return {path: leaf for name, each in inner for path, leaf in _flat(each, (*place, name)).items()}
+        found[place] = value
 
 
 def _said(one: Any, other: Any) -> str:

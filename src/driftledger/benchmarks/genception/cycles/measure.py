@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftledger.benchmarks._chains.records import ChainRecord, Drawn, places_reached
+from driftledger.benchmarks.genception.cycles.pixels import pixels_apart
 from driftledger.benchmarks.scoring import Ends, interval
 from driftledger.benchmarks.settings import Scoring
 from driftledger.collect.encoding import encode_images, encode_texts
@@ -22,7 +23,6 @@ from driftledger.metrics.drift_rate import FEWEST, NoDecayError, decay, mean_cum
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals.estimate import upper
 from driftledger.metrics.intervals.student import t_quantile
-from driftledger.metrics.pixel_distance import pixel_distance, pixels
 
 MCD, MCD_TEXTS, MCD_SAID, MCD_SHOWN = "mcd", "mcd_texts", "mcd_image_to_text", "mcd_text_to_image"
 RATE, FLOOR = "drift_rate", "drift_floor"
@@ -96,7 +96,7 @@ def pixel_distances(samples: Sequence[Sample], drawn: Drawn) -> Float64:
     for place, sample in enumerate(samples):
         image = drawn.get((sample.id, 1))
         if image is not None:
-            found[place] = pixel_distance(pixels(sample.image.open()), pixels(image.open()))
+            found[place] = pixels_apart(sample.image, image)
     return found
 
 
