@@ -24,12 +24,12 @@ class OpenAIServer:
     """Serves chat completions, image generations and models on 127.0.0.1, from a thread of its own.
 
     ``latency`` is counted from a request's arrival, in seconds or by a function of the request; no request is answered
-    before ``together`` of them have been under way at once. ``reply`` makes the
-    answer to a chat request; like all functions handed in, it runs in the server's thread, and what it raises is raised
-    again when the server stops. ``drawn`` makes the PNG for a prompt and a size, in any thread. ``served_models`` are the versions behind every model name: each one gives
-    ``switch_after`` answers, the last one all others. Without ``image_urls``, images are base64 unless a request asks
-    for a URL; they have the size it asks for, or else ``image_size``. ``version`` is what it says at ``/version``, as
-    vLLM does.
+    before ``together`` of them have been under way at once. ``reply`` makes the answer to a chat request; like all
+    functions handed in, it runs in the server's thread, and what it raises is raised again when the server stops.
+    ``drawn`` makes the PNG for a prompt and a size, in any thread. ``served_models`` are the versions behind every
+    model name: each one gives ``switch_after`` answers, the last one all others. Without ``image_urls``, images are
+    base64 unless a request asks for a URL; they have the size it asks for, or else ``image_size``. ``version`` is what
+    it says at ``/version``, as vLLM does.
     """
 
     def __init__(
