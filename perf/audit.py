@@ -223,6 +223,7 @@ def score(root: Path, stages: dict[str, Any], keys: dict[str, str], roles: dict[
         components=cards,
         metrics={"gc_at_1": 0.5},
         scored=SAMPLES,
+        counted=SAMPLES,
         total=SAMPLES,
         coverage=1.0,
         inputs=Inputs(data_digest=hashed("photos"), records={}, protocol={"iterations": 1}, settings={}),

@@ -29,6 +29,9 @@ from _report import write
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from mlflow import MlflowClient  # noqa: E402
+from mlflow.entities import Experiment  # noqa: E402
+
 from driftledger.tracking import connection, store, turn  # noqa: E402
 from driftledger.tracking.content import CURRENT, FINGERPRINT, RunContent  # noqa: E402
 from tests.support import postgres  # noqa: E402
@@ -100,10 +103,10 @@ def together(uri: str, folder: Path, kills: int) -> "Counter[str]":
             codes[str(processes.pop(name).exitcode)] += 1
         alive = [name for name, each in processes.items() if each.is_alive()]
         if codes["killed"] < kills and alive and some_run_is_finished(uri):
-            writers = [name for name in alive if name == writer(uri, folder)]
-            chosen = random.choice((writers if codes["killed"] % 2 else None) or alive)
+            now = writer(uri, folder)
+            chosen = now if now in alive and codes["killed"] % 2 else random.choice(alive)
             codes["killed"] += 1
-            codes["killed while writing"] += chosen in (writers or [writer(uri, folder)])
+            codes["killed while writing"] += chosen == now
             processes[chosen].kill()
             processes[chosen].join()
             processes[chosen] = started(uri, folder / chosen)
@@ -118,11 +121,18 @@ def some_run_is_finished(uri: str) -> bool:
 
 def writer(uri: str, folder: Path) -> str | None:
     """The clone whose turn it is, by the tags and by the notes that clones keep of their own."""
-    held = connection.connect(uri, create=False).get_experiment_by_name(EXPERIMENT)
+    held = experiment_of(connection.connect(uri, create=False))
     tags = [(turn._number(value), key) for key, value in held.tags.items() if key.startswith(turn.PREFIX)]
     first = min(((number, key) for number, key in tags if number), default=(0, ""))[1]
     notes = {note.read_text(): note.parent.name for note in folder.glob("clone*/*.writer")}
     return notes.get(first)
+
+
+def experiment_of(client: MlflowClient) -> Experiment:
+    found = client.get_experiment_by_name(EXPERIMENT)
+    if found is None:
+        raise RuntimeError(f"MLflow has no experiment {EXPERIMENT}")
+    return found
 
 
 def started(uri: str, folder: Path) -> Any:
@@ -134,7 +144,7 @@ def started(uri: str, folder: Path) -> Any:
 def counts(uri: str) -> dict[str, Any]:
     """Runs and versions, and how often the most frequent stands there."""
     client = connection.connect(uri, create=False)
-    experiment = client.get_experiment_by_name(EXPERIMENT)
+    experiment = experiment_of(client)
     found = connection.all_pages(client.search_runs, [experiment.experiment_id])
     versions = connection.all_pages(client.search_model_versions)
     models = connection.all_pages(client.search_logged_models, [experiment.experiment_id])

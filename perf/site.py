@@ -140,6 +140,7 @@ def one_score(root: Path, stages: dict[str, Any], model: str, names: list[str]) 
         metrics={"gc_at_2": 0.667, "similarity_at_1": 0.8, "similarity_at_2": 0.6},
         groups={"category": {"photos": {"gc_at_2": 0.667}}, "group": {}},
         scored=SAMPLES,
+        counted=SAMPLES,
         total=SAMPLES,
         coverage=1.0,
         inputs=Inputs(data_digest="d" * 64, records={}, protocol={"iterations": ITERATIONS, **request}, settings={}),
