@@ -67,6 +67,7 @@ lint: $(VENV)/installed-dev
 	ruff check .
 	ruff format --check .
 	mypy
+	mypy perf/*.py # scripts, which import one another as such
 	driftledger upgrade --check
 
 ui: $(VENV)/installed ## open MLflow on the scores
