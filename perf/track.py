@@ -1,6 +1,6 @@
 """What does ``track`` cost beside MLflow's own ``log_batch``, and how does that grow with the runs of an experiment?
 
-Run: python perf/track.py [RUNS ...]  (10, 100 and 1,000 where none are given: 10 minutes)
+Run: python perf/track.py [RUNS ...]  (10 and 100 where none are given)
 
 CPU seconds of one process on a new SQLite file each. *Rows*: a run with 3,000 metrics of three components on a dataset
 against the same rows given to ``log_batch`` by the thousand, which links them to nothing; the median of the ratios of
@@ -41,7 +41,7 @@ EXPERIMENT = "measured"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", nargs="*", type=int, default=[10, 100, 1000])
+    parser.add_argument("runs", nargs="*", type=int, default=[10, 100])
     sizes = sorted(parser.parse_args().runs)
     os.environ |= connection.ENVIRONMENT
     with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
