@@ -74,6 +74,25 @@ def of_tracking() -> Iterator[Row]:
         yield Row("growth of `track` with runs, nothing to do", "track", ("growth", at, "no_op_exponent"))
 
 
+def of_services() -> Iterator[Row]:
+    """Services, and checkpoints on a device."""
+    loops = ("bare httpx2", "bare openai")
+    loads = {"width_32": ("32 calls at a time, 1 s each", 1.1), "width_200": ("200 at a time", 1.5)}
+    loads |= {"width_500": ("500 at a time", None), "width_32_failing": ("32 at a time, 30 % of them refused", 2)}
+    for load, (what, goal) in loads.items():
+        beside: dict[str, At] = {loop: (load, loop, "ratio_to_ideal") for loop in loops}
+        beside |= {"the longest chain alone": (load, "least_ratio")} if load == "width_32_failing" else {}
+        yield Row(f"services, {what}", "remote", (load, "ours", "ratio_to_ideal"), "× ideal", goal, beside=beside)
+    for key, unit, goal in (("calls_per_second", "calls a second", 120), ("cpu_ms_per_call", "ms of CPU a call", 9)):
+        theirs: dict[str, At] = {loop: ("no_latency", loop, key) for loop in loops}
+        at: At = ("no_latency", "ours", key)
+        yield Row("services that answer at once", "remote", at, unit, goal, least=goal == 120, beside=theirs)
+    for batch in (1, 16):
+        at = ("engines", f"batches of {batch}", "around_generate_percent")
+        yield Row(f"around `model.generate`, batches of {batch}, small shapes", "engines_reduced", at, "%", 3)
+    yield Row("peak of memory, many samples beside few", "chain_memory", ("ratio",), "×", 1.05)
+
+
 def of_metrics() -> Iterator[Row]:
     """Searches and distances."""
     what, faiss = "TRAC's votes, 12,000 × 8,580 × 768, every k to 100", "faiss, IndexFlatIP"
@@ -92,7 +111,7 @@ def of_metrics() -> Iterator[Row]:
 def table(of: Mapping[str, Any]) -> str:
     """Of the results of one machine, by report."""
     lines = []
-    for row in (*of_runs(), *of_commands(), *of_tracking(), *of_metrics()):
+    for row in (*of_runs(), *of_commands(), *of_services(), *of_tracking(), *of_metrics()):
         value = _number(of.get(row.report), row.at)
         if value is None:
             continue
@@ -102,7 +121,9 @@ def table(of: Mapping[str, Any]) -> str:
         others = ((name, _number(of[row.report], at)) for name, at in row.beside.items())
         beside = ", ".join(f"{name}: {_short(theirs)}" for name, theirs in others if theirs is not None)
         measured = f"**{told}**" if missed else told
-        lines.append(f"| {row.what} | {measured} | {goal} | {beside} | `perf/{row.report}.py` |\n")
+        lines.append(
+            f"| {row.what} | {measured} | {goal} | {beside} | `perf/{row.report.removesuffix('_reduced')}.py` |\n"
+        )
     return HEAD + "".join(lines)
 
 
