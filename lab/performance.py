@@ -77,8 +77,11 @@ def of_tracking() -> Iterator[Row]:
 def of_services() -> Iterator[Row]:
     """Services, and checkpoints on a device."""
     loops = ("bare httpx2", "bare openai")
-    loads = {"width_32": ("32 calls at a time, 1 s each", 1.1), "width_200": ("200 at a time", 1.5)}
-    loads |= {"width_500": ("500 at a time", None), "width_32_failing": ("32 at a time, 30 % of them refused", 2)}
+    loads: dict[str, tuple[str, float | None]] = {
+        "width_32": ("32 calls at a time, 1 s each", 1.1),
+        "width_200": ("200 at a time", 1.5),
+    }
+    loads |= {"width_500": ("500 at a time", None), "width_32_failing": ("32 at a time, 30 % of answers a 503", 2)}
     for load, (what, goal) in loads.items():
         beside: dict[str, At] = {loop: (load, loop, "ratio_to_ideal") for loop in loops}
         beside |= {"the longest chain alone": (load, "least_ratio")} if load == "width_32_failing" else {}
@@ -121,9 +124,8 @@ def table(of: Mapping[str, Any]) -> str:
         others = ((name, _number(of[row.report], at)) for name, at in row.beside.items())
         beside = ", ".join(f"{name}: {_short(theirs)}" for name, theirs in others if theirs is not None)
         measured = f"**{told}**" if missed else told
-        lines.append(
-            f"| {row.what} | {measured} | {goal} | {beside} | `perf/{row.report.removesuffix('_reduced')}.py` |\n"
-        )
+        script = f"`perf/{row.report.removesuffix('_reduced')}.py`"
+        lines.append(f"| {row.what} | {measured} | {goal} | {beside} | {script} |\n")
     return HEAD + "".join(lines)
 
 
