@@ -96,7 +96,7 @@ def test_against_a_long_tail_each_candidate_reaches_farther() -> None:
 def test_students_interval_is_the_one_to_compare_with() -> None:
     found = measured((21,), MEANS["normal"])
     assert found.keys() == METHODS.keys()
-    assert found["Student (ours)"].width == 1
+    assert found["Student"].width == 1
     assert all(90 < each.holds < 99 for each in found.values())
 
 
