@@ -11,7 +11,7 @@ from pathlib import Path
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.core.extras import import_extra
 from lab.entry import here, new_app, run
-from lab.marked import put_between
+from lab.marked import write_between
 from lab.recipes.evaluated import evaluated
 
 PAGE = Path("docs/statistics.md")
@@ -42,19 +42,12 @@ def table(folder: Path, checkout: Path) -> str:
     return "\n".join([title, "", *takewhile(bool, rest.split("\n")), ""])
 
 
-def with_table(page: str, made: str) -> str:
-    """The page with the table in its place."""
-    return put_between(page, MARKS, made)
-
-
 @app.command(help=__doc__)
 def main() -> None:
     for library in ("transformers", "diffusers"):
         import_extra(library)
     project = here()
-    made = table(project.paths.state / "ceiling", project.root)
-    page = project.root / PAGE
-    page.write_text(with_table(page.read_text(encoding="utf-8"), made), encoding="utf-8")
+    write_between(project.root / PAGE, {MARKS: table(project.paths.state / "ceiling", project.root)})
 
 
 if __name__ == "__main__":

@@ -155,11 +155,8 @@ def resampled_means(groups: Sequence[Float64], rng: Generator) -> Ends:
 
 def pooled(groups: Sequence[Float64]) -> Ends:
     """lm-evaluation-harness for a group of tasks of equal weight: pooled variance over all samples, ± 1.96."""
-    sizes = np.array([group.shape[1] for group in groups])
-    variances = np.stack([group.var(axis=1, ddof=1) for group in groups], axis=1)
-    variance = ((sizes - 1) * variances).sum(axis=1) / (sizes.sum() - len(sizes))
-    middle = np.mean([group.mean(axis=1) for group in groups], axis=0)
-    return _around(middle, NORMAL * np.sqrt(variance / sizes.sum()))
+    found = Spread.of(groups)
+    return _around(found.middle, NORMAL * np.sqrt(found.pooled[:, 0] / found.sizes.sum()))
 
 
 def of_means(rng: Generator) -> Iterator[Case]:

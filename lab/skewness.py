@@ -23,7 +23,7 @@ from scipy.stats import t
 from driftledger.core.types import Float64
 from lab.coverage import CONFIDENCE, DESIGNS, MEANS, NORMAL, Ends, satterthwaite, student
 from lab.entry import here, new_app, run
-from lab.marked import put_between
+from lab.marked import write_between
 
 SIMULATIONS, RESAMPLED, RESAMPLES = 10_000, 1_000, 400
 HALVINGS = 60
@@ -240,9 +240,7 @@ def table_of_seen() -> str:
 @app.command(help=__doc__)
 def main() -> None:
     """Simulate, and write what was found."""
-    path = here().root / PAGE
-    for marks, made in ((MARKS, table()), (MARKS_OF_SEEN, table_of_seen())):
-        path.write_text(put_between(path.read_text(encoding="utf-8"), marks, made), encoding="utf-8")
+    write_between(here().root / PAGE, {MARKS: table(), MARKS_OF_SEEN: table_of_seen()})
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import numpy as np
 from driftledger.core.types import Float64
 from lab.coverage import FEW, MEANS, Ends, Spread, ours, satterthwaite, student
 from lab.entry import here, new_app, run
-from lab.marked import put_between
+from lab.marked import write_between
 
 SIMULATIONS = 10_000
 PRIOR = 4.0
@@ -164,9 +164,7 @@ def _range(sizes: Sequence[int], data: str) -> str:
 @app.command(help=__doc__)
 def main() -> None:
     """Simulate, and write what was found."""
-    path = here().root / PAGE
-    for marks, made in ((MARKS, table()), (MARKS_OF_SHARES, table_of_shares())):
-        path.write_text(put_between(path.read_text(encoding="utf-8"), marks, made), encoding="utf-8")
+    write_between(here().root / PAGE, {MARKS: table(), MARKS_OF_SHARES: table_of_shares()})
 
 
 if __name__ == "__main__":

@@ -22,9 +22,10 @@ def test_what_misses_its_goal_is_bold_and_what_is_not_measured_is_left_out(tmp_p
         machines = json.loads(path.read_bytes())["machines"] if path.is_file() else []
         path.write_text(json.dumps({"machines": [*machines, {"machine": machine, "results": results}]}))
 
-    seconds = {"audit": 0.5, "plan": 1.25, "--version": 0.09, "dvc --version": 0.13}
-    write("start", MACHINE, {"commands": {name: {"cpu_seconds": each} for name, each in seconds.items()}})
-    write("start", MACHINE | {"gpu": "Large"}, {"commands": {"audit": {"cpu_seconds": 0.25}}})
+    seconds = {"audit": (0.5, 1), "plan": (1.25, 1), "--version": (0.09, 0.2)}
+    commands = {name: {"cpu_seconds": took, "goal": goal} for name, (took, goal) in seconds.items()}
+    write("start", MACHINE, {"commands": commands | {"dvc --version": {"cpu_seconds": 0.13}}})
+    write("start", MACHINE | {"gpu": "Large"}, {"commands": {"audit": {"cpu_seconds": 0.25, "goal": 1}}})
     (tmp_path / "old.json").write_text('{"results": {}}')
     assert made(tmp_path).splitlines() == [
         "## Some, 2 cores, Linux, Large",
