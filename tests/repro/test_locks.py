@@ -24,7 +24,8 @@ def lock(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[[], Locks]:
-    return lambda: Locks(tmp_path / "partial")
+    (tmp_path / "temporary").mkdir()
+    return lambda: Locks(tmp_path / "temporary")
 
 
 def test_nothing_is_written_before_it_is_asked_for(make: Callable[[], Locks], lock: Path, tmp_path: Path) -> None:
@@ -33,13 +34,13 @@ def test_nothing_is_written_before_it_is_asked_for(make: Callable[[], Locks], lo
     assert locks.note(other, stages(b="1"))
     assert locks.note(lock, stages(a="2"))
     assert locks.note(lock, stages(a="2")) is False
-    assert list(tmp_path.iterdir()) == []
+    assert [each.name for each in tmp_path.iterdir()] == ["temporary"]
     assert locks.has_noted
     locks.write()
     assert not locks.has_noted
     assert lock.read_text() == HEAD + "  a:\n    cmd: '2'\n"
     assert other.read_text() == HEAD + "  b:\n    cmd: '1'\n"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["dvc.lock", "other.lock"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["dvc.lock", "other.lock", "temporary"]
 
 
 def test_what_others_write_meanwhile_stays(make: Callable[[], Locks], lock: Path) -> None:
@@ -87,7 +88,7 @@ def test_a_lock_keeps_its_rights_and_its_place(make: Callable[[], Locks], lock: 
 
 
 def test_where_no_other_file_can_take_its_place_it_is_written_over(lock: Path, tmp_path: Path) -> None:
-    locks = Locks(tmp_path / "missing" / "partial")
+    locks = Locks(tmp_path / "missing")
     locks.note(lock, stages(a="x"))
     locks.write()
     assert lock.read_text() == HEAD + "  a:\n    cmd: x\n"
@@ -105,3 +106,57 @@ def test_time_passes_between_two_writings(
     assert locks.is_due
     locks.write()
     assert not locks.is_due
+
+
+@pytest.fixture
+def parsings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts of locks that are parsed."""
+    seen: list[str] = []
+    parse = module.parsed
+    monkeypatch.setattr(module, "parsed", lambda text, path: seen.append(text) or parse(text, path))
+    return seen
+
+
+def test_a_lock_that_is_as_dvc_writes_it_is_not_parsed_again_until_it_is_another(
+    make: Callable[[], Locks], lock: Path, tmp_path: Path, parsings: list[str]
+) -> None:
+    locks = make()
+    locks.note(lock, stages(a="1", b="2"))
+    locks.write()
+    before = lock.stat()
+    again = Locks(tmp_path / "temporary")
+    assert again.note(lock, stages(b="2")) is False
+    again.write()
+    assert lock.stat() == before
+    assert again.note(lock, stages(c="3"))
+    again.write()
+    assert parsings == [""]
+    lock.write_text(HEAD + "  a:\n    cmd:   x\n")
+    other = Locks(tmp_path / "temporary")
+    other.note(lock, stages(d="4"))
+    other.write()
+    assert parsings == ["", HEAD + "  a:\n    cmd:   x\n"]
+    assert lock.read_text() == HEAD + "  a:\n    cmd: x\n  d:\n    cmd: '4'\n"
+
+
+def test_a_lock_that_dvc_would_write_otherwise_again_is_parsed_each_time(
+    make: Callable[[], Locks], lock: Path, tmp_path: Path, parsings: list[str]
+) -> None:
+    locks = make()
+    locks.note(lock, {"a": {"cmd": "x", "moves": 7.493860291067043e-66}})
+    locks.write()
+    Locks(tmp_path / "temporary").note(lock, stages(b="2"))
+    assert parsings == ["", HEAD + "  a:\n    cmd: x\n    moves: 7.493860291067043e-66\n"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"x": 1}'])
+def test_what_was_kept_of_locks_and_cannot_be_read_is_passed_over(
+    text: str, make: Callable[[], Locks], lock: Path, tmp_path: Path
+) -> None:
+    locks = make()
+    (tmp_path / "temporary" / "dvc.lock.settled").write_text(text)
+    for cmd in "12":
+        locks = Locks(tmp_path / "temporary")
+        assert locks.note(lock, stages(a=cmd))
+        locks.write()
+    assert lock.read_text() == HEAD + "  a:\n    cmd: '2'\n"

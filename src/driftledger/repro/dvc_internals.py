@@ -12,25 +12,36 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from driftledger.repro import locks, parameters, stages
+from driftledger.repro import held, locks, parameters, stages, tracked
 from driftledger.repro.ahead import Ahead
+from driftledger.repro.hashes import Hashes
+from driftledger.repro.yaml_memory import YAMLMemory
 
 KNOWN = {
     "dvc.dependency.param:ParamsDependency.read_params": "687935587223d87d",
     "dvc.dependency.param:read_param_file": "710593e1b78d420e",
     "dvc.dvcfile:Lockfile.dump_stages": "be78a3c7bd285d86",
+    "dvc.output:Output._get_hash_meta": "09224fe48913c295",
+    "dvc.output:Output.commit": "5133dd9aa89eb3f3",
+    "dvc.output:Output.save": "778821cfa71d84b1",
     "dvc.repo.reproduce:_reproduce": "c763611bd0ef426b",
     "dvc.repo.reproduce:_reproduce_stage": "32cb1baa118f3faf",
+    "dvc.rwlock:rwlock": "e8e87c10cc6499ad",
+    "dvc.stage.decorators:rwlocked": "2f9910ef188bad66",
     "dvc.stage.decorators:unlocked_repo": "48479e14bcce9da9",
     "dvc.stage.run:_run": "4ee9956e431488c8",
     "dvc.stage.run:cmd_run": "d2696e63976bcdc1",
     "dvc.stage.run:prepare_kwargs": "b7f2672fdcd47784",
     "dvc.stage.run:run_stage": "d4b66f275003adf3",
     "dvc.stage.serialize:to_lockfile": "78f9e179200f27ef",
+    "dvc.stage:Stage.checkout": "8e67689ea2a0f258",
+    "dvc.stage:Stage.reproduce": "a4fd0ff85381f2a5",
+    "dvc.stage:Stage.run": "d0e5527866ee6f38",
     "dvc.utils.serialize._common:_modify_data": "5d8432d4d3002a03",
     "dvc.utils.serialize._yaml:_get_yaml": "adf4755239a850f0",
     "dvc.utils.serialize._yaml:modify_yaml": "f12395992e538e22",
     "dvc.utils.serialize._yaml:parse_yaml": "aa41661d0e60f099",
+    "scmrepo.git.backend.dulwich:DulwichBackend.is_tracked": "46579190a9569edd",
 }
 """Functions and the start of the SHA-256 of their source: what is replaced, and what that relies on."""
 
@@ -56,18 +67,30 @@ def _digest(place: str) -> str | None:
 def replaced() -> Iterator[None]:
     """Let DVC reproduce in one process."""
     import tqdm
-    from dvc import dvcfile, stage
+    from dvc import dvcfile, output, rwlock, stage
     from dvc.dependency import param
     from dvc.fs import LocalFileSystem
-    from dvc.repo import reproduce
+    from dvc.repo import Repo, reproduce
     from dvc.stage import run as running
+    from dvc.utils import strictyaml
+    from dvc.utils.serialize import _yaml
+    from scmrepo.git.backend.dulwich import DulwichBackend
 
-    run = _Run()
+    run, hashes = _Run(), Hashes()
+    texts = YAMLMemory(_temporary() / "yaml.json")
+    parse = texts.remembering(_yaml.parse_yaml)
     new: list[tuple[Any, str, Any]] = [
+        (_yaml, "parse_yaml", parse),
+        (strictyaml, "parse_yaml", parse),
         (param, "read_param_file", _reader(param.read_param_file, LocalFileSystem)),
         (dvcfile.Lockfile, "dump_stages", run.dump_stages),
         (reproduce, "_reproduce", run.reproduce),
-        (stage, "run_stage", run.run_stage),
+        (output.Output, "_get_hash_meta", hashes.remembering(output.Output._get_hash_meta)),
+        (Repo, "pull", hashes.forgetting(Repo.pull)),
+        (stage.Stage, "checkout", hashes.forgetting(stage.Stage.checkout)),
+        (stage, "run_stage", hashes.forgetting(run.run_stage)),
+        (rwlock, "rwlock", held.once(rwlock.rwlock)),
+        (DulwichBackend, "is_tracked", tracked.remembering(DulwichBackend.is_tracked)),
         (running, "_run", run.run_command),
         (tqdm.tqdm, "monitor_interval", 0),  # a thread, of whose locks a child would have copies
     ]
@@ -79,6 +102,18 @@ def replaced() -> Iterator[None]:
     finally:
         for each in kept:
             setattr(*each)
+        texts.write()
+
+
+def _temporary() -> Path:
+    """Where DVC has its own temporary files; a place that is not there, where there is no project."""
+    from dvc.exceptions import NotDvcRepoError
+    from dvc.repo import Repo
+
+    try:
+        return Path(Repo.find_root(), Repo.DVC_DIR, "tmp")
+    except NotDvcRepoError:
+        return Path(Repo.DVC_DIR, "tmp")
 
 
 def _reader(read: parameters.Read, kind: type) -> parameters.Read:
@@ -130,7 +165,7 @@ class _Run:
         if not of:
             return self._reproduce(of, *arguments, **more)
         self._repo = of[0].repo
-        self._locks = locks.Locks(Path(self._repo.tmp_dir) / "dvc.lock.partial")
+        self._locks = locks.Locks(Path(self._repo.tmp_dir))
         self._ahead = Ahead(self._repo.root_dir, [_name(stage) for stage in of], pulls=bool(more.get("pull")))
         try:
             return self._reproduce(of, *arguments, **more)

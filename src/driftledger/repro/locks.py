@@ -2,8 +2,12 @@
 
 Written is every few seconds, before anything runs that may read a lock, and at the end, whatever ends the process but
 a kill. What a kill loses is noted nowhere else, and done again: its outputs are in DVC's cache, and its calls stored.
+
+To know how DVC would write a lock again, all of it must be parsed, slowly. The digest of one that has turned out to
+stay as it is is kept beside DVC's other temporary files: as long as the lock has that digest, it need not be.
 """
 
+import json
 import shutil
 import time
 from collections.abc import Mapping
@@ -13,7 +17,8 @@ from typing import Any
 
 from dvc.utils.serialize import modify_yaml
 
-from driftledger.repro.lock_text import LockText, parsed, read, written
+from driftledger.core.canonical import canonical_json, sha256_bytes
+from driftledger.repro.lock_text import Entry, LockText, parsed, read, settled, written
 
 EVERY = 3.0
 """Seconds that a stage waits for others, at the most, where none takes longer."""
@@ -24,9 +29,10 @@ _SHARE = 10
 class Locks:
     """The locks that this process writes."""
 
-    def __init__(self, partial: Path) -> None:
-        """Write each first to ``partial``, a file on the same disk, so that a kill leaves the lock as it was."""
-        self._partial = partial
+    def __init__(self, temporary: Path) -> None:
+        """Write each first to a file in ``temporary``, on the same disk, so that a kill leaves the lock as it was."""
+        self._settled = _Settled(temporary / "dvc.lock.settled")
+        self._partial = temporary / "dvc.lock.partial"
         self._locks: dict[Path, _Lock] = {}
         self._left_to_dvc: set[Path] = set()
         self._written = time.monotonic()
@@ -40,7 +46,7 @@ class Locks:
         """
         if path in self._left_to_dvc:
             return None
-        lock = self._locks.get(path) or self._locks.setdefault(path, _Lock(path, self._partial))
+        lock = self._locks.get(path) or self._locks.setdefault(path, _Lock(path, self._partial, self._settled))
         changed = lock.note(stages)
         if changed is None:
             lock.write()
@@ -62,34 +68,66 @@ class Locks:
         began = time.monotonic()
         for lock in self._locks.values():
             lock.write()
+        self._settled.write()
         self._written = time.monotonic()
         self._took = self._written - began
 
 
+class _Settled:
+    """The digests of locks that DVC would write as they are, by their paths; disposable."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._noted = self._digests = self._read()
+
+    def _read(self) -> dict[str, str]:
+        try:
+            digests = json.loads(self._file.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return digests if isinstance(digests, dict) else {}
+
+    def has(self, path: Path, data: bytes) -> bool:
+        return self._digests.get(str(path)) == sha256_bytes(data)
+
+    def note(self, path: Path, data: bytes) -> None:
+        self._digests = self._digests | {str(path): sha256_bytes(data)}
+
+    def write(self) -> None:
+        if self._digests != self._noted:
+            with suppress(OSError):
+                self._file.write_text(canonical_json(self._digests), encoding="utf-8")
+            self._noted = self._digests
+
+
 class _Lock:
-    def __init__(self, path: Path, partial: Path) -> None:
-        self._path, self._partial = path, partial
-        self._noted: dict[str, str] = {}
+    def __init__(self, path: Path, partial: Path, settled: _Settled) -> None:
+        self._path, self._partial, self._settled = path, partial, settled
+        self._noted: dict[str, Entry] = {}
         self._read()
 
     def _read(self) -> None:
         """Take in what the file holds, and put into it what is noted."""
         self._seen = _bytes(self._path)
-        self._text: LockText | None = parsed((self._seen or b"").decode(), str(self._path))
-        for name, text in self._noted.items():
+        self._text = self._parsed(self._seen or b"")
+        for name, entry in self._noted.items():
             if self._text is not None:
-                self._text.put(name, text)
+                self._text.put(name, entry)
+
+    def _parsed(self, data: bytes) -> LockText | None:
+        text = settled(data.decode()) if self._settled.has(self._path, data) else None
+        return text or parsed(data.decode(), str(self._path))
 
     def note(self, stages: Mapping[str, Mapping[str, Any]]) -> bool | None:
         if self._seen != _bytes(self._path):
             self._read()
-        texts = {name: written(name, entry) for name, entry in stages.items()}
+        entries = {name: written(name, stage) for name, stage in stages.items()}
         changed = False
-        for name, text in texts.items():
-            if self._text is None or text is None:
+        for name, entry in entries.items():
+            if self._text is None or entry is None:
                 return None
-            changed |= self._text.put(name, text)
-            self._noted[name] = text
+            changed |= self._text.put(name, entry)
+            self._noted[name] = entry
         return changed
 
     @property
@@ -103,11 +141,16 @@ class _Lock:
             self._read()
         if self._text is None:
             with modify_yaml(str(self._path)) as data:
-                data.setdefault("stages", {}).update({name: read(name, text) for name, text in self._noted.items()})
+                data.setdefault("stages", {}).update(
+                    {name: read(name, entry.text) for name, entry in self._noted.items()}
+                )
             self._seen = _bytes(self._path)
         else:
-            self._seen = str(self._text).encode()
-            _replace(self._path, self._seen, self._partial)
+            before, self._seen = self._seen, str(self._text).encode()
+            if self._seen != before:
+                _replace(self._path, self._seen, self._partial)
+            if self._text.is_settled:
+                self._settled.note(self._path, self._seen)
         self._noted.clear()
 
 
