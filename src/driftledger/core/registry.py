@@ -69,7 +69,8 @@ PROVIDED_SECTIONS = tuple(OURS)
 GROUP = "driftledger.{section}"
 """Of the entry points by which an installed distribution names its providers for a section."""
 
-_EMBEDDED = "driftledger.demo."
+EMBEDDED = "driftledger.demo."
+"""How the places of embedded components and data begin."""
 
 
 def providers(section: str) -> Mapping[str, str]:
@@ -81,7 +82,7 @@ def providers(section: str) -> Mapping[str, str]:
 def is_embedded(kind: type[Provided]) -> bool:
     """Whether a class is one of those that come with us for demonstration: free, on the CPU, downloading nothing, and
     the same in any company within a batch."""
-    return kind.__module__.startswith(_EMBEDDED)
+    return kind.__module__.startswith(EMBEDDED)
 
 
 def provider_place(section: str, provider: str) -> str:

@@ -5,6 +5,7 @@ does, and gives its memory back. Called are only commands that our pipelines wri
 """
 
 import atexit
+import gc
 import os
 import random
 import re
@@ -17,11 +18,14 @@ import traceback
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 from driftledger.benchmarks.registry import benchmark_names, benchmarks
+from driftledger.core.registry import EMBEDDED, OURS
+from driftledger.project.settings import settings_class
 
 COMMAND = "driftledger"
 _OURS = re.compile(r"driftledger stage(?: [A-Za-z0-9_./@:+-]+)+", re.ASCII)
@@ -82,8 +86,21 @@ def import_needed(*, to_work: bool = True) -> None:
     for name in _NEEDED:
         import_module(name)
     if to_work:
-        for name in (*_NEEDED_TO_WORK, *(spec.runner.partition(":")[0] for spec in benchmarks())):
-            import_module(name)
+        _import_to_work()
+
+
+@cache
+def _import_to_work() -> None:
+    """Also what is made when it is first used, and would be by each stage anew: classes, and patterns of refusals."""
+    from driftledger.benchmarks._questions.parsing.refusal import is_refusal
+
+    embedded = (place for section in OURS.values() for place in section.values() if place.startswith(EMBEDDED))
+    runners = (spec.runner for spec in benchmarks())
+    for place in (*_NEEDED_TO_WORK, *embedded, *runners):
+        import_module(place.partition(":")[0])
+    settings_class()
+    is_refusal("I cannot tell.")
+    gc.freeze()  # what is here stays: no child looks through it, which would copy it
 
 
 def run_forked(

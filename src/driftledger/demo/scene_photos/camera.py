@@ -5,12 +5,13 @@ at a time on arrays of doubles, no function of ``math`` on anything but single n
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from io import BytesIO
 from math import cos, pi, sin
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from PIL import Image
 
 from driftledger.demo.scene_photos.poster import AROUND, DOTS, Canvas, poster
@@ -24,6 +25,8 @@ _CLEAR = 5
 """Least distance, in pixels of a plain drawing, of a thing's centre from a border between thirds of the photograph."""
 _WHOLE = 0.45
 """How much of a thing's extent, from its centre, is in the photograph."""
+
+_WHOLE_SHARE = np.int32(100_000)
 
 Field = NDArray[np.float64]
 
@@ -68,8 +71,8 @@ def photograph(seed: int, number: int, difficulty: float) -> bytes:
     for _ in range(_scaled(dice, 0, 3.5, difficulty)):
         picture = _blurred(picture)
     grain = _mixed(1.0, 15.0, difficulty)
-    speckle = noise.take(picture.shape) + noise.take(picture.shape) + noise.take(picture.shape) - 382.5
-    picture = picture + speckle * (grain / 128.0)
+    speckle = sum(noise.take(picture.shape, np.uint16) for _ in range(3)) - 382.5
+    picture += speckle * (grain / 128.0)
     pixels = np.floor(np.clip(picture + 0.5, 0.0, 255.0)).astype(np.uint8)
     quality = 95 - _scaled(dice, 0, 60, difficulty)
     file = BytesIO()
@@ -110,11 +113,11 @@ def _seen(flat: Canvas, view: View, noise: "_Bytes", dice: Dice, difficulty: flo
     at = (np.arange(PHOTO_SIDE, dtype=np.float64) * 2.0 + 1.0) / PHOTO_SIDE - 1.0
     x, y = view.onto(np.broadcast_to(at[None, :], (PHOTO_SIDE, PHOTO_SIDE)), at[:, None] + np.zeros_like(at)[None, :])
     stuff = _between(_texture(noise, dice), (x + AROUND) / 4.0, (y + AROUND) / 4.0)
-    picture = _between(flat.astype(np.float64), (x + AROUND) * DOTS - 0.5, (y + AROUND) * DOTS - 0.5)
+    picture = _between(flat, (x + AROUND) * DOTS - 0.5, (y + AROUND) * DOTS - 0.5)
     return picture * (1.0 - _mixed(0.02, 0.3, difficulty) * stuff[..., None])
 
 
-def _between(values: Field, x: Field, y: Field) -> Field:
+def _between(values: Field | Canvas, x: Field, y: Field) -> Field:
     """``values`` at points between them, by bilinear weights."""
     height, width = values.shape[:2]
     x, y = np.clip(x, 0.0, width - 1.001), np.clip(y, 0.0, height - 1.001)
@@ -123,9 +126,15 @@ def _between(values: Field, x: Field, y: Field) -> Field:
     u, v = x - left, y - top
     if values.ndim == 3:
         u, v = u[..., None], v[..., None]
-    upper = values[top, left] * (1.0 - u) + values[top, right] * u
-    lower = values[bottom, left] * (1.0 - u) + values[bottom, right] * u
-    found: Field = upper * (1.0 - v) + lower * v
+    dots = values.reshape(height * width, *values.shape[2:])
+
+    def along(row: NDArray[np.int64]) -> Field:
+        found: Field = dots.take(row * width + left, axis=0) * (1.0 - u)
+        found += dots.take(row * width + right, axis=0) * u
+        return found
+
+    found = along(top) * (1.0 - v)
+    found += along(bottom) * v
     return found
 
 
@@ -194,11 +203,18 @@ def _shade(flat: Canvas, centre: tuple[int, int], reach: tuple[int, int], percen
     side = flat.shape[0]
     left, right = (max(0, min(side, centre[0] + sign * reach[0])) for sign in (-1, 1))
     top, bottom = (max(0, min(side, centre[1] + sign * reach[1])) for sign in (-1, 1))
-    part = flat[top:bottom, left:right].astype(np.int64)
-    dx, dy = np.arange(left, right) - centre[0], np.arange(top, bottom) - centre[1]
+    x, y = reach[0] - centre[0], reach[1] - centre[1]
+    part = flat[top:bottom, left:right]
+    part[:] = part * _shadow(reach, percent)[top + y : bottom + y, left + x : right + x] // _WHOLE_SHARE
+
+
+@lru_cache(maxsize=256)
+def _shadow(reach: tuple[int, int], percent: int) -> NDArray[np.int32]:
+    """What is left of the light, of :data:`_WHOLE_SHARE`, for each pixel around the middle."""
+    dx, dy = (np.arange(-each, each, dtype=np.int32) for each in reach)
     far = 1000 * dx[None, :] ** 2 // reach[0] ** 2 + 1000 * dy[:, None] ** 2 // reach[1] ** 2
-    share = 1000 * 100 - (100 - percent) * np.clip(1400 - far, 0, 1000) * (far < 1000)
-    flat[top:bottom, left:right] = part * share[..., None] // 100_000
+    shade: NDArray[np.int32] = _WHOLE_SHARE - (100 - percent) * np.clip(1400 - far, 0, 1000) * (far < 1000)
+    return shade[..., None]
 
 
 def _blurred(picture: Field) -> Field:
@@ -213,13 +229,13 @@ class _Bytes:
     def __init__(self, dice: Dice) -> None:
         self._bits = np.random.PCG64(dice.below(2**63))
 
-    def take(self, shape: Sequence[int]) -> Field:
-        """The next bytes, 0 … 255, as doubles."""
+    def take(self, shape: Sequence[int], kind: DTypeLike = np.float64) -> NDArray[Any]:
+        """The next bytes, 0 … 255, as doubles or another kind of numbers."""
         count = 1
         for side in shape:
             count *= side
         raw: NDArray[np.uint64] = self._bits.random_raw(-(-count // 8))
-        return raw.astype("<u8").view(np.uint8)[:count].reshape(shape).astype(np.float64)
+        return raw.astype("<u8").view(np.uint8)[:count].reshape(shape).astype(kind)
 
 
 def _unit(dice: Dice) -> float:

@@ -76,16 +76,12 @@ def _ground(background: Background) -> Canvas:
     first, last = GROUNDS[background.colours[0]], GROUNDS[background.colours[-1]]
     at = np.arange(side) - AROUND
     second = (at >= SIDE // 2) if background.pattern == "halves" else (at // _STRIPE % 2 == 1)
-    line = np.where(second[:, None], np.array(last, dtype=np.uint8), np.array(first, dtype=np.uint8)).repeat(
-        DOTS, axis=0
-    )
-    canvas = np.empty((side * DOTS, side * DOTS, 3), dtype=np.uint8)
-    canvas[:] = first
-    if background.pattern in ("halves", "horizontal stripes"):
-        canvas[:] = line[:, None]
-    elif background.pattern == "vertical stripes":
-        canvas[:] = line[None, :]
-    return canvas
+    colours, line = np.array([first, last], dtype=np.uint8), second.repeat(DOTS).astype(np.int64)
+    if background.pattern == "vertical stripes":
+        return colours.take(line, axis=0)[None].repeat(len(line), axis=0)
+    if background.pattern not in ("halves", "horizontal stripes"):
+        line[:] = 0
+    return colours.repeat(len(line), axis=0).reshape(2, -1, 3).take(line, axis=0)
 
 
 def _paint(canvas: Canvas, shape: str, centre: tuple[int, int], extent: int, colour: RGB) -> None:
@@ -165,8 +161,10 @@ def _write(
             down = number * rows + (rows - (ascent + descent) * size // _TRIAL) // 2
             mask = Image.new("L", (width, height))
             ImageDraw.Draw(mask).text((across, down), text, fill=255, font=letters)
-            alpha = np.asarray(mask, dtype=np.int64)[..., None]
-            part[:] = (part * (255 - alpha) + np.array(ink, dtype=np.int64) * alpha + 127) // 255
+            left, top, right_end, bottom = mask.getbbox() or (0, 0, 0, 0)
+            alpha = np.asarray(mask, dtype=np.int32)[top:bottom, left:right_end, None]
+            inked = part[top:bottom, left:right_end]
+            inked[:] = (inked * (255 - alpha) + np.array(ink, dtype=np.int32) * alpha + 127) // 255
             if right and number == covered:
                 part[number * rows + rows // 8 : (number + 1) * rows - rows // 8, across - 4 :] = COLOURS["grey"]
 
