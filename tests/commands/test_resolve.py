@@ -12,6 +12,7 @@ import yaml
 
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.collect.observations import Observed, write_observations
+from driftledger.commands import resolve as module
 from driftledger.commands.resolve import resolve
 from driftledger.core.errors import ConfigError
 from driftledger.project.project import Project
@@ -184,3 +185,42 @@ def test_each_stage_has_the_digest_of_its_own_code(resolved: Callable[[Callable[
     assert code["dataset"]["my_images"] != code["dataset"]["digits"]
     assert len(set(code["question_set"].values())) == 3  # each has the rules of its benchmark
     assert {*code["genception"]} == {stage.name for stage in benchmark("genception").stages[1:]}
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The modules whose code is parsed for stages, in order."""
+    seen: list[str] = []
+    digest = module.code_digest
+    monkeypatch.setattr(module, "code_digest", lambda *targets: seen.append(targets[0]) or digest(*targets))
+    return seen
+
+
+def test_code_that_is_what_it_was_is_not_parsed_again(
+    resolved: Callable[[Callable[[Params], object]], Params], parsed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = resolved(lambda params: None)["code"]
+    assert len(parsed) == 2
+    assert resolved(lambda params: None)["code"] == first
+    assert len(parsed) == 2
+    assert (
+        resolved(lambda params: params["run"].update(mme=[], question_sets=[], mm_sap=[], mm_vet=[]))["code"] != first
+    )
+    assert len(parsed) == 4
+    monkeypatch.setattr(module, "own_code", lambda: "another")
+    assert resolved(lambda params: None)["code"] == first
+    assert len(parsed) == 6
+
+
+def test_code_of_others_is_parsed_each_time(
+    resolved: Callable[[Callable[[Params], object]], Params], parsed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = module.provider_place
+
+    def elsewhere(section: str, provider: str) -> str:
+        return "tests.support.photos:Photos" if provider == "image_folder" else places(section, provider)
+
+    monkeypatch.setattr(module, "provider_place", elsewhere)
+    for times in (2, 4):
+        resolved(lambda params: None)
+        assert len(parsed) == times

@@ -5,20 +5,18 @@ nothing changes that they follow from, they are the same calls, and it is enough
 with the result that it had, and its image whole.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-import driftledger
 from driftledger.collect.objects import whole_image
 from driftledger.core.canonical import sha256_of
+from driftledger.core.file_states import files_in, own_code
 from driftledger.ledger.lock import LockEntry
 from driftledger.ledger.objects.remembered import Remembered
 
@@ -82,20 +80,9 @@ def what_calls_follow_from(entries: Iterable[LockEntry], folders: Iterable[Path]
     Args:
         folders: of the data, and of what the stages wrote; their images are in their lists.
     """
-    return sha256_of([[each.model_dump(mode="json") for each in entries], [_files(each) for each in folders], _code()])
-
-
-@cache
-def _code() -> str:
-    every = (folder for folder, _, _ in os.walk(Path(driftledger.__file__).parent))
-    return sha256_of([[each, _files(Path(each))] for each in sorted(every) if not each.endswith("__pycache__")])
-
-
-def _files(folder: Path) -> list[tuple[str, int, int]]:
-    """Name, size and time of every file that lies in a folder."""
-    with os.scandir(folder) as inside:
-        files = [(each.name, each.stat()) for each in inside if each.is_file()]
-    return sorted((name, stat.st_size, stat.st_mtime_ns) for name, stat in files)
+    return sha256_of(
+        [[each.model_dump(mode="json") for each in entries], [files_in(each) for each in folders], own_code()]
+    )
 
 
 def _results(folder: Path, digests: Sequence[str]) -> str:

@@ -5,10 +5,12 @@ file, a new version of a component or changed code, and nothing else. What peopl
 plain words, wherever an entry is from, so that ``dvc params diff`` tells what changed and not only that something did.
 """
 
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import driftledger
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
 from driftledger.benchmarks.code import code_behind, code_behind_data
 from driftledger.benchmarks.descriptions import Description
@@ -19,11 +21,14 @@ from driftledger.commands.stages import file_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest
+from driftledger.core.file_states import own_code
 from driftledger.core.files import write_json
+from driftledger.core.registry import provider_place
 from driftledger.data.datasets.base import Provider
 from driftledger.data.judgements import judgement_digests, judgement_folder
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
 from driftledger.ledger.log.lines import PLAN_LINE
+from driftledger.ledger.objects.remembered import Remembered
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
@@ -31,6 +36,8 @@ REPORT = "driftledger.reports.report"
 """What puts scores together, beside the tables and pictures of each benchmark."""
 CORRELATION = "driftledger.reports.correlation.correlation"
 """What sets scores against each other and against leaderboards."""
+FILE = "resolve.db"
+"""In the folder of the checkout's state."""
 NOTHING = "none"
 """Noted where there is no file or component, since DVC wants every parameter to be there."""
 
@@ -95,7 +102,7 @@ def resolved(project: Project) -> dict[str, Any]:
     }
     judgements = judgement_digests(judgement_folder(project.root))
     noted["correlation"] |= {"judgements": judgements} if judgements else {}
-    noted["code"] = _code(settings, noted["settings"])
+    noted["code"] = _code(project, noted["settings"])
     noted[ENTRIES] = {key: source.written for key, source in sources.items()}
     noted["observations"] = {one: seen.to_dict() for one, seen in read_observations(project.paths.observations).items()}
     kept.tell()
@@ -123,11 +130,27 @@ def _named(settings: Settings, fingerprints: Mapping[str, Mapping[str, str]]) ->
     return {benchmark: named for benchmark, named in noted.items() if named}
 
 
-def _code(settings: Settings, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Digests of the code behind each stage that the selection has: of datasets and question sets by name, of each
-    benchmark's own stages by stage, of the report and the correlation."""
+def _code(project: Project, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Digests of the code behind each stage that the selection has.
+
+    All of that code must be parsed. Where all of it is ours, that is done once, as long as no file of it is another.
+    """
+    settings, data = project.settings, {stage.name: entries[f"{stage.name}s"] for stage in (DATASET, QUESTION_SET)}
+    specifications = [type(spec).__module__ for spec in settings.benchmarks]
+    places = [provider_place(f"{name}s", each["provider"]) for name, some in data.items() for each in some.values()]
+    if not all(place.startswith(f"{driftledger.__name__}.") for place in (*specifications, *places)):
+        return _digests(settings, data)
+    about = sha256_of([own_code(), sys.version, specifications, places, data])
+    with Remembered(project.paths.state / FILE) as remembered:
+        found: dict[str, Any] = remembered.recall("code", about, lambda: _digests(settings, data))
+        return found
+
+
+def _digests(settings: Settings, data: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Of datasets and question sets by name, of each benchmark's own stages by stage, of the report and the
+    correlation."""
     found: dict[str, Any] = {
-        stage.name: {name: code_behind_data(stage, entry) for name, entry in entries[f"{stage.name}s"].items()}
+        stage.name: {name: code_behind_data(stage, entry) for name, entry in data[stage.name].items()}
         for stage in (DATASET, QUESTION_SET)
     }
     for spec in settings.benchmarks:
