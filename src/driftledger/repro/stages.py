@@ -20,10 +20,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
 from driftledger.benchmarks.registry import benchmark_names, benchmarks
+from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import EMBEDDED, OURS
 from driftledger.project.settings import settings_class
 
@@ -91,16 +93,23 @@ def import_needed(*, to_work: bool = True) -> None:
 
 @cache
 def _import_to_work() -> None:
-    """Also what is made when it is first used, and would be by each stage anew: classes, and patterns of refusals."""
+    """Also what is made when it is first used, and would be by each stage anew: classes, patterns of refusals, and the
+    digests of embedded components."""
     from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 
-    embedded = (place for section in OURS.values() for place in section.values() if place.startswith(EMBEDDED))
-    runners = (spec.runner for spec in benchmarks())
-    for place in (*_NEEDED_TO_WORK, *embedded, *runners):
-        import_module(place.partition(":")[0])
+    runners = (spec.runner.partition(":")[0] for spec in benchmarks())
+    embedded = {section: _embedded_modules(section) for section in OURS}
+    for name in (*_NEEDED_TO_WORK, *runners, *chain(*embedded.values())):
+        import_module(name)
     settings_class()
     is_refusal("I cannot tell.")
+    for name in chain(embedded["models"], embedded["generators"], embedded["encoders"]):
+        code_digest(name)
     gc.freeze()  # what is here stays: no child looks through it, which would copy it
+
+
+def _embedded_modules(section: str) -> list[str]:
+    return [place.partition(":")[0] for place in OURS[section].values() if place.startswith(EMBEDDED)]
 
 
 def run_forked(
