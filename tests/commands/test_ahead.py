@@ -11,7 +11,7 @@ import yaml
 
 from driftledger.collect.call_store import StoredCall
 from driftledger.commands import ahead, stages
-from driftledger.commands.ahead import collect_ahead
+from driftledger.commands.ahead import ALL, Share, collect_ahead
 from driftledger.core.types import Conversation, Reply
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.blind import Blind
@@ -83,13 +83,27 @@ def after_data() -> int:
     return ORDER.index(NOW)
 
 
+def ask(
+    project: Project,
+    order: Sequence[str] = ORDER,
+    at: Callable[[], int] = after_data,
+    *,
+    pulls: bool = False,
+    share: Share = ALL,
+) -> list[str]:
+    """Ask ahead; for which stages it was said, in order, that nothing is asked any more."""
+    over: list[str] = []
+    collect_ahead(project, order, at, over.append, pulls=pulls, share=share)
+    return over
+
+
 def test_the_stages_that_follow_ask_nobody_and_write_the_same(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = write_all(project)
     calls = {each.digest for each in stored(project)}
     shutil.rmtree(project.paths.state)
-    collect_ahead(Project(project.root), ORDER, after_data, pulls=False)
+    ask(Project(project.root))
     assert {each.digest for each in stored(project)} == calls
     for component, method in ((Blind, "respond"), (Painter, "generate")):
         monkeypatch.setattr(component, method, asks_nobody)
@@ -109,17 +123,17 @@ def test_all_questions_about_an_image_are_asked_in_a_row(project: Project, monke
         return respond(model, conversations)
 
     monkeypatch.setattr(Blind, "respond", watched)
-    collect_ahead(project, ORDER[:-2], after_data, pulls=False)
+    ask(project, ORDER[:-2])
     assert len([*groupby(seen)]) == len(set(seen)) == 13
     assert len(seen) == len(stored(project))
 
 
 def test_a_stage_that_has_begun_or_is_not_to_be_made_is_left_alone(project: Project) -> None:
-    collect_ahead(project, ORDER, lambda: len(ORDER), pulls=False)
-    collect_ahead(project, [*DATA, NOW], after_data, pulls=False)
+    assert ask(project, ORDER, lambda: len(ORDER))[-len(ASKED) :] == [*ASKED]
+    assert sorted(ask(project, [*DATA, NOW])) == sorted([*DATA, NOW])
     assert stored(project) == []
     last = ORDER[-1]
-    collect_ahead(project, ORDER, lambda: ORDER.index(last) - 1, pulls=False)
+    ask(project, ORDER, lambda: ORDER.index(last))
     assert {each.parts["role"] for each in stored(project)} == {"describe", "generate"}
     assert {each.context.t for each in stored(project)} == {1}
 
@@ -128,9 +142,43 @@ def test_data_are_waited_for(project: Project, monkeypatch: pytest.MonkeyPatch) 
     now = iter([0, 0, 1, 2])
     waits: list[float] = []
     monkeypatch.setattr(ahead.time, "sleep", waits.append)
-    collect_ahead(project, [DATA[0], NOW, ORDER[-1]], lambda: next(now), pulls=False)
+    ask(project, [DATA[0], NOW, ORDER[-1]], lambda: next(now))
     assert len(waits) == 2
     assert stored(project)
+
+
+def test_several_share_the_images_and_together_ask_all_of_it(project: Project) -> None:
+    ask(project)
+    calls = {each.digest for each in stored(project)}
+    shutil.rmtree(project.paths.state)
+    shares: list[set[str]] = []
+    for number in range(3):
+        over = ask(Project(project.root), share=Share(number, 3))
+        assert sorted(over) == sorted(ORDER)
+        shares.append({each.digest for each in stored(project)}.difference(*shares))
+    assert set.union(*shares) == calls
+    assert all(shares)
+
+
+def test_nobody_waits_for_data_of_which_another_stage_is_asked(project: Project) -> None:
+    """The stage that is made now comes first, also where other questions about its images are not there yet."""
+    first, later = "answer@scenes_mm_sap-blind", "answer@scenes_mme-blind"
+    order = [DATA[0], DATA[1], "chain@my_images-blind-painter", first, DATA[2], later]
+    at = [3]
+    over: list[str] = []
+
+    def note(stage: str) -> None:
+        over.append(stage)
+        if stage == first:
+            assert {each.parts["role"] for each in stored(project)} == {"answer"}
+            at[0] = 5
+
+    collect_ahead(project, order, lambda: at[0], note, pulls=False)
+    assert over[-2:] == ["chain@my_images-blind-painter", later] or over[-2:] == [
+        later,
+        "chain@my_images-blind-painter",
+    ]
+    assert over.index(first) < over.index(later)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +191,7 @@ def test_data_are_waited_for(project: Project, monkeypatch: pytest.MonkeyPatch) 
     ids=["on Ray", "by replicas", "somebody else's"],
 )
 def test_nobody_else_is_asked(project: Project, of: Callable[[dict[str, Any]], None]) -> None:
-    collect_ahead(change(project, of), ORDER, after_data, pulls=False)
+    assert sorted(ask(change(project, of))) == sorted(ORDER)
     assert stored(project) == []
 
 
@@ -156,7 +204,7 @@ def test_what_dvc_has_is_not_asked_again(evaluated: Checkout, monkeypatch: pytes
 
     def calls(*, pulls: bool) -> int:
         shutil.rmtree(evaluated.root / ".driftledger", ignore_errors=True)
-        collect_ahead(Project(project.root), order, lambda: 1, pulls=pulls)
+        ask(Project(project.root), order, lambda: 1, pulls=pulls)
         return len(stored(project))
 
     assert calls(pulls=False) == 0

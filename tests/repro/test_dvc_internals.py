@@ -113,3 +113,27 @@ def test_whatever_ends_it_what_is_noted_is_written_and_nobody_is_left_beside_it(
         assert run.reproduce(stages) == "done"
     assert "  a:\n    cmd: x\n" in lock.read_text()
     assert ended == [run._ahead]
+
+
+@pytest.mark.parametrize(
+    ("command", "happens"),
+    [
+        ("resolve", ["run"]),
+        ("dataset photos", ["begin", "run"]),
+        ("mme answer scenes_mme blind", ["begin", "wait for answer@scenes_mme-blind", "run"]),
+        ("report", ["run"]),
+    ],
+)
+def test_a_stage_that_asks_waits_for_those_who_ask_beside_it(
+    command: str, happens: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, seen, name = dvc_internals._Run(), list[str](), "answer@scenes_mme-blind"
+    run._stage = name
+    run._ahead = Ahead(str(tmp_path), [name], pulls=False)
+    monkeypatch.setattr(Ahead, "begin", lambda _: seen.append("begin"))
+    monkeypatch.setattr(Ahead, "wait", lambda _, stage, meanwhile: seen.append(f"wait for {stage}"))
+    monkeypatch.setattr(dvc_internals.stages, "words_of", lambda command, *_: command.split(" "))
+    monkeypatch.setattr(dvc_internals.stages, "import_needed", lambda **_: None)
+    monkeypatch.setattr(dvc_internals.stages, "run_forked", lambda *_, **__: seen.append("run"))
+    run.run_command("/bin/sh", f"driftledger stage {command}", cwd=str(tmp_path), env={})
+    assert seen == happens

@@ -1,14 +1,15 @@
 """What stages ask that are still to come, asked beside the one that runs; results go into the call store alone.
 
 Only embedded components are asked: they need no weights, cost nothing, and say the same in any company, so that all
-that one of them is asked about an image can be asked in a row, and the image is looked at once. A call is claimed
-before it is made (:mod:`driftledger.collect.claims`): whichever process comes second waits for the first.
+that one of them is asked about an image can be asked in a row, and the image is looked at once. Several processes share
+the images. A call is claimed before it is made (:mod:`driftledger.collect.claims`): whoever comes second waits for the
+first.
 """
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.registry import runner
@@ -23,20 +24,44 @@ from driftledger.core.types import Conversation
 from driftledger.ledger.objects.contents import Contents
 from driftledger.project.project import Project
 
-_PATIENCE = 0.2
+_PATIENCE = 0.05
 """Seconds until the data that are waited for are looked for again."""
 
 
-def collect_ahead(project: Project, stages: Sequence[str], at: Callable[[], int], *, pulls: bool) -> None:
+class Share(NamedTuple):
+    """The images of one process among several."""
+
+    number: int
+    of: int
+
+    def has(self, image: str | None) -> bool:
+        """Whether an image of this SHA-256 is one of them; what is about none is for the first process."""
+        return int(image or "0", 16) % self.of == self.number
+
+
+ALL = Share(0, 1)
+
+
+def collect_ahead(
+    project: Project,
+    stages: Sequence[str],
+    at: Callable[[], int],
+    over: Callable[[str], object],
+    *,
+    pulls: bool,
+    share: Share = ALL,
+) -> None:
     """Ask what the first collect stages ask that are still to come, as soon as their data are there.
 
-    What one model is asked about all datasets, or about all question sets, is asked together; what is about the data
-    that were made last comes first.
+    What one model is asked about all datasets, or about all question sets, is asked together: first that of the stage
+    that is being made now, of which nothing is waited for, then what is about the data that were made last.
 
     Args:
         stages: the names of all that are to be made, in order.
         at: the index among them of the stage that is being made now.
+        over: is called for each of them when nothing is asked for it any more.
         pulls: whether a stage that has been made elsewhere is pulled.
+        share: of the images, those that are asked about.
 
     Raises:
         DriftledgerError: as the stages that ask the same; they say why.
@@ -46,18 +71,29 @@ def collect_ahead(project: Project, stages: Sequence[str], at: Callable[[], int]
     def made_by(work: Work) -> int:
         return places.get(work.spec.data.named(work.keys), -1)
 
+    def place(work: Work) -> int:
+        return places[_named(work)]
+
     groups: dict[tuple[str, str], list[Work]] = {}
     for work in _waiting(project, places, pulls=pulls):
         groups.setdefault((work.keys["model"], work.spec.data.name), []).append(work)
+    for name in {*stages}.difference(_named(work) for group in groups.values() for work in group):
+        over(name)
     waiting = sorted(groups.values(), key=lambda group: -max(map(made_by, group)))
     while waiting:
         now = at()
-        ready = next((group for group in waiting if max(map(made_by, group)) < now), None)
-        if ready is None:
+        group = next((some for some in waiting if now in map(place, some)), [])
+        due = [work for work in group if made_by(work) < now]
+        if not due:
+            due = group = next((some for some in waiting if max(map(made_by, some)) < now), [])
+        if not due:
             time.sleep(_PATIENCE)
             continue
-        waiting.remove(ready)
-        _ask(project, [work for work in ready if places[_first(work).named(work.keys)] > now])
+        _ask(project, [work for work in due if place(work) >= now], share)
+        for work in [*due]:
+            group.remove(work)
+            over(_named(work))
+        waiting = [some for some in waiting if some]
 
 
 def _waiting(project: Project, places: Collection[str], *, pulls: bool) -> Iterable[Work]:
@@ -67,7 +103,7 @@ def _waiting(project: Project, places: Collection[str], *, pulls: bool) -> Itera
     for work in selected_work(project):
         stage = _first(work)
         asked = [makes[role](name) for role, name in work.keys.items() if role in makes]
-        if stage.named(work.keys) not in places or not _are_here(project, asked):
+        if _named(work) not in places or not _are_here(project, asked):
             continue
         if work.current.is_of_now(stage, work.keys):
             out = work.current.entry(stage, work.keys).out(stage.at(work.keys))
@@ -80,6 +116,10 @@ def _first(work: Work) -> Stage:
     return work.spec.collects[0]
 
 
+def _named(work: Work) -> str:
+    return _first(work).named(work.keys)
+
+
 def _are_here(project: Project, components: Iterable[Component]) -> bool:
     """Whether they are embedded, and nothing says that they are asked elsewhere."""
     return project.settings.collect.where == "here" and all(
@@ -87,8 +127,8 @@ def _are_here(project: Project, components: Iterable[Component]) -> bool:
     )
 
 
-def _ask(project: Project, together: Iterable[Work]) -> None:
-    planned = [each for work in together for each in _asked_first(project, work)]
+def _ask(project: Project, together: Iterable[Work], share: Share) -> None:
+    planned = [each for work in together for each in _asked_first(project, work) if share.has(_image_of(each))]
     found: dict[str | None, int] = {}
     if not planned:
         return

@@ -1,14 +1,16 @@
-"""A process beside DVC's, which asks what later stages will ask, so that two cores are at work.
+"""Processes beside DVC's, which ask what later stages will ask, so that all cores are at work.
 
-It is forked as stages are, where there is more than one core, at the first stage of ours that runs after ``resolve``:
-where nothing is to be done there is none. It writes call stores alone, and is killed with the run, however that ends:
-claims of the dead are taken over. What goes wrong in it, the stage that asks the same says.
+They are forked as stages are, at the first stage of ours that runs after ``resolve``: where nothing is to be done
+there are none. Each asks all that is asked about its share of the images; a stage whose calls are made there waits
+until they are, since it would look at the same images once more. They write call stores alone, and are killed with the
+run, however that ends: claims of the dead are taken over. What goes wrong in one, the stage that asks the same says.
 """
 
 import mmap
 import os
 import signal
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -17,38 +19,73 @@ from driftledger.core.parent import end_with_parent
 from driftledger.repro.stages import can_fork, forget_the_parent
 
 _BYTES = 8
+_MOST = 4
+"""Each imports what components need, and takes some 150 MB."""
+_TICK = 0.02
 
 
 class Ahead:
-    """The process of one ``dvc repro``."""
+    """The processes of one ``dvc repro``."""
 
     def __init__(self, root: str, stages: Sequence[str], *, pulls: bool) -> None:
         """``stages`` are all that are to be made, by their names, in order; as :func:`collect_ahead`."""
         self._root, self._stages, self._pulls = root, stages, pulls
-        self._at = mmap.mmap(-1, _BYTES)  # shared with the process
-        self._process: int | None = None
+        self._at = mmap.mmap(-1, _BYTES)  # shared with the processes
+        self._over: list[mmap.mmap] = []  # of each process, a byte for each stage
+        self._processes: list[int | None] = []
+        self._began = False
 
     def reach(self, stage: str) -> None:
         """A stage is being made now."""
         self._at[:] = self._stages.index(stage).to_bytes(_BYTES)
 
     def begin(self) -> None:
-        """Start the process, unless it has been started, or there is one core."""
-        if self._process is None and can_fork() and len(os.sched_getaffinity(0)) > 1:
-            parent = os.getpid()
-            self._process = os.fork()
-            if not self._process:
-                self._be_the_process(parent)
+        """Start the processes, unless they have been started."""
+        if self._began or not can_fork():
+            return
+        self._began = True
+        parent, count = os.getpid(), min(len(os.sched_getaffinity(0)), _MOST)
+        self._over = [mmap.mmap(-1, max(1, len(self._stages))) for _ in range(count)]
+        for index in range(count):
+            process = os.fork()
+            if not process:
+                self._be_a_process(index, parent)
+            self._processes.append(process)
+
+    def wait(self, stage: str, meanwhile: Callable[[], object]) -> None:
+        """Wait until all of them have asked what a stage asks, or have ended.
+
+        Args:
+            stage: its name.
+            meanwhile: is called once, if there is anything to wait for.
+        """
+        place, is_waiting = self._stages.index(stage), False
+        while any(self._is_at_work(index) and not self._over[index][place] for index in range(len(self._processes))):
+            if not is_waiting:
+                meanwhile()
+            is_waiting = True
+            time.sleep(_TICK)
+
+    def _is_at_work(self, index: int) -> bool:
+        process = self._processes[index]
+        if process is not None:
+            with suppress(ChildProcessError):
+                if not os.waitpid(process, os.WNOHANG)[0]:
+                    return True
+        self._processes[index] = None
+        return False
 
     def end(self) -> None:
-        """Kill it, and wait until it is gone."""
-        if self._process is not None:
+        """Kill them, and wait until they are gone."""
+        left = [process for process in self._processes if process is not None]
+        for process in left:
             with suppress(ProcessLookupError):
-                os.kill(self._process, signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
+        for process in left:
             with suppress(ChildProcessError):
-                os.waitpid(self._process, 0)
+                os.waitpid(process, 0)
 
-    def _be_the_process(self, parent: int) -> NoReturn:
+    def _be_a_process(self, index: int, parent: int) -> NoReturn:
         try:
             forget_the_parent()
             end_with_parent()
@@ -56,18 +93,22 @@ class Ahead:
             _say_nothing()
             if os.getppid() == parent:
                 os.chdir(self._root)
-                self._collect()
+                self._collect(index)
         except BaseException:  # whatever it is, the process does not go on where its parent was
             pass
         finally:
             os._exit(0)
 
-    def _collect(self) -> None:
-        from driftledger.commands.ahead import collect_ahead
+    def _collect(self, index: int) -> None:
+        from driftledger.commands.ahead import Share, collect_ahead
         from driftledger.project.project import Project
 
+        def over(stage: str) -> None:
+            self._over[index][self._stages.index(stage)] = 1
+
         project = Project(Path.cwd(), own_code=True)
-        collect_ahead(project, self._stages, lambda: int.from_bytes(self._at[:]), pulls=self._pulls)
+        share = Share(index, len(self._over))
+        collect_ahead(project, self._stages, lambda: int.from_bytes(self._at[:]), over, pulls=self._pulls, share=share)
 
 
 def _say_nothing() -> None:

@@ -132,6 +132,7 @@ class _Run:
         self._run_stage, self._run_command = run_stage, _run
         self._locks: locks.Locks | None = None
         self._ahead: Ahead | None = None
+        self._stage = ""
         self._repo: Any = None
 
     @property
@@ -177,8 +178,9 @@ class _Run:
         """For ``run_stage``: who reads locks finds all that came before."""
         if self._locks is not None and stages.may_read_locks(stage.cmd):
             self._locks.write()
+        self._stage = _name(stage)
         if self._ahead is not None:
-            self._ahead.reach(_name(stage))
+            self._ahead.reach(self._stage)
         return self._run_stage(stage, *arguments, **more)
 
     def run_command(self, executable: str | None, command: str, **how: Any) -> None:
@@ -197,6 +199,8 @@ class _Run:
         stages.import_needed(to_work=has_work)
         if self._ahead is not None and has_work:
             self._ahead.begin()
+        if self._ahead is not None and stages.is_of_benchmark(words):
+            self._ahead.wait(self._stage, self._write_meanwhile)
         code = stages.run_forked(words, how["cwd"], how["env"], every=locks.EVERY, meanwhile=self._write_meanwhile)
         if code:
             raise StageCmdFailedError(command, code)
