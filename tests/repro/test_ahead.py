@@ -1,4 +1,4 @@
-"""The processes beside DVC's are waited for where they ask for a stage, and are gone when DVC's is, whatever ends that."""
+"""The processes beside DVC's are waited for where they ask for a stage, and gone when DVC's is, whatever ends that."""
 
 import os
 import subprocess
