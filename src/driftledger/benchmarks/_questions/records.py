@@ -1,5 +1,6 @@
 """The records of answers to questions, and of what each answer is read or graded as."""
 
+from functools import lru_cache
 from hashlib import sha256
 
 from pydantic import Field
@@ -67,9 +68,13 @@ NO_ANSWER = "no answer"
 def permutation(seed: int, question: str, variant: int, options: int) -> list[int]:
     """Option ids in the order of one variant. It does not depend on the model, so that all are shown the same.
 
-    They are in the order of the hashes of ``[seed, "options", question, variant, option]`` as canonical JSON, of which
-    all but the end is hashed once.
+    They are in the order of the hashes of ``[seed, "options", question, variant, option]`` as canonical JSON.
     """
+    return [*_permuted(seed, question, variant, options)]
+
+
+@lru_cache(2**14)  # each model is asked the same
+def _permuted(seed: int, question: str, variant: int, options: int) -> tuple[int, ...]:
     begun = sha256(canonical_json([seed, "options", question, variant])[:-1].encode())
 
     def hashed(option: int) -> bytes:
@@ -77,4 +82,4 @@ def permutation(seed: int, question: str, variant: int, options: int) -> list[in
         whole.update(b",%d]" % option)
         return whole.digest()
 
-    return sorted(range(options), key=hashed)
+    return tuple(sorted(range(options), key=hashed))

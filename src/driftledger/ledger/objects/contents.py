@@ -53,6 +53,7 @@ class Contents:
         self._is_within = lru_cache(maxsize=None)(self._leads_within)
         self._known: dict[str, tuple[tuple[int, ...], str]] = {}
         self._manifests: dict[str, dict[str, str]] = {}
+        self._found: dict[tuple[str, str | None], Path] = {}
         self._blobs: dict[tuple[str, str], Path | None] = {}
 
     def manifest(self, locked: LockedFile) -> dict[str, str]:
@@ -80,9 +81,13 @@ class Contents:
             near: the path, relative to the top folder, at which it was written: a file there is taken too, and Git
                 history is searched for it.
         """
-        wanted = md5.removesuffix(FOLDER)
-        found = next((file for file in self._candidates(md5, near) if self.md5_of(file) == wanted), None)
-        return self._from_git(md5, near) if found is None and near is not None else found
+        wanted, found = md5.removesuffix(FOLDER), self._found.get((md5, near))
+        if found is None or not found.is_file() or self.md5_of(found) != wanted:
+            found = next((file for file in self._candidates(md5, near) if self.md5_of(file) == wanted), None)
+            if found is None:
+                return None if near is None else self._from_git(md5, near)
+            self._found[md5, near] = found
+        return found
 
     def _candidates(self, md5: str, near: str | None) -> Iterator[Path]:
         """Files that may have an MD5; last those of the reader's caches, to find which DVC has to be imported."""
@@ -122,8 +127,7 @@ class Contents:
 
     def md5_of(self, path: Path) -> str:
         """Hex MD5 of a file, hashed once for as long as it stays as it is."""
-        name = str(path)
-        stat = os.stat(name)
+        name, stat = str(path), path.stat()
         state = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
         known = self._known.get(name)
         if known is None or known[0] != state:
@@ -355,7 +359,7 @@ def _names_below(top: Path) -> set[str]:
     found = set[str]()
     for folder, folders, files in os.walk(top):
         below = "" if folder == str(top) else f"{Path(folder).relative_to(top).as_posix()}/"
-        links = [name for name in folders if os.path.islink(f"{folder}/{name}")]
+        links = [name for name in folders if Path(folder, name).is_symlink()]
         found.update(f"{below}{name}" for name in (*files, *links))
     return found
 
