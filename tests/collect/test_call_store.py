@@ -227,3 +227,13 @@ def test_what_a_call_took_is_kept(tmp_path: Path) -> None:
     with CallStore(tmp_path) as store:
         store.put([finished(key())._replace(cost=Cost(0.5, 100, 20, 0.25, attempts=3))])
         assert store.costs([key().digest]) == {key().digest: Cost(0.5, 100, 20, 0.25)}
+
+
+def test_who_only_reads_writes_nothing(tmp_path: Path) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(key())])
+    before = (tmp_path / "calls.db").stat()
+    with CallStore(tmp_path) as store:
+        assert store.get([key().digest])
+    after = (tmp_path / "calls.db").stat()
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (before.st_ino, before.st_size, before.st_mtime_ns)

@@ -2,7 +2,7 @@
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from driftledger.commands import known_calls
 from driftledger.commands.collect import plan
 from driftledger.commands.known_calls import FILE
 from driftledger.project.project import Project
@@ -36,8 +37,28 @@ def walks_nothing(*_: Any) -> None:
 
 def test_what_has_not_changed_is_not_walked_again(counted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = planned(counted)
-    monkeypatch.setattr("driftledger.collect.plan.walk", walks_nothing)
+    monkeypatch.setattr("driftledger.collect.plan.walk_together", walks_nothing)
     assert planned(counted) == before
+
+
+def test_a_store_that_nobody_wrote_to_is_not_read_again(counted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, before = list[Path](), planned(counted)
+
+    def noted(folder: Path, digests: Sequence[str]) -> Iterator[tuple[str, str]]:
+        read.append(folder)
+        return rows(folder, digests)
+
+    rows = known_calls._rows
+    monkeypatch.setattr(known_calls, "_rows", noted)
+    monkeypatch.setattr("driftledger.collect.plan.walk_together", walks_nothing)
+    assert planned(counted) == before
+    assert not read
+    _change_store(counted, "UPDATE calls SET made = made + 1")
+    assert planned(counted) == before
+    assert read
+    read.clear()
+    assert planned(counted) == before
+    assert not read
 
 
 def _no_image(root: Path) -> None:

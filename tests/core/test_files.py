@@ -11,8 +11,18 @@ from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import CollectedCard
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Row, Score
+from driftledger.core import files
 from driftledger.core.errors import StoreError
-from driftledger.core.files import Record, new_folder, read_json, read_jsonl, write_json, write_jsonl, write_text
+from driftledger.core.files import (
+    Record,
+    new_folder,
+    parsed_once,
+    read_json,
+    read_jsonl,
+    write_json,
+    write_jsonl,
+    write_text,
+)
 from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, read_samples
 from tests.support.ledgers import card_of, genception_score, varied, write_ledger
@@ -255,3 +265,51 @@ def test_a_value_that_is_not_there_stays_not_there(tmp_path: Path) -> None:
     row = Row(unit="s", group="c", cluster="s", outcome=Outcome.REFUSED, values=values)
     write_jsonl(tmp_path / "a.jsonl", [row])
     assert read_jsonl(tmp_path / "a.jsonl", Row) == [row]
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files whose lines were parsed, in order."""
+    names: list[str] = []
+    parse = files._parsed
+
+    def noted(data: bytes, kind: type[ChainRecord], where: str) -> list[ChainRecord]:
+        names.append(Path(where).name)
+        return parse(data, kind, where)
+
+    monkeypatch.setattr(files, "_parsed", noted)
+    return names
+
+
+def test_files_of_equal_bytes_are_parsed_once(tmp_path: Path, parsed: list[str]) -> None:
+    one, same, other = (tmp_path / name for name in ("one", "same", "other"))
+    for path, t in ((one, 1), (same, 1), (other, 2)):
+        write_jsonl(path, [record(t=t)])
+    with parsed_once():
+        first = read_jsonl(one, ChainRecord)
+        again = read_jsonl(same, ChainRecord)
+        assert first == again == [record(t=1)]
+        again.clear()  # the list is the reader's own
+        assert read_jsonl(one, ChainRecord) == [record(t=1)]
+        assert read_jsonl(other, ChainRecord) == [record(t=2)]
+        assert parsed == ["one", "other"]
+        write_jsonl(one, [record(t=3)])
+        assert read_jsonl(one, ChainRecord) == [record(t=3)]
+        with pytest.raises(StoreError, match=f"^{other}, line 1 is not a Row"):
+            read_jsonl(other, Row)
+    parsed.clear()
+    assert read_jsonl(other, ChainRecord) == read_jsonl(other, ChainRecord)
+    assert parsed == ["other", "other"]
+
+
+def test_of_many_bytes_the_files_that_were_read_last_are_kept(
+    tmp_path: Path, parsed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / str(t) for t in (1, 2, 3)]
+    for path in paths:
+        write_jsonl(path, [record(t=int(path.name))])
+    monkeypatch.setattr(files, "_MOST_KEPT", 2 * paths[0].stat().st_size)
+    with parsed_once():
+        for number in (1, 2, 1, 3, 1, 2):
+            read_jsonl(paths[number - 1], ChainRecord)
+    assert parsed == ["1", "2", "3", "2"]

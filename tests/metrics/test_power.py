@@ -134,7 +134,7 @@ def test_any_generator_is_noisier_than_this_one_and_needs_several():
 @given(st.floats(0.01, 3), st.integers(1, 7), st.sampled_from([0.5, 0.8, 0.95]))
 def test_images_needed_are_the_fewest(detect, categories, wanted):
     def noise(images):
-        return Noise(1 / images, Ends(0, 1), images - categories) if images > categories else None
+        return Noise(1 / images, lambda: Ends(0, 1), images - categories) if images > categories else None
 
     found = images_needed(noise, detect, categories=categories, power=wanted, confidence=0.95)
     assert found % categories == 0
@@ -148,6 +148,6 @@ def test_images_needed_are_the_fewest(detect, categories, wanted):
 
 def test_what_no_number_of_images_shows_is_said_so():
     def floor(images):
-        return Noise(1.0, Ends(0, 1), 5)
+        return Noise(1.0, lambda: Ends(0, 1), 5)
 
     assert images_needed(floor, 0.1, categories=1, power=0.8, confidence=0.95) is None

@@ -9,7 +9,8 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -108,7 +109,9 @@ class CallStore:
                 for column in _NEW_IN_2 if version == 1 else ():  # another process may have been faster
                     self._db.execute(f"ALTER TABLE calls ADD COLUMN {column}")
                 self._db.execute(f"PRAGMA user_version = {_VERSION}")
-        self._db.executescript(f"{_SCHEMA} {CLAIMS} {OBSERVATIONS} PRAGMA user_version = {_VERSION};")
+        self._db.executescript(f"{_SCHEMA} {CLAIMS} {OBSERVATIONS}")
+        if version != _VERSION:  # setting it writes the file, whatever it was
+            self._db.execute(f"PRAGMA user_version = {_VERSION}")
 
     @cached_property
     def _claims(self) -> Claims:
@@ -290,15 +293,14 @@ class CallStore:
         return compare_again(self._db, digest, named, kept, other, source)
 
     def _load(self, text: str) -> Result | None:
-        row = json.loads(text)
-        digest = row["image"]
+        digest, result = _parsed(text)
         if digest is None:
-            return Result.from_row(row, None)
+            return result
         image = whole_image(self.folder, digest)
         if image is None:
             object_path(self.folder, digest).unlink(missing_ok=True)
             return None
-        return Result.from_row(row, image)
+        return replace(result, image=image)
 
     def rows(self, *, digest_prefix: str = "", sample: str | None = None) -> list[StoredCall]:
         """Rows in the order in which they were stored, for people and tests."""
@@ -311,3 +313,10 @@ class CallStore:
             StoredCall(key, Context(dataset, name, t), json.loads(parts), seconds, made)
             for key, dataset, name, t, parts, seconds, made in self._db.execute(query + " ORDER BY rowid", arguments)
         ]
+
+
+@lru_cache(2**10)  # many answers are a letter, and nothing else
+def _parsed(text: str) -> tuple[str | None, Result]:
+    """The hash of the image of a stored result, and the result without it."""
+    row = json.loads(text)
+    return row["image"], Result.from_row(row, None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from driftledger.collect.call_result import Result, Spent
 from driftledger.collect.claims import Store
-from driftledger.collect.steps import Call, NotStoredError, walk
+from driftledger.collect.steps import Call, NotStoredError, walk_together
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.core.types import Conversation, Usage
@@ -78,7 +78,7 @@ class Plan:
         Raises:
             NotStoredError: some of them are still to be made.
         """
-        walked = [walk(each.steps(), self._stored) for each in planned]
+        walked = walk_together([each.steps() for each in planned], self._stored)
         for each, found in zip(planned, walked, strict=True):
             if found.pending is not None:
                 shared = not self._is_new(found.pending.key.digest)
@@ -116,15 +116,16 @@ class Plan:
         """Count calls by a stand-in for what is asked."""
         self.of(component).add(count, expected_of(component, asked))
 
-    def _stored(self, call: Call) -> Result | None:
-        digest = call.key.digest
-        result = self.store.get([digest]).get(digest)
-        if result is not None:
-            image = None if result.image is None else result.image.sha256
-            self.found[digest] = call.component.fingerprint, image
-            if self._is_new(digest):
-                self.of(call.component).stored += 1
-        return result
+    def _stored(self, calls: Sequence[Call]) -> list[Result | None]:
+        digests = [call.key.digest for call in calls]
+        stored = self.store.get(digests)
+        for call, digest in zip(calls, digests, strict=True):
+            if (result := stored.get(digest)) is not None:
+                image = None if result.image is None else result.image.sha256
+                self.found[digest] = call.component.fingerprint, image
+                if self._is_new(digest):
+                    self.of(call.component).stored += 1
+        return [stored.get(digest) for digest in digests]
 
     def _is_new(self, digest: str) -> bool:
         new = digest not in self._seen

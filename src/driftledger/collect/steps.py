@@ -83,6 +83,31 @@ def walk(protocol: Steps[R], answer: Callable[[Call], Result | None]) -> Walked[
     return Walked(known, call, None)
 
 
+def walk_together(
+    protocols: Sequence[Steps[R]], answers: Callable[[Sequence[Call]], Sequence[Result | None]]
+) -> list[Walked[R]]:
+    """The same of several, call by call side by side, so that ``answers`` is asked of many calls at once."""
+    walked: dict[int, Walked[R]] = {}
+    known = [0] * len(protocols)
+    results: list[tuple[int, Any]] = [(number, None) for number in range(len(protocols))]
+    while results:
+        waiting: list[tuple[int, Call]] = []
+        for number, result in results:
+            try:
+                waiting.append((number, protocols[number].send(result)))
+            except StopIteration as stop:
+                walked[number] = Walked(known[number], None, stop.value)
+        results = []
+        for (number, call), result in zip(waiting, answers([call for _, call in waiting]), strict=True):
+            if result is None:
+                protocols[number].close()
+                walked[number] = Walked(known[number], call, None)
+            else:
+                known[number] += 1
+                results.append((number, result))
+    return [walked[number] for number in range(len(protocols))]
+
+
 class Stored(Protocol):
     """As much of a store as a protocol is walked by: how calls are claimed and kept is no part of a stage's code."""
 

@@ -27,6 +27,7 @@ from driftledger.commands.current import Current
 from driftledger.commands.known_calls import FILE, KnownCalls, keep, recall, what_calls_follow_from
 from driftledger.components.base import Component
 from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.files import parsed_once
 from driftledger.core.progress import Progress
 from driftledger.core.strict import explain
 from driftledger.ledger.objects.remembered import Remembered
@@ -73,7 +74,7 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
     """
     project = replace(project, asks=False)
     settings, run = project.settings, project.settings.run
-    with project.store() as store, Remembered(project.paths.state / FILE) as remembered:
+    with project.store() as store, Remembered(project.paths.state / FILE) as remembered, parsed_once():
         plan = Plan(store)
         for work in selected_work(project):
             _count_known(project, work, plan, remembered)
@@ -93,8 +94,10 @@ def _count_known(project: Project, work: Work, plan: Plan, remembered: Remembere
     name = " ".join([work.spec.name, *work.keys.values()])
     follows_from = what_calls_follow_from((work.current.entry(stage, work.keys) for stage in stages), folders)
     known = recall(remembered, name)
-    if known is not None and known.follows_from == follows_from and known.are_stored(folder):
-        plan.recall(known.calls)
+    if known is not None and known.follows_from == follows_from and (still := known.still_stored(folder)):
+        plan.recall(still.calls)
+        if still is not known:
+            keep(remembered, name, still)
         return
     plan.found.clear()
     if _count(project, work, plan):

@@ -2,12 +2,12 @@
 
 To put the keys of calls together takes all that is asked, some ten thousand questions, orders and images. As long as
 nothing changes that they follow from, they are the same calls, and it is enough to look whether each is still stored,
-with the result that it had, and its image whole.
+with the result that it had, and its image whole; as long as nobody has written to the store, it is.
 """
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
@@ -40,6 +40,8 @@ class KnownCalls(BaseModel):
     """The hashes of what was drawn."""
     results: str
     """A hash of what the store held for them."""
+    store: list[tuple[int, int, int]]
+    """Inode, size and time of the files of the store when it held that."""
 
     @classmethod
     def of(cls, folder: Path, follows_from: str, found: Mapping[str, tuple[str, str | None]]) -> Self:
@@ -48,16 +50,23 @@ class KnownCalls(BaseModel):
         for digest, (fingerprint, _) in found.items():
             calls.setdefault(fingerprint, []).append(digest)
         images = sorted({image for _, image in found.values() if image is not None})
-        return cls(follows_from=follows_from, calls=calls, images=images, results=_results(folder, [*found]))
+        store = _store(folder)  # before it is read: what is written meanwhile is looked at the next time
+        results = _results(folder, [*found])
+        return cls(follows_from=follows_from, calls=calls, images=images, results=results, store=store)
 
-    def are_stored(self, folder: Path) -> bool:
-        """Whether the store of a folder holds for each what it held."""
+    def still_stored(self, folder: Path) -> Self | None:
+        """These calls with the state of the store now, if the store of a folder holds for each what it held."""
+        if not all(whole_image(folder, each) for each in self.images):
+            return None
+        store = _store(folder)
+        if store == self.store:
+            return self
         digests = [digest for some in self.calls.values() for digest in some]
         try:
             held = _results(folder, digests)
         except sqlite3.Error:  # of which the store says more
-            return False
-        return held == self.results and all(whole_image(folder, each) for each in self.images)
+            return None
+        return self.model_copy(update={"store": store}) if held == self.results else None
 
 
 def recall(remembered: Remembered, name: str) -> KnownCalls | None:
@@ -83,6 +92,16 @@ def what_calls_follow_from(entries: Iterable[LockEntry], folders: Iterable[Path]
     return sha256_of(
         [[each.model_dump(mode="json") for each in entries], [files_in(each) for each in folders], own_code()]
     )
+
+
+def _store(folder: Path) -> list[tuple[int, int, int]]:
+    """The state of the files that the store of a folder is written to."""
+    found = []
+    for name in ("calls.db", "calls.db-wal"):
+        with suppress(FileNotFoundError):
+            stat = (folder / name).stat()
+            found += [(stat.st_ino, stat.st_size, stat.st_mtime_ns)] * (stat.st_size > 0)
+    return found
 
 
 def _results(folder: Path, digests: Sequence[str]) -> str:

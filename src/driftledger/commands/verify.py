@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from driftledger.benchmarks.selection import Selected
 from driftledger.components.checkpoints.source import hashed_anew
 from driftledger.core.errors import DriftledgerError
+from driftledger.core.files import parsed_once
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
 from driftledger.ledger.attest.check import Trust, check_whose
@@ -111,6 +112,7 @@ class Verified(NamedTuple):
 
 
 @hashed_anew()
+@parsed_once()
 def verify(
     project: Project,
     run: str | None,

@@ -16,7 +16,7 @@ Power Comes Great Responsibility"; Miller 2024, "Adding Error Bars to Evals", se
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -86,10 +86,15 @@ class Noise(NamedTuple):
 
     variance: float
     """Of the difference, from the components as they are estimated."""
-    interval: Ends
-    """Of that variance, from how well the components are known."""
+    between: Callable[[], Ends]
+    """What gives the interval of that variance, for whoever asks: it takes quantiles, and a variance by itself none."""
     df: float
     """Degrees of freedom that its estimate will have in such a run."""
+
+    @property
+    def interval(self) -> Ends:
+        """Of that variance, from how well the components are known."""
+        return self.between()
 
     def detectable(self, *, power: float, confidence: float) -> float:
         """The minimum detectable difference."""
@@ -165,13 +170,12 @@ def noise_of_a_difference(
         if model in term and drawn and CATEGORY not in term:
             weights[term] = 2 / counts.get(inner or "", 1) / (plan.generators if generator in term else 1)
     if not any_generator:
-        variance, interval = found.combined(weights)
-        return Noise(max(variance, 0.0), interval, df_images)
+        return Noise(max(found.weighed(weights), 0.0), partial(found.interval, weights), df_images)
     # as mean squares of the planned run: those of generators, of images, and of both
     parts: list[dict[Term, float]] = [{}, {}, {}]
     for term, weight in weights.items():
         parts[1 if generator not in term else 2 if {SAMPLE, REPEAT}.intersection(term) else 0][term] = weight
-    of_generators, of_images, of_both = (max(found.combined(part)[0], 0.0) if part else 0.0 for part in parts)
+    of_generators, of_images, of_both = (max(found.weighed(part), 0.0) if part else 0.0 for part in parts)
     variance = of_generators + of_images + of_both
     squares = [
         (of_generators + of_both, plan.generators - 1),
@@ -179,7 +183,8 @@ def noise_of_a_difference(
         (of_both, (plan.generators - 1) * df_images),
     ]
     spread = math.fsum(square**2 / df for square, df in squares)
-    return Noise(variance, found.combined(weights)[1], max(1.0, variance**2 / spread) if spread else df_images)
+    df = max(1.0, variance**2 / spread) if spread else df_images
+    return Noise(variance, partial(found.interval, weights), df)
 
 
 def images_needed(

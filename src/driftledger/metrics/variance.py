@@ -188,16 +188,28 @@ class Decomposition:
 
     def combined(self, weights: Mapping[Term, float]) -> tuple[float, Ends]:
         """A weighted sum of components, by non-negative weights, and its interval."""
+        return self.weighed(weights), self.interval(weights)
+
+    def weighed(self, weights: Mapping[Term, float]) -> float:
+        """A weighted sum of components by itself, which takes no quantiles."""
+        parts = self._parts(weights)
+        return settled(math.fsum(parts), self._unit(parts))
+
+    def interval(self, weights: Mapping[Term, float]) -> Ends:
+        """The interval of such a sum."""
         coefficients = self.layout.weighed(weights)
-        unit = max((abs(part) * self.mean_squares[square] for square, part in coefficients.items()), default=0.0)
-        value = math.fsum(part * self.mean_squares[square] for square, part in coefficients.items())
-        low, high = generalized_interval(
-            coefficients,
-            self.mean_squares,
-            {square: self.layout.df(square) for square in coefficients},
-            self.confidence,
-        )
-        return settled(value, unit), Ends(*(settled(max(float(end), 0.0), unit) for end in (low, high)))
+        degrees = {square: self.layout.df(square) for square in coefficients}
+        ends = generalized_interval(coefficients, self.mean_squares, degrees, self.confidence)
+        unit = self._unit(self._parts(weights))
+        return Ends(*(settled(max(float(end), 0.0), unit) for end in ends))
+
+    def _parts(self, weights: Mapping[Term, float]) -> list[float]:
+        coefficients = self.layout.weighed(weights)
+        return [part * self.mean_squares[square] for square, part in coefficients.items()]
+
+    @staticmethod
+    def _unit(parts: Sequence[float]) -> float:
+        return max(map(abs, parts), default=0.0)
 
 
 def decompose(

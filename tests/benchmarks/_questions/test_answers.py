@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from driftledger.benchmarks._questions.answers import rendered
 from driftledger.benchmarks._questions.records import AnswerRecord, permutation
@@ -14,6 +16,7 @@ from driftledger.benchmarks.registry import benchmark, runner
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.plan import Plan
 from driftledger.collect.steps import Ask, NotStoredError
+from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome
@@ -40,6 +43,15 @@ def test_every_model_is_shown_the_same_orders_and_they_differ() -> None:
     assert orders == [tuple(permutation(1, "q", variant, 5)) for variant in range(5)]
     assert all(sorted(order) == [0, 1, 2, 3, 4] for order in orders)
     assert len(set(orders)) > 1
+
+
+@given(st.integers(0, 2**32 - 1), st.text(max_size=20), st.integers(0, 20), st.integers(0, 12))
+def test_orders_are_those_of_hashes_of_canonical_json(seed: int, question: str, variant: int, options: int) -> None:
+    expected = sorted(range(options), key=lambda option: sha256_of([seed, "options", question, variant, option]))
+    found = permutation(seed, question, variant, options)
+    assert found == expected
+    found.append(-1)  # which is nobody else's
+    assert permutation(seed, question, variant, options) == expected
 
 
 def test_options_are_one_line_each_whatever_they_hold() -> None:

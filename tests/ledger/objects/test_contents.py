@@ -1,16 +1,18 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import SCORE
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.lock import LockedFile, read_lock
-from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.contents import Contents, recorded
 from driftledger.ledger.objects.fetching import manifest_md5, parse_manifest
 from driftledger.ledger.objects.reach import Reach
 from tests.ledger.verify.conftest import CHAINS, GENCEPTION, MODEL, Ledger
@@ -181,3 +183,72 @@ def test_a_changed_file_is_hashed_again(tmp_path: Path) -> None:
     path.unlink()
     path.write_bytes(b"two!")
     assert contents.md5_of(path) != first
+
+
+def test_a_folder_with_exactly_its_bytes_is_read_in_place(ledger: Ledger) -> None:
+    chain, score, contents = chain_of(ledger), score_of(ledger), ledger.contents
+    assert contents.in_place(chain) == ledger.root / CHAINS
+    assert contents.in_place(score) == ledger.root / score.path
+    with recorded(contents, [chain, score]) as folders:
+        assert folders(chain) == ledger.root / CHAINS
+        assert folders(score) == ledger.root / score.path
+
+
+def changed_file(folder: Path) -> None:
+    (folder / RECORDS).unlink()
+    (folder / RECORDS).write_bytes(b"{}\n")
+
+
+def missing_file(folder: Path) -> None:
+    next(folder.rglob("*.png")).unlink()
+
+
+def file_beside(folder: Path) -> None:
+    (folder / "images" / "more.png").write_bytes(b"")
+
+
+def ignored_file_beside(folder: Path) -> None:
+    (folder.parents[4] / ".dvcignore").write_text("*.tmp\n", encoding="utf-8")
+    (folder / "more.tmp").write_bytes(b"")
+
+
+def folder_of_another_place(folder: Path) -> None:
+    (folder / "more").symlink_to(folder.parent, target_is_directory=True)
+
+
+def link_out_of_the_checkout(folder: Path) -> None:
+    elsewhere = folder.parents[4].with_name("elsewhere.jsonl")
+    elsewhere.write_bytes((folder / RECORDS).read_bytes())
+    (folder / RECORDS).unlink()
+    (folder / RECORDS).symlink_to(elsewhere)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        changed_file,
+        missing_file,
+        file_beside,
+        ignored_file_beside,
+        folder_of_another_place,
+        link_out_of_the_checkout,
+    ],
+)
+def test_any_other_folder_is_set_up_elsewhere(ledger: Ledger, change: Callable[[Path], None]) -> None:
+    chain, contents = chain_of(ledger), ledger.contents
+    before = files_of(ledger.root / CHAINS)
+    contents.in_place(chain)  # what was hashed before is no excuse
+    change(ledger.root / CHAINS)
+    assert contents.in_place(chain) is None
+    with recorded(contents, [chain]) as folders:
+        assert not folders(chain).is_relative_to(ledger.root)
+        assert files_of(folders(chain)) == before
+
+
+def test_files_that_are_expected_are_not_asked_of_dvcs_ignore_files(
+    kept: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain, contents = chain_of(kept), kept.contents
+    assert contents.more_here(CHAINS) == sorted(contents.manifest(chain), key=Path)
+    monkeypatch.setattr(Contents, "_is_ignored", property(lambda self: pytest.fail("DVC was imported")))
+    assert kept.contents.more_here(CHAINS, contents.manifest(chain).keys()) == []

@@ -33,12 +33,12 @@ class AnswerProtocol:
 
     def run(self, question: QuestionEntry, variant: int) -> Steps[AnswerRecord]:
         """One question, with its options in one order."""
-        return self.put(question, variant, self.order(question, variant))
+        order = self.order(question, variant)
+        return self.put(question, variant, order, self.asked(question, variant, order))
 
-    def put(self, question: QuestionEntry, variant: int, order: list[int]) -> Steps[AnswerRecord]:
-        """The same, given the order of that variant."""
-        context = Context(self.card.name, question.id, variant + 1)
-        result = yield Ask(self.model, "answer", self.asked(question, variant, order), context)
+    def put(self, question: QuestionEntry, variant: int, order: list[int], asked: Conversation) -> Steps[AnswerRecord]:
+        """The same, given the order of that variant and what the model is given."""
+        result = yield Ask(self.model, "answer", asked, Context(self.card.name, question.id, variant + 1))
         return AnswerRecord(
             question=question.id,
             variant=variant,
@@ -93,7 +93,7 @@ class CollectAnswers(Collecting[list[AnswerRecord]]):
     def _planned(self, question: QuestionEntry, variant: int) -> Planned[AnswerRecord]:
         protocol, order = self.protocol, self.protocol.order(question, variant)
         asked = protocol.asked(question, variant, order)
-        return Planned(partial(protocol.put, question, variant, order), [(protocol.model, asked)])
+        return Planned(partial(protocol.put, question, variant, order, asked), [(protocol.model, asked)])
 
     def failures(self, collected: list[AnswerRecord]) -> FailedCalls:
         failed = [f"{a.question}: {a.error or 'no reason given'}" for a in collected if a.outcome is Outcome.FAILED]

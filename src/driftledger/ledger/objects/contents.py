@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -51,8 +51,9 @@ class Contents:
         """Why the last :meth:`fetch` could not ask the remote, as DVC or the service says it."""
         self._reach, self._own = reach, own_folder(root)
         self._is_within = lru_cache(maxsize=None)(self._leads_within)
-        self._known: dict[Path, tuple[tuple[int, ...], str]] = {}
+        self._known: dict[str, tuple[tuple[int, ...], str]] = {}
         self._manifests: dict[str, dict[str, str]] = {}
+        self._found: dict[tuple[str, str | None], Path] = {}
         self._blobs: dict[tuple[str, str], Path | None] = {}
 
     def manifest(self, locked: LockedFile) -> dict[str, str]:
@@ -80,9 +81,13 @@ class Contents:
             near: the path, relative to the top folder, at which it was written: a file there is taken too, and Git
                 history is searched for it.
         """
-        wanted = md5.removesuffix(FOLDER)
-        found = next((file for file in self._candidates(md5, near) if self.md5_of(file) == wanted), None)
-        return self._from_git(md5, near) if found is None and near is not None else found
+        wanted, found = md5.removesuffix(FOLDER), self._found.get((md5, near))
+        if found is None or not found.is_file() or self.md5_of(found) != wanted:
+            found = next((file for file in self._candidates(md5, near) if self.md5_of(file) == wanted), None)
+            if found is None:
+                return None if near is None else self._from_git(md5, near)
+            self._found[md5, near] = found
+        return found
 
     def _candidates(self, md5: str, near: str | None) -> Iterator[Path]:
         """Files that may have an MD5; last those of the reader's caches, to find which DVC has to be imported."""
@@ -117,16 +122,16 @@ class Contents:
     def _objects(self, md5: str, caches: Iterable[Path]) -> Iterator[Path]:
         """What caches have under the name of an object, whatever it holds."""
         if _MD5.fullmatch(md5):
-            paths = (cache / "files" / "md5" / md5[:2] / md5[2:] for cache in caches)
+            paths = (cache / f"files/md5/{md5[:2]}/{md5[2:]}" for cache in caches)
             yield from filter(self._is_here, paths)
 
     def md5_of(self, path: Path) -> str:
         """Hex MD5 of a file, hashed once for as long as it stays as it is."""
-        stat = path.stat()
+        name, stat = str(path), path.stat()
         state = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-        known = self._known.get(path)
+        known = self._known.get(name)
         if known is None or known[0] != state:
-            known = self._known[path] = (state, md5_file(path))
+            known = self._known[name] = (state, md5_file(path))
         return known[1]
 
     def fetch(self, locked: Sequence[LockedFile]) -> list[LockedFile]:
@@ -181,13 +186,30 @@ class Contents:
 
     def folder_here(self, path: str) -> dict[str, str]:
         """Relative path → MD5 of every file in a folder as it is now, less what ``.dvcignore`` leaves out."""
+        return {name: self.md5_of(self.root / path / name) for name in self.more_here(path)}
+
+    def more_here(self, path: str, than: Collection[str] = ()) -> list[str]:
+        """The files that are now in a folder, relative to it, less those named and what ``.dvcignore`` leaves out."""
         top = self.root / path
-        files = [Path(folder) / name for folder, _, names in os.walk(top) for name in names]
-        return {
-            file.relative_to(top).as_posix(): self.md5_of(file)
+        files = [top / name for name in _names_below(top) if name not in than]
+        return [
+            file.relative_to(top).as_posix()
             for file in sorted(files)
             if self._is_here(file) and not self._is_ignored(str(file))
-        }
+        ]
+
+    def in_place(self, locked: LockedFile) -> Path | None:
+        """The file or folder at the path of an output, where it has exactly these bytes and no file beside them, not
+        even one that DVC ignores: it can be read as it stands.
+
+        Raises:
+            LedgerError: which files the folder had is not known.
+        """
+        top, manifest = self.root / locked.path, self.manifest(locked)
+        if locked.md5.endswith(FOLDER) and _names_below(top) != manifest.keys():
+            return None
+        files = ((top / name if name else top, md5) for name, md5 in manifest.items())
+        return top if all(self._is_here(file) and self.md5_of(file) == md5 for file, md5 in files) else None
 
     def materialise(self, locked: LockedFile, target: Path) -> None:
         """Set up exactly these bytes at ``target``, a file or folder that must not be there yet, for reading alone.
@@ -293,7 +315,8 @@ class Contents:
 
 
 class Recorded:
-    """Folders of exactly the recorded bytes in a temporary place, for code that reads folders; each set up once."""
+    """Folders of exactly the recorded bytes, for code that reads folders: where they stand in the checkout, else in a
+    temporary place, each set up once."""
 
     def __init__(self, contents: Contents, top: Path, absent: Iterable[LockedFile]) -> None:
         self._contents, self._top = contents, top
@@ -310,9 +333,11 @@ class Recorded:
             reason = f" ({self._contents.unfetched})" if self._contents.unfetched else ""
             raise LedgerError(f"{locked.path} (md5 {locked.md5}) is neither in a cache nor on a remote{reason}")
         if locked.md5 not in self._there:
-            target = self._top / str(len(self._there))
-            self._contents.materialise(locked, target)
-            self._there[locked.md5] = target
+            place = self._contents.in_place(locked)
+            if place is None:
+                place = self._top / str(len(self._there))
+                self._contents.materialise(locked, place)
+            self._there[locked.md5] = place
         return self._there[locked.md5]
 
 
@@ -327,6 +352,16 @@ def recorded(contents: Contents, outputs: Iterable[LockedFile]) -> Iterator[Reco
 def beneath(path: str, name: str) -> str:
     """The path of a file of an output; ``name`` is empty where the output is the file itself."""
     return f"{path}/{name}" if name else path
+
+
+def _names_below(top: Path) -> set[str]:
+    """The files in a folder, relative to it. A link to a folder is one of them: nothing is looked for behind it."""
+    found = set[str]()
+    for folder, folders, files in os.walk(top):
+        below = "" if folder == str(top) else f"{Path(folder).relative_to(top).as_posix()}/"
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        found.update(f"{below}{name}" for name in (*files, *links))
+    return found
 
 
 def _locked(path: str, md5: str, files: Sequence[Path]) -> LockedFile:

@@ -62,6 +62,9 @@ class Unpacked(Contents):
     def fetch(self, locked: Sequence[LockedFile]) -> list[LockedFile]:
         return []
 
+    def in_place(self, locked: LockedFile) -> Path | None:
+        return None
+
     def materialise(self, locked: LockedFile, target: Path) -> None:
         for name in self._bundle.folder(locked.path).names:
             write_bytes(target / name, self.read(f"{locked.path}/{name}"))

@@ -154,7 +154,7 @@ class _Check:
                 what = f"no file with md5 {md5} is here or in DVC's cache, and {self._unfetched}"
                 yield Finding("missing", path, what)
         if is_here and is_folder:
-            for name in sorted(contents.folder_here(folder).keys() - manifest.keys()):
+            for name in contents.more_here(folder, manifest.keys()):
                 yield Finding("bytes", beneath(folder, name), "the folder was written without this file")
 
     def _check_cached(self, md5: str, path: str) -> Iterator[Finding]:

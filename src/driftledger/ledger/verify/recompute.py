@@ -144,11 +144,10 @@ class _Check:
         )
         exact = not any(isinstance(encoder, CheckpointComponent) for encoder in encoders.values())
         depends = depends_on(spec, missing)
+        codes = {("components", role, "code") for role in encoders}  # of which _beside tells
 
         def leave_out(place: Place) -> bool:
-            return depends(place) or place in [
-                ("components", role, "code") for role in encoders
-            ]  # of which _beside tells
+            return place in codes or depends(place)
 
         self._add(self._path, compare(score, as_read(made.score), exact=exact, leave_out=leave_out), spec.scores)
         self._found.checked["scores"] += 1
