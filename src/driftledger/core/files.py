@@ -46,8 +46,9 @@ def write_json(path: Path, value: Record | dict[str, Any]) -> None:
 
 
 def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
-    """Write one canonical JSON object per line, in one step."""
-    write_text(path, "".join(canonical_json(row.to_dict()) + "\n" for row in rows))
+    """Write one canonical JSON object per line, in one step, each row as it comes."""
+    with _whole(path, path.name) as partial, partial.open("wb") as file:
+        file.writelines(f"{canonical_json(row.to_dict())}\n".encode() for row in rows)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -62,14 +63,21 @@ def write_bytes(path: Path, data: bytes, *, shared: bool = False, synced: bool =
         shared: whether another thread or process may write the same bytes at the same time.
         synced: whether the bytes must be on the disk first, or a power cut could leave an empty file under the name.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     own = f".{os.getpid()}.{get_ident()}" if shared else ""
-    partial = path.with_name(f"{path.name}{own}.partial")
-    try:
+    with _whole(path, f"{path.name}{own}") as partial:
         partial.write_bytes(data)
         if synced:
             with partial.open("rb+") as file:
                 os.fsync(file.fileno())
+
+
+@contextmanager
+def _whole(path: Path, own_name: str) -> Iterator[Path]:
+    """A file beside ``path`` that takes its place when the block ends well, and is gone otherwise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{own_name}.partial")
+    try:
+        yield partial
         partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)

@@ -1,10 +1,12 @@
 """Collecting: T iterations of describe → generate per sample, written as records and images."""
 
+import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, overload
 
 from driftledger.benchmarks._chains.records import (
     ChainRecord,
@@ -17,7 +19,7 @@ from driftledger.benchmarks._chains.records import (
     shown_images,
 )
 from driftledger.benchmarks.records import RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
 from driftledger.collect.call_result import Context, Result
 from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
@@ -25,6 +27,7 @@ from driftledger.collect.steps import Ask, Draw, NotStoredError, Steps
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.files import write_jsonl
 from driftledger.core.seeds import derive_seed
+from driftledger.core.spill import Spill
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
 from driftledger.data.records import DatasetCard
 
@@ -42,6 +45,41 @@ class Iteration(NamedTuple):
 
 Chains = Sequence[Sequence[Iteration]]
 """A chain per sample, and repeat after repeat."""
+
+
+class SpilledChains(Chains):
+    """Chains that wait on disk until they are written, since a record takes three times its line in memory."""
+
+    def __init__(self) -> None:
+        self._lines = Spill()
+        self.places: list[int] = []
+        """Of the chains, in their order."""
+
+    def spill(self, chain: Steps[list[Iteration]]) -> Steps[int]:
+        """A chain that goes to disk when it is at its end, and gives its place there."""
+        done = yield from chain
+        line = [(each.record.model_dump_json(), each.image and str(each.image.path)) for each in done]
+        return self._lines.add(json.dumps(line).encode())
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, index: int) -> Sequence[Iteration]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Chains: ...
+    def __getitem__(self, index: int | slice) -> Sequence[Iteration] | Chains:
+        if isinstance(index, slice):
+            return [self._at(place) for place in self.places[index]]
+        return self._at(self.places[index])
+
+    def _at(self, place: int) -> Sequence[Iteration]:
+        return [_unspilled(*each) for each in json.loads(self._lines.at(place))]
+
+
+def _unspilled(line: str, image: str | None) -> Iteration:
+    record = ChainRecord.model_validate_json(line)
+    return Iteration(record, None if image is None else ImageFile(Path(image), record.image_sha256 or ""))
 
 
 @dataclass(frozen=True)
@@ -150,18 +188,18 @@ class CollectChains(Collecting[Chains]):
 
     def run(self, run: RunSteps) -> Chains:
         """Errors as in :meth:`Collecting.run`, after every repeat has been gone through."""
-        found: list[list[Iteration]] = []
+        chains = SpilledChains()
         missing: list[NotStoredError] = []
         for repeat in self.repeats:
             try:
-                found += run([self._planned(sample, repeat) for sample in self.samples])
+                chains.places += run(PlannedWhenDue(partial(self._planned, chains, repeat), self.samples))
             except NotStoredError as error:
                 missing.append(error)
         if missing:
             raise NotStoredError([each for error in missing for each in error.rest])
-        return found
+        return chains
 
-    def _planned(self, sample: Sample, repeat: int) -> Planned[list[Iteration]]:
+    def _planned(self, chains: SpilledChains, repeat: int, sample: Sample) -> Planned[int]:
         protocol = self.protocol
         shown = protocol.describe(sample.image, Subject(sample.id, 1))
         calls = [
@@ -169,10 +207,10 @@ class CollectChains(Collecting[Chains]):
             for t in range(1, protocol.iterations(sample) + 1)
             for call in ((protocol.describes(t), shown), (protocol.generator, protocol.asked.generate_prompt))
         ]
-        return Planned(lambda: protocol.run(sample, repeat), calls)
+        return Planned(lambda: chains.spill(protocol.run(sample, repeat)), calls)
 
     def failures(self, collected: Chains) -> FailedCalls:
-        ends = [chain[-1].record for chain in collected]
+        ends = (chain[-1].record for chain in collected)
         failed = [
             f"{end.sample} at t={end.t}{of_repeat(end.repeat)}: {end.error or 'no reason given'}"
             for end in ends
@@ -183,13 +221,7 @@ class CollectChains(Collecting[Chains]):
     def write(self, folder: Path, collected: Chains) -> CollectedCard:
         """Write ``records.jsonl``, ``images/<sample>/<t>.png`` and, of every further repeat,
         ``repeats/<repeat>/<sample>/<t>.png``."""
-        iterations = [iteration for chain in collected for iteration in chain]
-        for record, image in iterations:
-            if image is not None and record.image is not None:
-                target = folder / record.image
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(image.path, target)
-        write_jsonl(folder / RECORDS, (record for record, _ in iterations))
+        write_jsonl(folder / RECORDS, _with_images(folder, collected))
         names = {WRITER: self.protocol.asked.writer} | dict(self.keys)
         asked = {role: (names[role] or role, component) for role, component in self._components.items()}
         return self.card(self.protocol.dataset.digest, asked, self.protocol.asked.model_dump(mode="json"))
@@ -204,3 +236,13 @@ class CollectChains(Collecting[Chains]):
     def of_repeat(self, collected: Chains, repeat: int) -> Chains:
         """The chains of one repeat, in the order of the samples."""
         return collected[repeat * len(self.samples) : (repeat + 1) * len(self.samples)]
+
+
+def _with_images(folder: Path, chains: Chains) -> Iterator[ChainRecord]:
+    """The records of chains, each when its image, where it has one, is in ``folder``."""
+    for record, image in (iteration for chain in chains for iteration in chain):
+        if image is not None and record.image is not None:
+            target = folder / record.image
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(image.path, target)
+        yield record
