@@ -2,11 +2,11 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple, overload
+from typing import ClassVar, NamedTuple, TypeVar, overload
 
 from driftledger.benchmarks._chains.records import (
     ChainRecord,
@@ -31,6 +31,8 @@ from driftledger.core.spill import Spill
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
 from driftledger.data.records import DatasetCard
 
+K = TypeVar("K")
+
 CALLS_PER_ITERATION = 2
 WRITER = "writer"
 """The role of who describes a sample in the place of the model."""
@@ -52,13 +54,12 @@ class SpilledChains(Chains):
 
     def __init__(self) -> None:
         self._lines = Spill()
-        self.places: list[int] = []
-        """Of the chains, in their order."""
+        self.places: list[list[int]] = []
+        """Of the iterations of each chain."""
 
-    def spill(self, chain: Steps[list[Iteration]]) -> Steps[int]:
-        """A chain that goes to disk when it is at its end, and gives its place there."""
-        done = yield from chain
-        line = [(each.record.model_dump_json(), each.image and str(each.image.path)) for each in done]
+    def keep(self, iteration: Iteration) -> int:
+        """Put an iteration on disk; its place there."""
+        line = [iteration.record.model_dump_json(), iteration.image and str(iteration.image.path)]
         return self._lines.add(json.dumps(line).encode())
 
     def __len__(self) -> int:
@@ -70,16 +71,16 @@ class SpilledChains(Chains):
     def __getitem__(self, index: slice) -> Chains: ...
     def __getitem__(self, index: int | slice) -> Sequence[Iteration] | Chains:
         if isinstance(index, slice):
-            return [self._at(place) for place in self.places[index]]
-        return self._at(self.places[index])
+            return [self._chain(places) for places in self.places[index]]
+        return self._chain(self.places[index])
 
-    def _at(self, place: int) -> Sequence[Iteration]:
-        return [_unspilled(*each) for each in json.loads(self._lines.at(place))]
+    def _chain(self, places: Sequence[int]) -> Sequence[Iteration]:
+        return [self._iteration(place) for place in places]
 
-
-def _unspilled(line: str, image: str | None) -> Iteration:
-    record = ChainRecord.model_validate_json(line)
-    return Iteration(record, None if image is None else ImageFile(Path(image), record.image_sha256 or ""))
+    def _iteration(self, place: int) -> Iteration:
+        line, image = json.loads(self._lines.at(place))
+        record = ChainRecord.model_validate_json(line)
+        return Iteration(record, None if image is None else ImageFile(Path(image), record.image_sha256 or ""))
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,11 @@ class ChainProtocol:
 
     def run(self, sample: Sample, repeat: int = 0) -> Steps[list[Iteration]]:
         """One sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
-        done: list[Iteration] = []
+        return self.run_kept(sample, repeat, lambda iteration: iteration)
+
+    def run_kept(self, sample: Sample, repeat: int, keep: Callable[[Iteration], K]) -> Steps[list[K]]:
+        """As :meth:`run`; of each iteration, what ``keep`` makes of it."""
+        kept: list[K] = []
         parent = sample.image
         for t in range(1, self.iterations(sample) + 1):
             context = Context(self.dataset.name, sample.id, t)
@@ -111,11 +116,13 @@ class ChainProtocol:
             if described.outcome.goes_on:
                 prompt = generation_prompt(self.asked.generate_prompt, described.text)
                 drawn = yield Draw(self.generator, prompt, seed, context)
-            done.append(_iteration((sample.id, t, repeat), parent, seed, described, drawn))
-            if done[-1].image is None:
+            iteration = _iteration((sample.id, t, repeat), parent, seed, described, drawn)
+            kept.append(keep(iteration))
+            if iteration.image is None:
                 break
-            parent = done[-1].image
-        return done
+            parent = iteration.image
+            del iteration  # which would wait for the next one in memory
+        return kept
 
     def iterations(self, sample: Sample) -> int:
         """T of a sample."""
@@ -199,7 +206,7 @@ class CollectChains(Collecting[Chains]):
             raise NotStoredError([each for error in missing for each in error.rest])
         return chains
 
-    def _planned(self, chains: SpilledChains, repeat: int, sample: Sample) -> Planned[int]:
+    def _planned(self, chains: SpilledChains, repeat: int, sample: Sample) -> Planned[list[int]]:
         protocol = self.protocol
         shown = protocol.describe(sample.image, Subject(sample.id, 1))
         calls = [
@@ -207,7 +214,7 @@ class CollectChains(Collecting[Chains]):
             for t in range(1, protocol.iterations(sample) + 1)
             for call in ((protocol.describes(t), shown), (protocol.generator, protocol.asked.generate_prompt))
         ]
-        return Planned(lambda: chains.spill(protocol.run(sample, repeat)), calls)
+        return Planned(lambda: protocol.run_kept(sample, repeat, chains.keep), calls)
 
     def failures(self, collected: Chains) -> FailedCalls:
         ends = (chain[-1].record for chain in collected)
