@@ -118,7 +118,7 @@ def test_batches_stay_however_few_samples_wait_at_once(
     with CallStore(tmp_path / "narrow") as store:
         assert run(model, images, store) == done
     assert sorted(SEEN) == batches
-    assert SEEN != waves
+    assert waves != SEEN
 
 
 def test_a_protocol_begins_when_it_is_due(

@@ -1,7 +1,6 @@
 """Collecting: T iterations of describe → generate per sample, written as records and images."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +24,7 @@ from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.collect.steps import Ask, Draw, NotStoredError, Steps
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.core.files import write_jsonl
+from driftledger.core.files import copy_file, write_jsonl
 from driftledger.core.seeds import derive_seed
 from driftledger.core.spill import Spill
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
@@ -251,5 +250,5 @@ def _with_images(folder: Path, chains: Chains) -> Iterator[ChainRecord]:
         if image is not None and record.image is not None:
             target = folder / record.image
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(image.path, target)
+            copy_file(image.path, target)
         yield record
