@@ -5,8 +5,8 @@ Run: python perf/engines.py [--reduced] [--images N] [--batches N ...] (minutes)
 With a GPU it is LLaVA-1.5-7B's shapes with random weights, else reduced ones, whose ratios say little about the full
 size. vLLM is measured where it is installed and there is a GPU. *Around generate* is the share of our time in which no
 ``model.generate`` runs: preprocessing that nothing hides, reading the answers, and replies. It is taken in one run with
-its total, so that a busy machine is busy for both. Of the first batch nothing hides the preprocessing, so that there are
-several of each size.
+its total, so that a busy machine is busy for both. Nothing hides the preprocessing of the first batch, so that there
+are several of each size.
 """
 
 import argparse
