@@ -25,7 +25,7 @@ R = TypeVar("R")
 Results = list[Result] | None
 """Of a task: one per sample; None where another process gave its claim back without a result."""
 
-MOST_WAITING = 512
+MOST_WAITING = 256
 """Protocols that wait at once, so that memory grows with this and not with the samples. Where a model and a generator
 do not fit into memory together, both are loaded anew after so many samples at the soonest."""
 _FULL = 4

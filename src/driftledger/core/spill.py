@@ -2,7 +2,7 @@
 
 from tempfile import SpooledTemporaryFile
 
-_IN_MEMORY = 2**18
+_IN_MEMORY = 2**16
 """Bytes up to which there is no file."""
 
 

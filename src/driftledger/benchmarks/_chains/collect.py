@@ -108,20 +108,21 @@ class ChainProtocol:
         for t in range(1, self.iterations(sample) + 1):
             context = Context(self.dataset.name, sample.id, t)
             seed = derive_seed(self.asked.seed, self.dataset.name, sample.id, t, repeat)
-            asked = self.describe(parent, Subject(sample.id, t))
-            model = self.describes(t)
-            described = yield Ask(model, "describe", asked, context, asked_again(model.model_dump(), repeat))
+            described = yield self._ask(parent, context, repeat)
             drawn = None
             if described.outcome.goes_on:
                 prompt = generation_prompt(self.asked.generate_prompt, described.text)
                 drawn = yield Draw(self.generator, prompt, seed, context)
-            iteration = _iteration((sample.id, t, repeat), parent, seed, described, drawn)
-            kept.append(keep(iteration))
-            if iteration.image is None:
+            kept.append(keep(_iteration((sample.id, t, repeat), parent, seed, described, drawn)))
+            if drawn is None or drawn.image is None:
                 break
-            parent = iteration.image
-            del iteration  # which would wait for the next one in memory
+            parent = drawn.image
         return kept
+
+    def _ask(self, image: ImageFile, context: Context, repeat: int) -> Ask:
+        model, subject = self.describes(context.t), Subject(context.sample, context.t)
+        again = asked_again(model.model_dump(), repeat)
+        return Ask(model, "describe", self.describe(image, subject), context, again)
 
     def iterations(self, sample: Sample) -> int:
         """T of a sample."""
