@@ -79,6 +79,7 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/perfor
 	python perf/chain_memory.py
 	python perf/remote.py
 	python perf/scheduler.py
+	python perf/samples.py
 	python perf/batches.py
 	python perf/engines.py
 	python perf/audit.py

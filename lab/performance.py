@@ -68,6 +68,18 @@ def of_runs() -> Iterator[Row]:
         yield Row("growth from 1,000 to 100,000", "scheduler", (f"scattered_batch_{batch}", "exponent"), "", 1.1)
 
 
+def of_samples() -> Iterator[Row]:
+    """Whole stages by the number of samples, with components that do nothing."""
+    stages = {"answer": "MME's answers", "grade": "MME's readings", "score": "MME's score"}
+    stages |= {"chain": "chains of two iterations", "chain score": "GenCeption's score"}
+    for stage, what in stages.items():
+        beside: dict[str, At] = {"ms of CPU": (stage, "cpu_ms_per_sample", "10000")}
+        beside["KiB of memory a sample"] = (stage, "kib_per_sample")
+        yield Row(
+            f"{what}, growth from 1,000 to 10,000 samples", "samples", (stage, "exponent"), goal=1.1, beside=beside
+        )
+
+
 def of_tracking() -> Iterator[Row]:
     """What MLflow is given."""
     unlinked: dict[str, At] = {"without links": ("rows", "unlinked_over_log_batch")}
@@ -117,7 +129,7 @@ def of_metrics() -> Iterator[Row]:
 def table(of: Mapping[str, Any]) -> str:
     """Of the results of one machine, by report."""
     lines = []
-    for row in (*of_runs(), *of_commands(), *of_services(), *of_tracking(), *of_metrics()):
+    for row in (*of_runs(), *of_samples(), *of_commands(), *of_services(), *of_tracking(), *of_metrics()):
         value = _number(of.get(row.report), row.at)
         if value is None:
             continue

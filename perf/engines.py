@@ -1,11 +1,12 @@
 """One vision-language checkpoint in every engine: one at a time, in our batches, in vLLM, and bare ``model.generate``.
 
-Run: python perf/engines.py [--reduced] [--images N] [--batches N ...] (a minute without a GPU, some with one)
+Run: python perf/engines.py [--reduced] [--images N] [--batches N ...] (minutes)
 
 With a GPU it is LLaVA-1.5-7B's shapes with random weights, else reduced ones, whose ratios say little about the full
 size. vLLM is measured where it is installed and there is a GPU. *Around generate* is the share of our time in which no
 ``model.generate`` runs: preprocessing that nothing hides, reading the answers, and replies. It is taken in one run with
-its total, so that a busy machine is busy for both.
+its total, so that a busy machine is busy for both. Nothing hides the preprocessing of the first batch, so that there
+are several of each size.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=[16], help="sizes beside 1")
     arguments = parser.parse_args()
     full = torch.cuda.is_available() and not arguments.reduced
-    scale, count, tokens = (FULL, 64, 128) if full else (REDUCED, 16, 32)
+    scale, count, tokens = (FULL, 64, 128) if full else (REDUCED, 64, 32)
     count = arguments.images or count
     with tempfile.TemporaryDirectory() as folder:
         weights = build_llava(Path(folder) / "llava", scale)

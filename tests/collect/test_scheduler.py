@@ -104,6 +104,45 @@ def test_text_that_utf8_cannot_hold_is_mended(images: list[ImageFile], tmp_path:
     assert result.text == "20x30 ? \x1b[31m \u2028 <b>"
 
 
+@pytest.mark.parametrize("most", [1, 2])
+def test_batches_stay_however_few_samples_wait_at_once(
+    most: int, images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = EchoModel(batch_size=3, refuses=21)
+    with CallStore(tmp_path / "wide") as store:
+        done = run(model, images, store)
+    batches, waves = sorted(SEEN), list(SEEN)
+    SEEN.clear()
+    monkeypatch.setattr("driftledger.collect.scheduler.MOST_WAITING", most)
+    monkeypatch.setattr("driftledger.collect.scheduler._FULL", 0)
+    with CallStore(tmp_path / "narrow") as store:
+        assert run(model, images, store) == done
+    assert sorted(SEEN) == batches
+    assert waves != SEEN
+
+
+def test_a_protocol_begins_when_it_is_due(
+    images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("driftledger.collect.scheduler.MOST_WAITING", 2)
+    monkeypatch.setattr("driftledger.collect.scheduler._FULL", 1)
+    model, open_now, most_open = EchoModel(batch_size=1), set[ImageFile](), 0
+
+    def noted(image: ImageFile) -> Steps[str]:
+        nonlocal most_open
+        open_now.add(image)
+        most_open = max(most_open, len(open_now))
+        result = yield from asked_twice(model, image)
+        open_now.remove(image)
+        return result
+
+    with CallStore(tmp_path / "store") as store, Progress("test", total=2 * len(images)) as progress:
+        protocols, positions = (noted(image) for image in images), range(len(images))
+        done = run_protocols(protocols, store, progress, 2, positions=positions)
+    assert [text[:5] for text in done] == [f"{20 + number}x30" for number in range(7)]
+    assert most_open == 2 + 2  # two wait while a batch of two is made
+
+
 class Forgetful(SizeGenerator):
     def generate(self, prompts, seeds):  # type: ignore[no-untyped-def]
         return super().generate(prompts, seeds)[1:]

@@ -2,7 +2,11 @@
 
 import json
 import math
+import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from driftledger.core import files
 from driftledger.core.errors import StoreError
 from driftledger.core.files import (
     Record,
+    copy_file,
     new_folder,
     parsed_once,
     read_json,
@@ -102,6 +107,49 @@ def test_a_half_written_file_of_a_killed_run_is_overwritten(tmp_path: Path) -> N
     (tmp_path / "a.json.partial").write_text("half")
     write_text(tmp_path / "a.json", "whole\n")
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_copy_is_a_file_of_its_own(tmp_path: Path) -> None:
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.write_bytes(b"old")
+    target.write_bytes(b"older and longer")
+    copy_file(source, target)
+    assert target.read_bytes() == b"old"
+    target.write_bytes(b"new")
+    assert source.read_bytes() == b"old"
+    with pytest.raises(FileNotFoundError):
+        copy_file(tmp_path / "none", target)
+
+
+@pytest.fixture(params=["xfs", "btrfs"])
+def sharing_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system that can share blocks, where this process may make and mount one."""
+    make, image, folder = which(f"mkfs.{request.param}"), tmp_path / "disk", tmp_path / "mounted"
+    folder.mkdir()
+    with image.open("wb") as file:
+        file.truncate(2**29)
+    if make is None or subprocess.run([make, "-q", image], capture_output=True).returncode:
+        pytest.skip(f"no {request.param} can be made here")
+    if subprocess.run(["mount", "-o", "loop", image, folder], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_copy_shares_its_blocks_where_the_disk_can(sharing_disk: Path) -> None:
+    def used() -> int:
+        subprocess.run(["sync", "-f", sharing_disk], check=True)
+        disk = os.statvfs(sharing_disk)
+        return (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+
+    source, data = sharing_disk / "a", os.urandom(2**25)
+    source.write_bytes(data)
+    before = used()
+    for number in range(4):
+        copy_file(source, sharing_disk / str(number))
+    assert used() - before < len(data) // 4
+    (sharing_disk / "0").write_bytes(b"new")
+    assert source.read_bytes() == (sharing_disk / "1").read_bytes() == data
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])

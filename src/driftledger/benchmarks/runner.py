@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
 from driftledger.collect.steps import Call, Steps, Uncounted
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,26 @@ class Planned(Generic[R]):
 
     steps: Callable[[], Steps[R]]
     calls: Sequence[tuple[Component, Conversation | str]]
+
+
+class PlannedWhenDue(Sequence[Planned[R]], Generic[U, R]):
+    """The protocols of many units, each planned when it is looked at, so that they are not in memory all at once."""
+
+    def __init__(self, plan: Callable[[U], Planned[R]], units: Sequence[U]) -> None:
+        self._plan = plan
+        self._units = units
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    @overload
+    def __getitem__(self, index: int) -> Planned[R]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Planned[R]]: ...
+    def __getitem__(self, index: int | slice) -> Planned[R] | Sequence[Planned[R]]:
+        if isinstance(index, slice):
+            return PlannedWhenDue(self._plan, self._units[index])
+        return self._plan(self._units[index])
 
 
 class RunSteps(Protocol):

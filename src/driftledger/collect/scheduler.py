@@ -2,8 +2,9 @@
 
 import asyncio
 import sys
-from collections import defaultdict, deque
-from collections.abc import Coroutine, Sequence
+from collections import deque
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from driftledger.collect.blocks import Block, Blocks
@@ -24,9 +25,15 @@ R = TypeVar("R")
 Results = list[Result] | None
 """Of a task: one per sample; None where another process gave its claim back without a result."""
 
+MOST_WAITING = 256
+"""Protocols that wait at once, so that memory grows with this and not with the samples. Where a model and a generator
+do not fit into memory together, both are loaded anew after so many samples at the soonest."""
+_FULL = 4
+"""Times as many wait as a component takes at once, where that is more: its batches, or calls to it, never run out."""
+
 
 def run_protocols(
-    protocols: Sequence[Steps[R]],
+    protocols: Iterable[Steps[R]],
     store: Store,
     progress: Progress,
     most_calls: int,
@@ -38,43 +45,70 @@ def run_protocols(
 
     A call to a service is made as soon as its sample is ready for it. Calls to other components are made in batches of
     neighbouring samples, as :mod:`driftledger.collect.blocks` puts them together. Where there is one device, all
-    batches of one component are made before another's, so that a model and a generator that do not fit into memory
-    together are loaded once per step and not once per sample. A call that another process is making is waited for,
-    while what is left is made.
+    batches of one component that wait are made before another's, so that a model and a generator that do not fit into
+    memory together are loaded once per step of many samples and not once per sample. A call that another process is
+    making is waited for, while what is left is made.
 
     Args:
-        protocols: one started-by-us generator per sample.
+        protocols: one started-by-us generator per sample, each asked for when it is due: :data:`MOST_WAITING` wait for
+            a call at once, and another begins when one of them is at its end.
         most_calls: how many calls one protocol makes at the most, for the progress bar.
-        positions: where each sample stands among all, some of which another machine has; None: these are all.
+        positions: where each sample stands among all, some of which another machine has, in order; None: these are all.
         workers: who makes batches; None: this process.
 
     Raises:
         BudgetError, ServiceError: a service cannot go on; calls under way were let finish, and are stored.
         StoreError: a result cannot be stored.
     """
-    places = range(len(protocols)) if positions is None else positions
-    by_place = dict(zip(places, protocols, strict=True))
-    return asyncio.run(_Run(by_place, store, progress, most_calls, workers or InThisProcess()).finish())
+    if positions is None:
+        protocols = list(protocols)
+        positions = range(len(protocols))
+    run = _Run(protocols, positions, store, progress, most_calls, workers or InThisProcess())
+    return asyncio.run(run.finish())
+
+
+@dataclass(slots=True)
+class _Begun(Generic[R]):
+    """A protocol under way."""
+
+    protocol: Steps[R]
+    calls: int = 0
+    """That it has asked for."""
+
+
+def _at_once(component: Component) -> int:
+    """How many of its calls are made at once."""
+    return component.limits.concurrency if isinstance(component, RemoteComponent) else component.batch_size
 
 
 class _Run(Generic[R]):
     def __init__(
-        self, protocols: dict[int, Steps[R]], store: Store, progress: Progress, most_calls: int, workers: Workers
+        self,
+        protocols: Iterable[Steps[R]],
+        positions: Sequence[int],
+        store: Store,
+        progress: Progress,
+        most_calls: int,
+        workers: Workers,
     ) -> None:
-        self._protocols = protocols
+        self._positions = positions
+        self._to_begin = zip(positions, protocols, strict=True)
+        self._all_begun = False
+        self._begun: dict[int, _Begun[R]] = {}  # and not at their end
+        self._in_batches = 0  # of these, those whose batch is being made
+        self._most_waiting = MOST_WAITING
         self._disk = Disk(store)
         self._progress = progress
         self._most_calls = most_calls
         self._services = Services(self._disk)
         self._workers = workers
         self._due: deque[tuple[int, Call]] = deque()  # to services
-        self._blocks = Blocks(protocols)
+        self._blocks = Blocks(positions)
         self._under_way: dict[asyncio.Task[Results], list[int]] = {}
         self._over: asyncio.Queue[asyncio.Task[Results]] = asyncio.Queue()
         self._asked: dict[str, asyncio.Task[Results]] = {}  # of services, by digest
         self._batches: dict[asyncio.Task[Results], Block] = {}
         self._returned: dict[int, R] = {}
-        self._made: dict[int, int] = defaultdict(int)
         self._has_told = False
 
     async def finish(self) -> list[R]:
@@ -83,17 +117,16 @@ class _Run(Generic[R]):
                 await self._advance_all()
         finally:
             await self._disk.close()
-        return [self._returned[position] for position in self._protocols]
+        return [self._returned[position] for position in self._positions]
 
     async def _advance_all(self) -> None:
-        for position in self._protocols:
-            self._advance(position, None)
         try:
-            while self._due or self._blocks or self._under_way:
-                await self._start_what_is_due()
+            await self._start_what_is_due()
+            while self._under_way:
                 self._take(await self._over.get())
                 while not self._over.empty():
                     self._take(self._over.get_nowait())
+                await self._start_what_is_due()
         except BaseException as error:
             await self._let_finish(error)
             raise
@@ -106,16 +139,30 @@ class _Run(Generic[R]):
                 print("letting the calls under way finish; interrupt again to drop them", file=sys.stderr, flush=True)
             await asyncio.gather(*self._under_way, return_exceptions=True)
 
+    def _begin_some(self) -> None:
+        """Begin protocols until enough of them wait, or none is left."""
+        while not self._all_begun and len(self._begun) - self._in_batches < self._most_waiting:
+            self._begin_next()
+
+    def _begin_next(self) -> None:
+        for position, protocol in self._to_begin:
+            self._begun[position] = _Begun(protocol)
+            self._advance(position, None)
+            return
+        self._all_begun = True
+
     def _advance(self, position: int, result: Result | None) -> None:
-        protocol = self._protocols[position]
+        begun = self._begun[position]
         try:
-            call = next(protocol) if result is None else protocol.send(result)
+            call = next(begun.protocol) if result is None else begun.protocol.send(result)
         except StopIteration as stop:
+            del self._begun[position]
             self._returned[position] = stop.value
             self._blocks.end(position)
-            self._progress.skip(self._most_calls - self._made[position])
+            self._progress.skip(self._most_calls - begun.calls)
         else:
-            self._made[position] += 1
+            begun.calls += 1
+            self._most_waiting = max(self._most_waiting, _FULL * _at_once(call.component))
             if is_remote(call):
                 self._due.append((position, call))
             else:
@@ -124,6 +171,7 @@ class _Run(Generic[R]):
     def _take(self, task: asyncio.Task[Results]) -> None:
         positions, results = self._under_way.pop(task), task.result()
         if block := self._batches.pop(task, None):
+            self._in_batches -= len(positions)
             if results is None:
                 for position, call in block.calls.items():
                     self._blocks.add(position, call)
@@ -136,10 +184,23 @@ class _Run(Generic[R]):
         self._progress.update(len(positions))
 
     async def _start_what_is_due(self) -> None:
-        while self._due:
-            await self._start_call(*self._due.popleft())
-        while block := self._blocks.take(self._workers.has_room, partial=not self._under_way):
+        self._begin_some()
+        while self._due or await self._start_a_batch():
+            if self._due:
+                await self._start_call(*self._due.popleft())
+            self._begin_some()
+
+    async def _start_a_batch(self) -> bool:
+        """Start the batch that comes next. Where none is whole and nothing is under way, protocols begin before any
+        batch is made without the samples that are missing from it."""
+        is_stuck = not self._under_way
+        if block := self._blocks.take(self._workers.has_room, partial=is_stuck and self._all_begun):
             await self._start_batch(block)
+        elif is_stuck and not self._all_begun:
+            self._begin_next()
+        else:
+            return False
+        return True
 
     async def _start_call(self, position: int, call: Call) -> None:
         digest = call.key.digest
@@ -193,6 +254,7 @@ class _Run(Generic[R]):
         work = self._perform(digests, missing, results) if mine else self._wait_for(digests)
         task = self._start(work, "batch")
         self._batches[task], self._under_way[task] = block, list(block.calls)
+        self._in_batches += len(block.calls)
         await asyncio.sleep(0)  # the task takes its room
         if mine and missing and (after := self._blocks.after(block)):
             self._workers.expect(list(after.calls.values()))

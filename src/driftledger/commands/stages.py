@@ -5,7 +5,7 @@ Each takes names, as ``dvc.yaml`` passes them, and a project that finds everythi
 
 import sys
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from driftledger.benchmarks.scoring import ToScore
     from driftledger.collect.call_store import CallStore
     from driftledger.collect.workers.base import Workers
+    from driftledger.components.base import Model
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -180,24 +181,25 @@ def _made(
 ) -> list[R]:
     from driftledger.collect.scheduler import run_protocols
     from driftledger.collect.services import called
-
-    _tell_unmatched(planned, told)
-    for component, _ in (call for each in planned for call in each.calls):
-        progress.share(called(component)).expected += 1
-    most_calls = max((len(each.calls) for each in planned), default=0)
-    return run_protocols([each.steps() for each in planned], store, progress, most_calls, workers=workers)
-
-
-def _tell_unmatched(planned: "Sequence[Planned[R]]", told: set[str]) -> None:
-    """Say once what models that look answers up do not know of what they are asked; errors as in
-    :meth:`Model.check_subjects`."""
     from driftledger.components.base import Model
 
     asked: dict[str, tuple[Model, list[str]]] = {}
-    for component, call in (call for each in planned for call in each.calls):
-        if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
-            asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
-    for model, subjects in asked.values():
+    most_calls = 0
+    for each in planned:
+        most_calls = max(most_calls, len(each.calls))
+        for component, call in each.calls:
+            progress.share(called(component)).expected += 1
+            if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
+                asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
+    _tell_unmatched(asked.values(), told)
+    steps, positions = (each.steps() for each in planned), range(len(planned))
+    return run_protocols(steps, store, progress, most_calls, positions=positions, workers=workers)
+
+
+def _tell_unmatched(asked: "Iterable[tuple[Model, Sequence[str]]]", told: set[str]) -> None:
+    """Say once what models that look answers up do not know of the samples that they are asked about; errors as in
+    :meth:`Model.check_subjects`."""
+    for model, subjects in asked:
         said = model.check_subjects(subjects)
         if said is not None and said not in told:
             told.add(said)

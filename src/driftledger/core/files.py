@@ -1,9 +1,11 @@
 """Records on disk: read strictly, and written whole or not at all."""
 
+import errno
 import os
 import re
 import shutil
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -41,6 +43,9 @@ OF_VERSION_1 = (
 
 R = TypeVar("R", bound=Record)
 
+_FICLONE = 0x40049409
+"""Linux's ioctl that clones a file."""
+
 
 def write_json(path: Path, value: Record | dict[str, Any]) -> None:
     """Write a JSON file in one step."""
@@ -48,8 +53,9 @@ def write_json(path: Path, value: Record | dict[str, Any]) -> None:
 
 
 def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
-    """Write one canonical JSON object per line, in one step."""
-    write_text(path, "".join(canonical_json(row.to_dict()) + "\n" for row in rows))
+    """Write one canonical JSON object per line, in one step, each row as it comes."""
+    with _whole(path, path.name) as partial, partial.open("wb") as file:
+        file.writelines(f"{canonical_json(row.to_dict())}\n".encode() for row in rows)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -64,18 +70,44 @@ def write_bytes(path: Path, data: bytes, *, shared: bool = False, synced: bool =
         shared: whether another thread or process may write the same bytes at the same time.
         synced: whether the bytes must be on the disk first, or a power cut could leave an empty file under the name.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     own = f".{os.getpid()}.{get_ident()}" if shared else ""
-    partial = path.with_name(f"{path.name}{own}.partial")
-    try:
+    with _whole(path, f"{path.name}{own}") as partial:
         partial.write_bytes(data)
         if synced:
             with partial.open("rb+") as file:
                 os.fsync(file.fileno())
+
+
+@contextmanager
+def _whole(path: Path, own_name: str) -> Iterator[Path]:
+    """A file beside ``path`` that takes its place when the block ends well, and is gone otherwise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{own_name}.partial")
+    try:
+        yield partial
         partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Write the bytes of a file as another one, which is its own: where the file system can share blocks (Btrfs, XFS,
+    bcachefs), it takes no room until one of the two is written to."""
+    try:
+        with source.open("rb") as read, target.open("wb") as written:
+            _clone(read.fileno(), written.fileno())
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _clone(source: int, target: int) -> None:
+    """Have an empty file share the blocks of another; OSError where the system or the disk cannot."""
+    if sys.platform != "linux":
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+    import fcntl
+
+    fcntl.ioctl(target, _FICLONE, source)
 
 
 def read_json(path: Path, kind: type[R]) -> R:

@@ -5,7 +5,6 @@ Equal runs give equal bytes: dates are the commit's, ids follow from fingerprint
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json, md5_file
 from driftledger.core.errors import DataError, LedgerError
 from driftledger.core.escaping import for_line
-from driftledger.core.files import write_bytes
+from driftledger.core.files import copy_file, write_bytes
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.git import Git
 
@@ -140,5 +139,5 @@ def write(folder: Path, files: Files) -> int:
             write_bytes(folder / name, content)
         else:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(content, folder / name)
+            copy_file(content, folder / name)
     return len(files)

@@ -115,21 +115,25 @@ def _classes(labels: Sequence[str]) -> tuple[tuple[str, ...], Int64]:
 
 
 def _winners(ranked: Int64, classes: int) -> Int64:
-    """q×k classes of neighbours, nearest first → q×k: the vote of the first 1, 2, …, k of them."""
+    """q×k classes of neighbours, nearest first → q×k: the vote of the first 1, 2, …, k of them.
+
+    A class stands at its voters · (k + 1) and, as the lesser part, how far before the last its first one comes, so that
+    no two stand equal.
+    """
     queries, voters = ranked.shape
-    every = np.arange(queries)
-    counts = np.zeros((queries, classes), dtype=np.int32)
-    first = np.full((queries, classes), voters, dtype=np.int32)
-    winner = ranked[:, 0].copy()
+    standing = np.zeros(queries * classes, dtype=np.int64)
+    first_class = np.arange(queries) * classes
+    winner, best = ranked[:, 0], np.zeros(queries, dtype=np.int64)
     winners = np.empty_like(ranked)
     for rank in range(voters):
         joining = ranked[:, rank]
-        counts[every, joining] += 1
-        first[every, joining] = np.minimum(first[every, joining], rank)
+        at = first_class + joining
+        stands = standing[at]
+        stands += voters + 1 + np.where(stands == 0, voters - rank, 0)
+        standing[at] = stands
         # Only the class of the voter who joins has gained, so nobody else can have taken the lead.
-        ahead = counts[every, joining] - counts[every, winner]
-        takes = (ahead > 0) | ((ahead == 0) & (first[every, joining] < first[every, winner]))
-        winner = np.where(takes, joining, winner)
+        winner = np.where(stands > best, joining, winner)
+        np.maximum(best, stands, out=best)
         winners[:, rank] = winner
     return winners
 

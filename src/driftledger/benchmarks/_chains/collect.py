@@ -1,10 +1,11 @@
 """Collecting: T iterations of describe → generate per sample, written as records and images."""
 
-import shutil
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar, overload
 
 from driftledger.benchmarks._chains.records import (
     ChainRecord,
@@ -17,16 +18,19 @@ from driftledger.benchmarks._chains.records import (
     shown_images,
 )
 from driftledger.benchmarks.records import RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
 from driftledger.collect.call_result import Context, Result
 from driftledger.collect.encoding import encode_images
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.collect.steps import Ask, Draw, NotStoredError, Steps
 from driftledger.components.base import Component, Encoder, Generator, Model
-from driftledger.core.files import write_jsonl
+from driftledger.core.files import copy_file, write_jsonl
 from driftledger.core.seeds import derive_seed
+from driftledger.core.spill import Spill
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
 from driftledger.data.records import DatasetCard
+
+K = TypeVar("K")
 
 CALLS_PER_ITERATION = 2
 WRITER = "writer"
@@ -42,6 +46,40 @@ class Iteration(NamedTuple):
 
 Chains = Sequence[Sequence[Iteration]]
 """A chain per sample, and repeat after repeat."""
+
+
+class SpilledChains(Chains):
+    """Chains that wait on disk until they are written, since a record takes three times its line in memory."""
+
+    def __init__(self) -> None:
+        self._lines = Spill()
+        self.places: list[list[int]] = []
+        """Of the iterations of each chain."""
+
+    def keep(self, iteration: Iteration) -> int:
+        """Put an iteration on disk; its place there."""
+        line = [iteration.record.model_dump_json(), iteration.image and str(iteration.image.path)]
+        return self._lines.add(json.dumps(line).encode())
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, index: int) -> Sequence[Iteration]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Chains: ...
+    def __getitem__(self, index: int | slice) -> Sequence[Iteration] | Chains:
+        if isinstance(index, slice):
+            return [self._chain(places) for places in self.places[index]]
+        return self._chain(self.places[index])
+
+    def _chain(self, places: Sequence[int]) -> Sequence[Iteration]:
+        return [self._iteration(place) for place in places]
+
+    def _iteration(self, place: int) -> Iteration:
+        line, image = json.loads(self._lines.at(place))
+        record = ChainRecord.model_validate_json(line)
+        return Iteration(record, None if image is None else ImageFile(Path(image), record.image_sha256 or ""))
 
 
 @dataclass(frozen=True)
@@ -61,23 +99,30 @@ class ChainProtocol:
 
     def run(self, sample: Sample, repeat: int = 0) -> Steps[list[Iteration]]:
         """One sample's chain. It ends at T, or with the first outcome that leaves nothing to go on with."""
-        done: list[Iteration] = []
+        return self.run_kept(sample, repeat, lambda iteration: iteration)
+
+    def run_kept(self, sample: Sample, repeat: int, keep: Callable[[Iteration], K]) -> Steps[list[K]]:
+        """As :meth:`run`; of each iteration, what ``keep`` makes of it."""
+        kept: list[K] = []
         parent = sample.image
         for t in range(1, self.iterations(sample) + 1):
             context = Context(self.dataset.name, sample.id, t)
             seed = derive_seed(self.asked.seed, self.dataset.name, sample.id, t, repeat)
-            asked = self.describe(parent, Subject(sample.id, t))
-            model = self.describes(t)
-            described = yield Ask(model, "describe", asked, context, asked_again(model.model_dump(), repeat))
+            described = yield self._ask(parent, context, repeat)
             drawn = None
             if described.outcome.goes_on:
                 prompt = generation_prompt(self.asked.generate_prompt, described.text)
                 drawn = yield Draw(self.generator, prompt, seed, context)
-            done.append(_iteration((sample.id, t, repeat), parent, seed, described, drawn))
-            if done[-1].image is None:
+            kept.append(keep(_iteration((sample.id, t, repeat), parent, seed, described, drawn)))
+            if drawn is None or drawn.image is None:
                 break
-            parent = done[-1].image
-        return done
+            parent = drawn.image
+        return kept
+
+    def _ask(self, image: ImageFile, context: Context, repeat: int) -> Ask:
+        model, subject = self.describes(context.t), Subject(context.sample, context.t)
+        again = asked_again(model.model_dump(), repeat)
+        return Ask(model, "describe", self.describe(image, subject), context, again)
 
     def iterations(self, sample: Sample) -> int:
         """T of a sample."""
@@ -150,18 +195,18 @@ class CollectChains(Collecting[Chains]):
 
     def run(self, run: RunSteps) -> Chains:
         """Errors as in :meth:`Collecting.run`, after every repeat has been gone through."""
-        found: list[list[Iteration]] = []
+        chains = SpilledChains()
         missing: list[NotStoredError] = []
         for repeat in self.repeats:
             try:
-                found += run([self._planned(sample, repeat) for sample in self.samples])
+                chains.places += run(PlannedWhenDue(partial(self._planned, chains, repeat), self.samples))
             except NotStoredError as error:
                 missing.append(error)
         if missing:
             raise NotStoredError([each for error in missing for each in error.rest])
-        return found
+        return chains
 
-    def _planned(self, sample: Sample, repeat: int) -> Planned[list[Iteration]]:
+    def _planned(self, chains: SpilledChains, repeat: int, sample: Sample) -> Planned[list[int]]:
         protocol = self.protocol
         shown = protocol.describe(sample.image, Subject(sample.id, 1))
         calls = [
@@ -169,10 +214,10 @@ class CollectChains(Collecting[Chains]):
             for t in range(1, protocol.iterations(sample) + 1)
             for call in ((protocol.describes(t), shown), (protocol.generator, protocol.asked.generate_prompt))
         ]
-        return Planned(lambda: protocol.run(sample, repeat), calls)
+        return Planned(lambda: protocol.run_kept(sample, repeat, chains.keep), calls)
 
     def failures(self, collected: Chains) -> FailedCalls:
-        ends = [chain[-1].record for chain in collected]
+        ends = (chain[-1].record for chain in collected)
         failed = [
             f"{end.sample} at t={end.t}{of_repeat(end.repeat)}: {end.error or 'no reason given'}"
             for end in ends
@@ -183,13 +228,7 @@ class CollectChains(Collecting[Chains]):
     def write(self, folder: Path, collected: Chains) -> CollectedCard:
         """Write ``records.jsonl``, ``images/<sample>/<t>.png`` and, of every further repeat,
         ``repeats/<repeat>/<sample>/<t>.png``."""
-        iterations = [iteration for chain in collected for iteration in chain]
-        for record, image in iterations:
-            if image is not None and record.image is not None:
-                target = folder / record.image
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(image.path, target)
-        write_jsonl(folder / RECORDS, (record for record, _ in iterations))
+        write_jsonl(folder / RECORDS, _with_images(folder, collected))
         names = {WRITER: self.protocol.asked.writer} | dict(self.keys)
         asked = {role: (names[role] or role, component) for role, component in self._components.items()}
         return self.card(self.protocol.dataset.digest, asked, self.protocol.asked.model_dump(mode="json"))
@@ -204,3 +243,13 @@ class CollectChains(Collecting[Chains]):
     def of_repeat(self, collected: Chains, repeat: int) -> Chains:
         """The chains of one repeat, in the order of the samples."""
         return collected[repeat * len(self.samples) : (repeat + 1) * len(self.samples)]
+
+
+def _with_images(folder: Path, chains: Chains) -> Iterator[ChainRecord]:
+    """The records of chains, each when its image, where it has one, is in ``folder``."""
+    for record, image in (iteration for chain in chains for iteration in chain):
+        if image is not None and record.image is not None:
+            target = folder / record.image
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy_file(image.path, target)
+        yield record

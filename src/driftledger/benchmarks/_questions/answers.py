@@ -8,7 +8,7 @@ from typing import Any
 
 from driftledger.benchmarks._questions.records import AnswerRecord, permutation
 from driftledger.benchmarks.records import RECORDS, CollectedCard, called
-from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
 from driftledger.collect.call_result import Context
 from driftledger.collect.steps import Ask, Steps
 from driftledger.components.base import Component, Model
@@ -86,11 +86,11 @@ class CollectAnswers(Collecting[list[AnswerRecord]]):
 
     def run(self, run: RunSteps) -> list[AnswerRecord]:
         """Question by question, and per question variant by variant."""
-        return run(
-            [self._planned(question, variant) for question in self.questions for variant in range(self.variants)]
-        )
+        asked = [(question, variant) for question in self.questions for variant in range(self.variants)]
+        return run(PlannedWhenDue(self._planned, asked))
 
-    def _planned(self, question: QuestionEntry, variant: int) -> Planned[AnswerRecord]:
+    def _planned(self, asked_for: tuple[QuestionEntry, int]) -> Planned[AnswerRecord]:
+        question, variant = asked_for
         protocol, order = self.protocol, self.protocol.order(question, variant)
         asked = protocol.asked(question, variant, order)
         return Planned(partial(protocol.put, question, variant, order, asked), [(protocol.model, asked)])

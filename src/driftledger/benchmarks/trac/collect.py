@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.descriptions import Description, filled
 from driftledger.benchmarks.records import RECORDS, CollectedCard, called
-from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
 from driftledger.benchmarks.trac.examples import Examples, rank_examples
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.collect.call_result import Context, Result
@@ -74,8 +74,8 @@ class DescribeProtocol:
 class _Place(NamedTuple):
     """A description that is to be had."""
 
-    max_tokens: int | None
     sample: Sample
+    max_tokens: int | None = None
     shown: Sequence[Shown] = ()
 
 
@@ -105,7 +105,7 @@ class CollectDescriptions(Collecting[list[DescriptionRecord]]):
         return examples.by[1] if examples is not None and examples.by is not None else None
 
     def run(self, run: RunSteps) -> list[DescriptionRecord]:
-        places = [_Place(length, sample) for length in self.protocol.settings.lengths for sample in self.samples]
+        places = [_Place(sample, length) for length in self.protocol.settings.lengths for sample in self.samples]
         try:
             records = self._described(places, run)
         except NotStoredError:
@@ -126,14 +126,12 @@ class CollectDescriptions(Collecting[list[DescriptionRecord]]):
         return [*shown, (self.protocol.model, one, with_examples)]
 
     def _described(self, places: Sequence[_Place], run: RunSteps) -> list[DescriptionRecord]:
-        results = run([self._planned(self.protocol.model, *place) for place in places])
+        results = run(PlannedWhenDue(partial(self._planned, self.protocol.model), places))
         return [_record(place, result) for place, result in zip(places, results, strict=True)]
 
-    def _planned(
-        self, model: Model, max_tokens: int | None, sample: Sample, shown: Sequence[Shown] = ()
-    ) -> Planned[Result]:
-        asked = self.protocol.conversation(sample, max_tokens, shown)
-        return Planned(partial(self.protocol.ask, model, asked, sample), [(model, asked)])
+    def _planned(self, model: Model, place: _Place) -> Planned[Result]:
+        asked = self.protocol.conversation(*place)
+        return Planned(partial(self.protocol.ask, model, asked, place.sample), [(model, asked)])
 
     def _with_examples(self, examples: Examples, plain: Sequence[DescriptionRecord], run: RunSteps) -> Iterator[_Place]:
         by_id = {sample.id: sample for sample in self.samples}
@@ -151,11 +149,11 @@ class CollectDescriptions(Collecting[list[DescriptionRecord]]):
                 for sample in self.samples:
                     # The most similar one is shown last, beside the question.
                     shown = [Shown(by_id[name], shown_texts[name]) for name in reversed(ranked[sample.id][:shots])]
-                    yield _Place(length, sample, shown)
+                    yield _Place(sample, length, shown)
 
     def _told_by(self, by: Model, support: Sequence[Sample], run: RunSteps) -> dict[str, str]:
         try:
-            results = run([self._planned(by, None, sample) for sample in support])
+            results = run(PlannedWhenDue(partial(self._planned, by), [_Place(sample) for sample in support]))
         except NotStoredError:
             raise NotStoredError(self._rest()[-1:]) from None
         for sample, result in zip(support, results, strict=True):
