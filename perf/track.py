@@ -1,11 +1,12 @@
 """What does ``track`` cost beside MLflow's own ``log_batch``, and how does that grow with the runs of an experiment?
 
-Run: python perf/track.py [RUNS ...]  (10 and 100 where none are given)
+Run: python perf/track.py [RUNS ...]  (10, 100 and 1,000 where none are given: a few minutes)
 
 CPU seconds of one process on a new SQLite file each. *Rows*: a run with 3,000 metrics of three components on a dataset
-against the same rows given to ``log_batch`` by the thousand, which links them to nothing; the median of the ratios of
-several pairs. *Growth*: runs of 60 metrics, all but the last three at once and these one after the other, as clones
-push them; what one of the last takes of CPU, and what a push takes that finds nothing to do, over the number of runs.
+against the same rows given to ``log_batch`` by the thousand, which links them to nothing, and against as many rows as
+there are links, each of which names its component; the median of the ratios of several pairs. *Growth*: what a run of
+60 metrics takes that is pushed to an experiment of so many, and what a push takes that finds nothing to do: where the
+newest ten of them are selected, and where all are.
 """
 
 import argparse
@@ -36,12 +37,14 @@ METRICS = 60
 PAIRS = 5
 LAST = 3
 """Runs whose median is told."""
+SELECTED = 10
+"""Runs, the newest, where not all are selected."""
 EXPERIMENT = "measured"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", nargs="*", type=int, default=[10, 100])
+    parser.add_argument("runs", nargs="*", type=int, default=[10, 100, 1000])
     sizes = sorted(parser.parse_args().runs)
     os.environ |= connection.ENVIRONMENT
     with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
@@ -51,21 +54,25 @@ def main() -> None:
 
 def rows(folder: Path) -> dict[str, Any]:
     """Of the same metrics, in turn: bare, linked to nothing, and linked to three components."""
-    bare, unlinked, linked = [], [], []
+    bare, bare_linked, unlinked, linked = [], [], [], []
     for number in range(1 + PAIRS):
         of: tuple[str, ...] = tuple(each.key for each in COMPONENTS)
         bare.append(bare_rows(new_store(folder, f"bare{number}")))
+        bare_linked.append(bare_rows(new_store(folder, f"bare_linked{number}"), len(COMPONENTS)))
         unlinked.append(pushed_rows(folder, f"unlinked{number}", ()))
         linked.append(pushed_rows(folder, f"linked{number}", of))
-    bare, unlinked, linked = bare[1:], unlinked[1:], linked[1:]  # the first prepares MLflow's statements
+    for each in (bare, bare_linked, unlinked, linked):
+        del each[0]  # which prepares MLflow's statements
     found = {
         "metrics": ROWS,
         "components": len(COMPONENTS),
         "log_batch_ms_per_metric": per_metric(bare),
+        "log_batch_of_each_link_ms_per_metric": per_metric(bare_linked),
         "unlinked_ms_per_metric": per_metric(unlinked),
         "linked_ms_per_metric": per_metric(linked),
         "unlinked_over_log_batch": ratio(unlinked, bare),
         "linked_over_log_batch": ratio(linked, bare),
+        "linked_over_log_batch_of_each_link": ratio(linked, bare_linked),
     }
     print(found, flush=True)
     return found
@@ -89,13 +96,19 @@ def plain_run(fingerprint: str) -> RunContent:
     return replace(run(fingerprint), components=COMPONENTS, datasets=(PHOTOS,), artifacts={}, traces=tuple, metrics=())
 
 
-def bare_rows(uri: str) -> float:
-    """Of ``log_batch`` alone."""
+def bare_rows(uri: str, models: int = 0) -> float:
+    """Of ``log_batch`` alone; with a row that names it for each of so many models."""
     from mlflow.entities import Metric
 
     client = connection.connect(uri, create=False)
-    held = client.create_run(client.create_experiment(EXPERIMENT)).info.run_id
-    some = [Metric(each.key, each.value, 1, each.step) for each in metrics(ROWS, ())]
+    experiment = client.create_experiment(EXPERIMENT)
+    held = client.create_run(experiment).info.run_id
+    linked = [client.create_logged_model(experiment, f"model{number}").model_id for number in range(models)]
+    some = [
+        Metric(f"{each.key}_of_{place}" if place else each.key, each.value, 1, each.step, model_id=model_id)
+        for each in metrics(ROWS, ())
+        for place, model_id in enumerate(linked or [None])
+    ]
 
     def log() -> None:
         for start in range(0, len(some), METRICS_PER_CALL):
@@ -110,17 +123,29 @@ def growth(folder: Path, sizes: list[int]) -> list[dict[str, Any]]:
     some = metrics(METRICS, tuple(each.key for each in COMPONENTS))
     contents = [replace(plain_run(f"f{number}"), metrics=some) for number in range(max(sizes))]
     for size in sizes:
-        push(uri, contents[: size - LAST])
-        new = median(cpu(partial(push, uri, contents[:number])) for number in range(size - LAST + 1, size + 1))
-        again = median(cpu(partial(push, uri, contents[:size])) for _ in range(LAST))
-        at = {"runs": size, "new_run_seconds": round(new, 3), "no_op_seconds": round(again, 3)}
+        at: dict[str, Any] = {"runs": size}
+        before = size - 2 * LAST
+        at |= {f"all_selected_{key}": value for key, value in pushed_last(uri, contents, before, 0).items()}
+        at |= pushed_last(uri, contents, size - LAST, SELECTED)
         print(at, flush=True)
         found.append(at)
-    for before, after in pairwise(found):
-        for what in ("new_run", "no_op"):
-            times = after[f"{what}_seconds"] / before[f"{what}_seconds"]
-            after[f"{what}_exponent"] = round(math.log(times) / math.log(after["runs"] / before["runs"]), 2)
+    for earlier, after in pairwise(found):
+        for what in [key.removesuffix("_seconds") for key in earlier if key.endswith("_seconds")]:
+            times = after[f"{what}_seconds"] / earlier[f"{what}_seconds"]
+            after[f"{what}_exponent"] = round(math.log(times) / math.log(after["runs"] / earlier["runs"]), 2)
     return found
+
+
+def pushed_last(uri: str, contents: list[RunContent], before: int, selected: int) -> dict[str, float]:
+    """What some more runs take one after the other, and then nothing; all are selected where no number is given."""
+
+    def selection(end: int) -> list[RunContent]:
+        return contents[max(0, end - selected) if selected else 0 : end]
+
+    push(uri, selection(before))
+    new = median(cpu(partial(push, uri, selection(before + number + 1))) for number in range(LAST))
+    again = median(cpu(partial(push, uri, selection(before + LAST))) for _ in range(LAST))
+    return {"new_run_seconds": round(new, 3), "no_op_seconds": round(again, 3)}
 
 
 def push(uri: str, contents: list[RunContent]) -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import LoggedModel, Run
 
-_VOLATILE = {"mlflow.runName", "mlflow.user", "mlflow.modelVersions"}
-"""What MLflow adds by itself: who and where, and version numbers, which count how often a store was filled."""
+_VOLATILE = ("mlflow.runName", "mlflow.user", "mlflow.modelVersions", "driftledger.shown_as.")
+"""Beginnings of tags that hold who and where, ids, and version numbers, which count how often a store was filled."""
 
 
 def dump(tracking_uri: str, experiment: str) -> dict[str, Any]:
@@ -128,12 +128,12 @@ def _versions(client: "MlflowClient", fingerprints: set[str]) -> list[dict[str, 
     for version in connection.all_pages(client.search_model_versions):
         if version.tags.get(FINGERPRINT) in fingerprints:
             whole = client.get_model_version(version.name, version.version)  # searching leaves aliases out
-            found.append({"name": whole.name, "tags": whole.tags, "aliases": sorted(whole.aliases)})
+            found.append({"name": whole.name, "tags": _lasting(whole.tags), "aliases": sorted(whole.aliases)})
     return found
 
 
 def _lasting(tags: dict[str, str]) -> dict[str, str]:
-    return {key: value for key, value in tags.items() if key not in _VOLATILE}
+    return {key: value for key, value in tags.items() if not key.startswith(_VOLATILE)}
 
 
 def _fingerprint(model: "LoggedModel | None") -> str:

@@ -8,19 +8,27 @@ from pathlib import Path
 
 import pytest
 
+from driftledger.benchmarks.selection import Selected
+from driftledger.ledger.code import code_read
+from driftledger.ledger.lineage import Unread
 from driftledger.tracking import last_push, projection, track
 from driftledger.tracking.addresses import tracking_uri
 from driftledger.tracking.content import CURRENT
 from tests.support.audited import Audited
+from tests.support.ledgers import COMBINATION, SELECTED
 
 from .stores import Store
-from .test_check import TRACKING, evidence_in, tracked
+from .test_check import TRACKING, tracked
 
 __all__ = ["tracked"]
 
 
 def show(audited: Audited, *, repair: bool = False) -> list[str]:
-    return list(track.track(audited.root, evidence_in(audited), TRACKING, repair=repair))
+    return list(track.track(unread(audited), TRACKING, repair=repair))
+
+
+def unread(audited: Audited) -> Unread:
+    return Unread(audited.root, SELECTED, [COMBINATION], code_read(audited.root))
 
 
 @pytest.fixture
@@ -110,10 +118,11 @@ def test_whatever_somebody_does_to_the_store_it_is_looked_at(
 def test_other_evidence_ledgers_settings_and_code_are_pushed(
     tracked: Audited, pushes: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evidence = evidence_in(tracked)
+    evidence = unread(tracked).key
     key = last_push.content_key(tracked.root, evidence, TRACKING)
     others = [
-        last_push.content_key(tracked.root, [], TRACKING),
+        last_push.content_key(tracked.root, unread(tracked)._replace(combinations=[]).key, TRACKING),
+        last_push.content_key(tracked.root, unread(tracked)._replace(selected=Selected()).key, TRACKING),
         last_push.content_key(tracked.root, evidence, TRACKING.model_copy(update={"experiment": "another"})),
     ]
     with monkeypatch.context() as changed:
@@ -122,6 +131,15 @@ def test_other_evidence_ledgers_settings_and_code_are_pushed(
     with monkeypatch.context() as changed:
         changed.setattr(last_push.metadata, "version", lambda name: "another version")
         others.append(last_push.content_key(tracked.root, evidence, TRACKING))
+    for file in (tracked.root / "dvc.lock", next((tracked.root / "reports" / "scores").rglob("score.json"))):
+        was = file.read_bytes()
+        file.write_bytes(was + b"\n")
+        others.append(last_push.content_key(tracked.root, unread(tracked).key, TRACKING))
+        file.write_bytes(was)
+    (tracked.root / "src.py").write_text("untracked = True")
+    others.append(last_push.content_key(tracked.root, unread(tracked).key, TRACKING))
+    (tracked.root / "src.py").unlink()
+    assert unread(tracked).key == evidence
     (tracked.root / "reports" / "correlation.md").write_text("other words")
     others.append(last_push.content_key(tracked.root, evidence, TRACKING))
     assert len({key, *others}) == 1 + len(others)

@@ -11,7 +11,7 @@ import pytest
 
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError
-from driftledger.tracking.content import CURRENT, FINGERPRINT, LoggedMetric
+from driftledger.tracking.content import CURRENT, FINGERPRINT, SUPERSEDED, LoggedMetric
 from driftledger.tracking.store import Pushed
 
 from .contents import EXPERIMENT, PHOTOS, PICTURE, TRACES, earlier_runs, generator, judge, model, run, two_runs
@@ -181,6 +181,17 @@ def test_what_is_no_longer_current_says_so(mlflow_store: Store) -> None:
     }
     others = {"cc33": ["current"], "dd44": ["current"]}
     assert aliases == {"aa11": ["current"], "bb11": [], "bb22": ["current"]} | others
+
+
+@pytest.mark.parametrize("name", ["it's", 'it is "so"', 'it\'s "so"', "100 %_ · painter"])
+def test_what_was_let_go_of_is_superseded_by_a_later_run_of_its_name(mlflow_store: Store, name: str) -> None:
+    first, other = run("f1", name=name), run("f2", name="other")
+    mlflow_store.push([first])
+    mlflow_store.push([other])
+    assert _by_fingerprint(mlflow_store)["f1"]["name"] == name
+    mlflow_store.push([other, run("f3", name=name)])
+    shown = _by_fingerprint(mlflow_store)
+    assert [shown[each]["name"] for each in ("f1", "f2", "f3")] == [name + SUPERSEDED, "other", name]
 
 
 def test_going_back_writes_marks_only(mlflow_store: Store) -> None:

@@ -1,17 +1,19 @@
 """Generators, models, encoders and judges as versions: made once, described, and leading to the runs that used them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from driftledger.tracking.content import CURRENT, FINGERPRINT, LoggedMetric
-from driftledger.tracking.store import Pushed
-from driftledger.tracking.versions import MAX_SERVED, SERVED
+from driftledger.tracking.store import Pushed, push
+from driftledger.tracking.versions import MAX_SERVED, SERVED, shown_as
 
-from .contents import PHOTOS, earlier_runs, generator, judge, model, run, two_runs
+from .contents import EXPERIMENT, PHOTOS, earlier_runs, generator, judge, model, run, two_runs
 from .steps import watch_writes
 from .stores import Store
 
@@ -252,3 +254,76 @@ def test_versions_are_made_once_however_runs_are_shown(mlflow_store: Store) -> N
     for kind in ("logged_models", "registered_versions"):
         fingerprints = [each["tags"][FINGERPRINT] for each in shown[kind]]
         assert sorted(fingerprints) == ["aa11", "bb11", "bb22", "cc33", "dd44"]
+
+
+@pytest.fixture
+def statements() -> Iterator[list[str]]:
+    """What databases are sent from now on."""
+    sent: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        sent.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    yield sent
+    event.remove(Engine, "before_cursor_execute", note)
+
+
+def _linked(store: Store, fingerprint: str) -> list[str]:
+    """The ids of the logged models that a run is linked to."""
+    client, tagged = store.client(), f"tags.`{FINGERPRINT}` = '{fingerprint}'"
+    [held] = client.search_runs([store.experiment_id()], tagged)
+    return [each.model_id for each in client.get_run(held.info.run_id).inputs.model_inputs]
+
+
+def test_a_new_run_does_not_read_what_earlier_runs_of_its_components_measured(
+    mlflow_store: Store, statements: list[str]
+) -> None:
+    mlflow_store.push([run("f1")])
+    statements.clear()
+    mlflow_store.push([run("f1"), run("f2")])
+    of_models = [each for each in statements if "logged_model" in each]
+    assert {each.split()[0] for each in of_models} == {"INSERT"}
+    assert _linked(mlflow_store, "f1") == _linked(mlflow_store, "f2")
+
+
+def test_where_two_experiments_show_a_component_each_has_its_own_model(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1")])
+    push([run("f1")], tracking_uri=mlflow_store.uri, experiment="another", lock=mlflow_store.lock)
+    push([run("f2")], tracking_uri=mlflow_store.uri, experiment="another", lock=mlflow_store.lock)
+    mlflow_store.push([run("f2")])
+    client, another = mlflow_store.client(), mlflow_store.client().get_experiment_by_name("another").experiment_id
+    assert _linked(mlflow_store, "f2") == [each.model_id for each in _logged(mlflow_store, "aa11")]
+    [held] = client.search_runs([another], f"tags.`{FINGERPRINT}` = 'f2'")
+    [own] = client.search_logged_models([another])
+    assert [each.model_id for each in client.get_run(held.info.run_id).inputs.model_inputs] == [own.model_id]
+    assert len(_versions(mlflow_store, "generator.painter")) == 1
+
+
+def test_a_repair_makes_a_model_again_that_somebody_deleted(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1")])
+    before = mlflow_store.dump()
+    [logged] = _logged(mlflow_store, "aa11")
+    mlflow_store.client().delete_logged_model(logged.model_id)
+    push([run("f1")], tracking_uri=mlflow_store.uri, experiment=EXPERIMENT, lock=mlflow_store.lock, repair=True)
+    after = mlflow_store.dump()
+    assert after["logged_models"] == before["logged_models"]
+    assert _linked(mlflow_store, "f1") == [each.model_id for each in _logged(mlflow_store, "aa11")]
+
+
+def test_a_version_that_says_it_is_shown_as_a_double_no_longer_does_when_that_is_merged(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1")])
+    client, experiment = mlflow_store.client(), mlflow_store.experiment_id()
+    [kept], [version] = _logged(mlflow_store, "aa11"), _versions(mlflow_store, "generator.painter")
+    tags = {FINGERPRINT: "aa11", "provider": "painter"}
+    double = client.create_logged_model(experiment, "painter", tags=tags, model_type="generator")
+    said = version.tags[shown_as(experiment)]
+    assert said.startswith(kept.model_id)
+    client.set_model_version_tag(
+        version.name, version.version, shown_as(experiment), said.replace(kept.model_id, double.model_id)
+    )
+    push([run("f1")], tracking_uri=mlflow_store.uri, experiment=EXPERIMENT, lock=mlflow_store.lock, repair=True)
+    mlflow_store.push([run("f2")])
+    assert _linked(mlflow_store, "f2") == [kept.model_id] == [each.model_id for each in _logged(mlflow_store, "aa11")]
+    [version] = _versions(mlflow_store, "generator.painter")
+    assert version.tags[shown_as(experiment)] == said

@@ -107,11 +107,11 @@ def track(project: Project, repair: bool = False) -> None:
     """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
     from driftledger.commands.closing import show_closing
     from driftledger.ledger.code import code_version
-    from driftledger.ledger.lineage import read_all_evidence
+    from driftledger.ledger.lineage import Unread
     from driftledger.tracking.track import track as show_in_mlflow
 
-    evidence = read_all_evidence(project.root, project.selected, project.combinations, code_version)
-    told = show_in_mlflow(project.root, evidence, project.settings.tracking, repair=repair, calls=project.state)
+    evidence = Unread(project.root, project.selected, project.combinations, code_version(project.root))
+    told = show_in_mlflow(evidence, project.settings.tracking, repair=repair, calls=project.state)
     print("\n".join(told), flush=True)
     show_closing(project)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,12 +11,12 @@ from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Score
 from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import md5_file, sha256_of
+from driftledger.core.canonical import md5_file, sha256_bytes, sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import OF_VERSION_1, read_json
 from driftledger.core.paths import Combination
 from driftledger.ledger.code import CodeVersion, code_read
-from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry, read_lock
+from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry, locks_here, read_lock
 
 
 class Lineage(BaseModel):
@@ -133,6 +133,34 @@ def read_all_evidence(
             )
         )
     return found
+
+
+class Unread(NamedTuple):
+    """Evidence that may be what it was when it was last read: its files tell that in a fraction of the time."""
+
+    root: Path
+    selected: Selected
+    combinations: Sequence[Combination]
+    code: CodeVersion
+
+    def read(self) -> list[Evidence]:
+        """The evidence; errors as in :func:`read_all_evidence`."""
+        return read_all_evidence(self.root, self.selected, self.combinations, lambda _: self.code)
+
+    @property
+    def key(self) -> str:
+        """The hash of all that it follows from: locks, score files, selection, and the code that is at work."""
+        asked = {spec.scores.at(keys): [spec.name, dict(keys)] for spec, keys in self.selected.scores}
+        files = [self.root / folder / SCORE for folder in asked]
+        return sha256_of(
+            {
+                "locks": {file: sha256_bytes(data) for file, data in locks_here(self.root).items()},
+                "scores": [sha256_bytes(file.read_bytes()) if file.is_file() else None for file in files],
+                "asked": asked,
+                "combinations": [list(each) for each in self.combinations],
+                "code": self.code.model_dump(mode="json"),
+            }
+        )
 
 
 def fingerprint_of(lineages: Sequence[Lineage], combination: Combination) -> str:

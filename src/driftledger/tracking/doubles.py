@@ -9,7 +9,14 @@ from mlflow.entities.model_registry import ModelVersion
 
 from driftledger.tracking import connection
 from driftledger.tracking.content import FINGERPRINT, METRICS_AGAIN_PER_CALL
-from driftledger.tracking.versions import SERVED, VERSIONS_OF_MODEL, registered_as, served_in, served_together
+from driftledger.tracking.versions import (
+    SERVED,
+    VERSIONS_OF_MODEL,
+    registered_as,
+    served_in,
+    served_together,
+    shown_as,
+)
 
 _GONE = "RESOURCE_DOES_NOT_EXIST"
 """Versions are the whole registry's: the writer of another experiment may merge them at the same time."""
@@ -30,7 +37,11 @@ class Doubles:
         for model in connection.all_pages(client.search_logged_models, [experiment_id], order_by=order):
             if fingerprint := model.tags.get(FINGERPRINT):
                 self.models[f"{model.model_type}.{model.name}@{fingerprint}"].append(model)
+        self._mark = shown_as(experiment_id)
+        self._marked = list[ModelVersion]()
         for version in connection.all_pages(client.search_model_versions):
+            if self._mark in version.tags:
+                self._marked.append(version)
             if (key := f"{version.name}@{version.tags.get(FINGERPRINT)}") in self.models:
                 self.versions[key].append(version)
         for key, some in self.versions.items():
@@ -48,8 +59,14 @@ class Doubles:
     def merge(self) -> int:
         """Let one of each stay, with the links and aliases of all; return how many went.
 
-        What is moved is moved before its double is deleted: after a kill, the next call does the rest.
+        What is moved is moved before its double is deleted: after a kill, the next call does the rest. First of all,
+        versions no longer say that they are shown as what goes here, or what somebody has deleted.
         """
+        kept_models = {some[0].model_id for some in self.models.values()}
+        for version in self._marked:
+            if version.tags[self._mark].partition(" ")[0] not in kept_models:
+                with connection.tolerating(_GONE):
+                    self._client.delete_model_version_tag(version.name, version.version, self._mark)
         for key, versions in self.versions.items():
             for double in versions[1:]:
                 self._merge_version(versions[0], double)

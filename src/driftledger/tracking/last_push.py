@@ -9,7 +9,6 @@ cheap tells that it holds what it held.
 
 import os
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -22,14 +21,13 @@ from driftledger.core.escaping import for_line
 from driftledger.core.files import write_json
 from driftledger.core.limits import load_json
 from driftledger.core.paths import Paths
-from driftledger.ledger.lineage import Evidence
-from driftledger.ledger.log.chain import evidence_digest
+from driftledger.ledger import lineage
 from driftledger.project.settings import Tracking
 from driftledger.reports.correlation import FILES
 from driftledger.tracking.addresses import artifact_store, tracking_uri
 
 _FILE = "last_push.json"
-_SCHEMA = 1
+_SCHEMA = 2
 _IN_A_FILE = re.compile(r"sqlite:///([^?%]+)")
 _MAGIC = b"SQLite format 3\0"
 _HEAD = 100
@@ -45,13 +43,17 @@ class LastPush(NamedTuple):
     """A line for each experiment."""
 
 
-def content_key(root: Path, evidence: Sequence[Evidence], tracking: Tracking) -> str:
-    """The hash of all that a push goes by: evidence, settings, files, what is installed, the code that pushes."""
+def content_key(root: Path, evidence: str, tracking: Tracking) -> str:
+    """The hash of all that a push goes by: settings, files, what is installed, the code that pushes.
+
+    Args:
+        evidence: its key.
+    """
     paths = Paths(root)
     files = [paths.ledger, *(paths.reports / name for name in FILES)]
     return sha256_of(
         {
-            "runs": [[each.name, each.fingerprint, evidence_digest(each)] for each in evidence],
+            "evidence": evidence,
             "tracking": tracking.model_dump(mode="json"),
             "uri": tracking_uri(tracking),
             "artifacts": artifact_store(tracking),
@@ -64,8 +66,10 @@ def content_key(root: Path, evidence: Sequence[Evidence], tracking: Tracking) ->
 
 @cache
 def _code() -> str:
-    """Of this room."""
-    return sha256_of({file.name: sha256_bytes(file.read_bytes()) for file in Path(__file__).parent.glob("*.py")})
+    """Of this room, and of the one that reads evidence."""
+    rooms = (Path(__file__).parent, Path(lineage.__file__).parent)
+    files = [file for room in rooms for file in sorted(room.glob("*.py"))]
+    return sha256_of({f"{file.parent.name}/{file.name}": sha256_bytes(file.read_bytes()) for file in files})
 
 
 def store_mark(uri: str) -> str | None:

@@ -7,6 +7,7 @@ be thrown away and pushed again. Nothing of MLflow is imported before :func:`pus
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -112,8 +113,9 @@ def _push(
         if repair:
             _let_go_of_what_differs(client, tracking_uri, experiment_id, runs, contents)
         current = runs.tagged(CURRENT, "true")
-    pushed = _Push(turn, runs, versions, EvaluationDatasets(client, experiment_id), current).all(contents, tidy=repair)
-    if versions.doubled or (pushed.created and _has_doubles(runs.tagged(CURRENT, "true"))):
+    push = _Push(turn, runs, versions, EvaluationDatasets(client, experiment_id), current)
+    pushed = push.all(contents, tidy=repair)
+    if versions.doubled or any(_has_doubles(runs.tagged(FINGERPRINT, each.fingerprint)) for each in push.written):
         merged += _merge(client, tracking_uri, experiment_id, runs)
     if pushed.created or pushed.resumed:
         for key, value in about(client.get_experiment(experiment_id).tags).items():
@@ -174,15 +176,18 @@ class _Push:
         for run in current:
             self._current[run.data.tags.get(FINGERPRINT)].append(run)
         self._kept: set[str] = set()
-        self._changed = False
+        self.written: list[RunContent] = []
+        """What had no finished run."""
+        self._come: set[str] = set()
+        """Names of runs that were not current before: another run of the name is superseded now."""
 
     def all(self, contents: Sequence[RunContent], *, tidy: bool) -> Pushed:
         outcomes = [self._settle(content) for content in contents]
         components = [component for content in contents for component in content.components]
         for component in {component.registered_name: component for component in components}.values():
             self._versions.use(component)
-        if tidy or self._changed or "created" in outcomes:  # a run that was not selected may be superseded now
-            self._seen = {run.info.run_id: run for run in self._runs.tagged(CURRENT, "false")} | self._seen
+        gone = self._runs.tagged(CURRENT, "false") if tidy else chain(*map(self._runs.not_current, sorted(self._come)))
+        self._seen = {run.info.run_id: run for run in gone} | self._seen
         self._let_go({content.name for content in contents})
         return Pushed(outcomes.count("created"), outcomes.count("resumed"), outcomes.count("unchanged"))
 
@@ -191,9 +196,11 @@ class _Push:
         finished = next((run for run in known if _is_finished(run)), None)
         if finished:
             self._kept.add(finished.info.run_id)
-            self._changed |= self._runs.show(finished, content)
+            if self._runs.show(finished, content):
+                self._come.add(content.name)
             return "unchanged"
         self._turn.begin()
+        self._come.add(content.name)
         for dataset in content.datasets:
             self._datasets.publish(dataset)
         model_ids = {component.key: self._versions.publish(component) for component in content.components}
@@ -201,6 +208,7 @@ class _Push:
         run = leftover or self._runs.create(content)
         self._kept.add(run.info.run_id)
         self._runs.fill(run, content, model_ids, again=leftover is not None)
+        self.written.append(content)
         return "resumed" if leftover else "created"
 
     def _known(self, fingerprint: str) -> "list[Run]":

@@ -3,23 +3,24 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.lineage import Evidence, Unread
 from driftledger.project.settings import Tracking
 from driftledger.tracking.addresses import tracking_uri
 from driftledger.tracking.last_push import LastPush, content_key, last_push, note, store_mark
 
 
-def track(
-    root: Path, evidence: Sequence[Evidence], tracking: Tracking, *, repair: bool = False, calls: Path | None = None
-) -> Sequence[str]:
+def track(evidence: Unread, tracking: Tracking, *, repair: bool = False, calls: Path | None = None) -> Sequence[str]:
     """Let MLflow show the combinations and the correlations; say in a line each what that took.
 
-    Arguments and errors as in :func:`~driftledger.tracking.projection.show`.
+    Arguments and errors as in :func:`~driftledger.tracking.projection.show`, and as in
+    :func:`~driftledger.ledger.lineage.read_all_evidence`.
     """
-    if not repair and (pushed := last_push(root, tracking, content_key(root, evidence, tracking))) is not None:
+    root, key = evidence.root, evidence.key  # before it is read, so that what changes meanwhile has another key
+    if not repair and (pushed := last_push(root, tracking, content_key(root, key, tracking))) is not None:
         return pushed.told
-    told = _push(root, evidence, tracking, repair, calls)
-    _note(root, evidence, tracking, calls)
+    read = evidence.read()
+    told = _push(root, read, tracking, repair, calls)
+    _note(root, key, read, tracking, calls)
     return told
 
 
@@ -32,7 +33,7 @@ def _push(
     return (shown, *correlation_run.show(root, tracking, repair=repair))
 
 
-def _note(root: Path, evidence: Sequence[Evidence], tracking: Tracking, calls: Path | None) -> None:
+def _note(root: Path, key: str, evidence: Sequence[Evidence], tracking: Tracking, calls: Path | None) -> None:
     """Push once more, which finds nothing to do, and remember that, where nobody wrote to the store meanwhile."""
     from driftledger.tracking.ui import experiment_id
 
@@ -41,4 +42,4 @@ def _note(root: Path, evidence: Sequence[Evidence], tracking: Tracking, calls: P
         return
     pushed = LastPush(experiment_id(tracking), _push(root, evidence, tracking, False, calls))
     if store_mark(uri) == mark:
-        note(root, content_key(root, evidence, tracking), mark, pushed)
+        note(root, content_key(root, key, tracking), mark, pushed)

@@ -15,7 +15,7 @@ from mlflow.entities import LoggedModel, LoggedModelStatus
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
-from driftledger.core.canonical import canonical_json
+from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.tracking import connection
 from driftledger.tracking.content import FINGERPRINT, MAX_PARAM, NOTE, ComponentVersion, clipped
 
@@ -35,18 +35,25 @@ VERSIONS_OF_MODEL = "mlflow.modelVersions"
 """Tag by which MLflow's pages lead from a logged model to its registered version."""
 
 
-class Versions:
-    """The component versions of one experiment. Everything is looked up by fingerprint before it is made.
+def shown_as(experiment_id: str) -> str:
+    """Tag of registered versions: their logged model in this experiment, and a digest of all that is written to it.
 
-    Looked up one by one: a list of all logged models would bring all metrics of all runs with it.
+    MLflow gives no logged model without all metrics of all runs that are linked to it: one that is complete is known by
+    this tag, and is not asked for.
     """
+    return f"driftledger.shown_as.{experiment_id}"
+
+
+class Versions:
+    """The component versions of one experiment. Everything is looked up by fingerprint before it is made."""
 
     def __init__(self, client: MlflowClient, tracking_uri: str, experiment_id: str) -> None:
         self._client = client
         self._tracking_uri = tracking_uri
         self._experiment_id = experiment_id
-        self._published: dict[str, tuple[LoggedModel, ModelVersion]] = {}
-        """By the component's key, with tags that are kept up with what is written."""
+        self._models: dict[str, LoggedModel] = {}
+        self._versions: dict[str, ModelVersion] = {}
+        """Both by the component's key, with tags that are kept up with what is written."""
         self.doubled = False
         """Whether something was seen that is there twice."""
 
@@ -55,11 +62,19 @@ class Versions:
 
         What an earlier version of this program left out is added: tags, descriptions, what services said they were.
         """
-        if component.key not in self._published:
-            model = self._logged_model(component)
-            self._published[component.key] = model, self._registered_version(component, model.model_id)
-        model, version = self._published[component.key]
+        key, mark, digest = component.key, shown_as(self._experiment_id), _digest(component)
+        version = self._versions.get(key) or self._known(component)
+        if version is not None:
+            self._versions[key] = version
+            model_id, _, of = version.tags.get(mark, "").partition(" ")
+            if of == digest:
+                return model_id
+        if key not in self._models:
+            self._models[key] = self._logged_model(component)
+            self._versions[key] = self._registered_version(component, version, self._models[key].model_id)
+        model, version = self._models[key], self._versions[key]
         self._complete(model, version, component)
+        self._tag_version(version, mark, f"{model.model_id} {digest}")
         return model.model_id
 
     def use(self, component: ComponentVersion) -> None:
@@ -81,8 +96,11 @@ class Versions:
             self._client.set_logged_model_tags(model.model_id, lacking)
             model.tags.update(lacking)
         for key, value in _lacking(version.tags, wanted, component.served).items():
-            self._client.set_model_version_tag(component.registered_name, str(version.version), key, value)
-            version.tags[key] = value
+            self._tag_version(version, key, value)
+
+    def _tag_version(self, version: ModelVersion, key: str, value: str) -> None:
+        self._client.set_model_version_tag(version.name, str(version.version), key, value)
+        version.tags[key] = value
 
     def _logged_model(self, component: ComponentVersion) -> LoggedModel:
         found = connection.all_pages(
@@ -113,8 +131,10 @@ class Versions:
         self.doubled |= len(found) > 1
         return min(found, key=lambda each: int(each.version), default=None)
 
-    def _registered_version(self, component: ComponentVersion, model_id: str) -> ModelVersion:
-        name, version = component.registered_name, self._known(component)
+    def _registered_version(
+        self, component: ComponentVersion, version: ModelVersion | None, model_id: str
+    ) -> ModelVersion:
+        name = component.registered_name
         if version is None:
             return self._first_of(component, self._new_version(component, model_id))
         if component.description and not version.description:
@@ -162,6 +182,11 @@ def _about(component: ComponentVersion) -> str:
 
 def _tags(component: ComponentVersion) -> dict[str, str]:
     return clipped(component.tags, _MAX_TAG) | {FINGERPRINT: component.fingerprint}
+
+
+def _digest(component: ComponentVersion) -> str:
+    """Of all that is written to its logged model when that is there already."""
+    return sha256_of([_tags(component), component.description, sorted(component.served)])
 
 
 def _lacking(held: Mapping[str, str], wanted: Mapping[str, str], served: Collection[str]) -> dict[str, str]:
