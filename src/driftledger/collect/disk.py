@@ -4,6 +4,7 @@ Handing something to a thread takes longer than most of what is asked of the sto
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -49,6 +50,8 @@ class Disk:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="call-store")
+        # Of their own: in the loop's, images that are ready for the store would queue behind all that just arrive.
+        self._encoders = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="images")
         self._asked: list[tuple[Callable[[], Any], asyncio.Future[Any]]] = []
         self._at_work: asyncio.Task[None] | None = None
         self._unsettled: BaseException | None = None
@@ -119,7 +122,8 @@ class Disk:
         """As :meth:`Store.put`: images side by side, and rows in one transaction with whatever else is due."""
         loop = asyncio.get_running_loop()
         if any(item.png is not None for item in finished):
-            finished = await asyncio.gather(*(asyncio.to_thread(self._store.keep_image, item) for item in finished))
+            kept = (loop.run_in_executor(self._encoders, self._store.keep_image, item) for item in finished)
+            finished = await asyncio.gather(*kept)
         futures = [loop.create_future() for _ in finished]
         self._due += zip(finished, futures, strict=True)
         if self._writer is None:
@@ -131,7 +135,8 @@ class Disk:
 
     async def with_image(self, finish: Callable[[], Finished]) -> Finished:
         """What ``finish``, which may take a while, gives in a thread, with its image as a file."""
-        return await asyncio.to_thread(lambda: self._store.keep_image(finish()))
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._encoders, lambda: self._store.keep_image(finish()))
 
     async def _write(self) -> None:
         while self._due:
@@ -172,6 +177,7 @@ class Disk:
             while self._at_work is not None:
                 await self._at_work
         finally:
+            self._encoders.shutdown()
             self._thread.shutdown()
             some, self._asked = self._asked, []
             for work, future in some:
