@@ -1,13 +1,13 @@
 """Chains whose model and generator are behind a service, beside bare loops that make the same calls.
 
 The adapters are the real ones, over real sockets, against a local server, in a process of its own, that takes its time
-with every answer. Its images are drawn before the clock starts: it shares this machine, and drawing them takes it more
-than a bare loop needs. The limit holds for the model and for the generator each, so that ideally one half of the
-samples is being described while the other is being drawn.
+with every answer. It shares this machine, so that its answers are made before the clock starts. The limit holds for the
+model and for the generator each, so that ideally one half of the samples is being described while the other is being
+drawn.
 
-Where answers fail, an attempt that fails takes as long as one that does not. What the longest of the chains then takes
-by itself, without any wait, is ``least_ratio`` of the ideal on the average: nobody can be faster. Which answers fail
-differs from one to the next, so that the mean of several draws counts.
+Where answers fail, an attempt that fails takes as long as one that does not, and the same attempts at the same calls
+fail for everybody. What the longest of the chains then takes by itself, without any wait, is ``least_ratio`` of the
+ideal: nobody can be faster. The mean of several draws counts.
 
 The opponents store nothing but the images, claim nothing, count no money and check no answer: a loop over ``httpx2``,
 and the same over ``openai`` with the client's own retries. All three run in turn in one process against servers of the
@@ -17,13 +17,13 @@ same kind. CPU time is this process's; what the server needs is not in it, but t
 import argparse
 import asyncio
 import base64
+import io
 import math
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -33,6 +33,7 @@ import httpx2
 import numpy as np
 import openai
 from _report import write
+from _service import Chances, Service, calls_of
 from PIL import Image
 
 ROOT = Path(__file__).parents[1]
@@ -46,12 +47,9 @@ from driftledger.components.remote.limits import Limits  # noqa: E402
 from driftledger.core.canonical import sha256_file  # noqa: E402
 from driftledger.core.types import ImageFile, Sample  # noqa: E402
 from tests.support.chains import chains as chain_stage  # noqa: E402
-from tests.support.openai_server import Faults, OpenAIServer  # noqa: E402
-from tests.support.openai_server import draw as draw_image  # noqa: E402
 
 ITERATIONS = 3
 ATTEMPTS = 8
-_MOST_ATTEMPTS_IN_A_ROW = 4  # the server's own
 
 Post = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 Opened = Callable[[str, int], AbstractAsyncContextManager[Post]]
@@ -79,16 +77,10 @@ class Load(NamedTuple):
 
     @property
     def least_ratio(self) -> float:
-        """What the longest chain takes, over the ideal; the mean of 200 loads."""
-        random = Random(0)
-
-        def attempts() -> int:
-            failed = 0
-            while failed < _MOST_ATTEMPTS_IN_A_ROW and random.random() < self.failing:
-                failed += 1
-            return failed + 1
-
-        longest = [max(sum(attempts() for _ in range(2 * ITERATIONS)) for _ in range(self.samples)) for _ in range(200)]
+        """What the longest chain takes by itself, over the ideal; the mean of the draws."""
+        chances = [Chances(self.failing, draw) for draw in range(self.draws)]
+        chains = [list(calls_of(chain, ITERATIONS)) for chain in range(self.samples)]
+        longest = [max(sum(map(each.attempts, chain)) for chain in chains) for each in chances]
         return max(1.0, sum(longest) / len(longest) * self.latency / self.ideal)
 
 
@@ -110,14 +102,15 @@ class Took(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--serve", metavar="LATENCY,FAILING,DRAW,SIDE,IMAGES", help="be the server, and print the address"
-    )
+    parser.add_argument("--serve", metavar="LATENCY,FAILING,DRAW,SAMPLES", help="be the server, and print the address")
     parser.add_argument("--side", type=int, default=512, help="of the images, in pixels")
     parser.add_argument("--only", choices=sorted(LOADS), nargs="+", help="measure these and write nothing")
     arguments = parser.parse_args()
     if arguments.serve:
-        serve(*map(float, arguments.serve.split(",")))
+        latency, failing, draw, samples = arguments.serve.split(",")
+        chances = Chances(float(failing), int(draw))
+        pictures = [first_picture(number) for number in range(int(samples))]
+        asyncio.run(serve(Service(pictures, ITERATIONS, arguments.side, float(latency), chances)))
         return
     for measured in OPPONENTS.values():  # imports and first connections
         measure(Load(1, 1, 0.0), arguments.side, measured)
@@ -145,23 +138,11 @@ def row(load: Load, took: Took) -> dict[str, float]:
     return found | ({"ratio_to_ideal": round(took.seconds / load.ideal, 3)} if load.ideal else {})
 
 
-def serve(latency: float, failing: float, draw: float, side: float, images: float) -> None:
-    faults = Faults(rate=failing, seed=int(draw), kinds=("503",), most_in_a_row=_MOST_ATTEMPTS_IN_A_ROW)
-    ready = Ready(int(images), (int(side), int(side)))
-    with OpenAIServer(latency=latency, faults=faults, drawn=ready.take) as server:
-        print(server.base_url, flush=True)
-        sys.stdin.read()
-
-
-class Ready:
-    """Different images, each of which goes to whoever asks for one first."""
-
-    def __init__(self, count: int, size: tuple[int, int]) -> None:
-        with ThreadPoolExecutor() as pool:
-            self._images = list(pool.map(lambda number: draw_image(str(number), size), range(count)))
-
-    def take(self, prompt: str, size: tuple[int, int]) -> bytes:
-        return self._images.pop()
+async def serve(service: Service) -> None:
+    """Answer until the standard input ends."""
+    async with await service.listen() as server:
+        print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
 
 
 def in_turn(load: Load, side: int) -> dict[str, Took]:
@@ -172,8 +153,8 @@ def in_turn(load: Load, side: int) -> dict[str, Took]:
 
 def measure(load: Load, side: int, measured: Callable[[Load, list[Sample], str, Path], None], draw: int = 0) -> Took:
     """What the chains of a load take against a server of their own."""
-    settings = f"{load.latency},{load.failing},{draw},{side},{load.calls // 2}"
-    command = [sys.executable, __file__, "--serve", settings]
+    settings = f"{load.latency},{load.failing},{draw},{load.samples}"
+    command = [sys.executable, __file__, "--side", f"{side}", "--serve", settings]
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server,
@@ -267,13 +248,19 @@ OPPONENTS: dict[str, Callable[[Load, list[Sample], str, Path], None]] = {
 }
 
 
-def _sample(folder: Path, number: int) -> Sample:
-    path = folder / f"{number}.png"
+def first_picture(number: int) -> bytes:
+    """What a chain begins with."""
     random = Random(number)
     colours = [tuple(random.randrange(256) for _ in range(3)) for _ in range(64)]
-    small = Image.new("RGB", (8, 8))
+    small, content = Image.new("RGB", (8, 8)), io.BytesIO()
     small.putdata(colours)
-    small.resize((256, 256), Image.Resampling.NEAREST).save(path)
+    small.resize((256, 256), Image.Resampling.NEAREST).save(content, "PNG")
+    return content.getvalue()
+
+
+def _sample(folder: Path, number: int) -> Sample:
+    path = folder / f"{number}.png"
+    path.write_bytes(first_picture(number))
     return Sample(f"s{number}", ImageFile(path, sha256_file(path)))
 
 
