@@ -1,6 +1,7 @@
 """The store beside an event loop: what is asked together is done together, and nothing that was asked is lost."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -8,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from driftledger.collect.call_result import Context, Cost, Finished, Result
 from driftledger.collect.call_store import CallStore
 from driftledger.collect.disk import Disk
 from driftledger.core.errors import StoreError
+from driftledger.core.types import Outcome
+from tests.collect.test_call_store import key
 from tests.support.fakes.services import FarModel
 
 MODEL = FarModel()
@@ -116,3 +120,23 @@ def test_an_attempt_that_cannot_be_settled_ends_the_run(tmp_path: Path, monkeypa
     monkeypatch.setattr(CallStore, "settle", full)
     with CallStore(tmp_path) as store:
         asyncio.run(settled(Disk(store)))
+
+
+def test_an_image_that_is_ready_waits_for_none_that_just_arrives(tmp_path: Path) -> None:
+    """Those that arrive are decoded in the loop's own threads, of which none is free here."""
+    png = Finished(key("a"), Context("d", "s", 1), Result(Outcome.OK), b"png", Cost(0.1))
+    arrived = threading.Event()
+
+    async def kept(disk: Disk) -> list[Result]:
+        arriving = [asyncio.create_task(asyncio.to_thread(arrived.wait, 60)) for _ in range(100)]
+        try:
+            finished = await asyncio.wait_for(disk.with_image(lambda: png), 30)
+            return [*await disk.put([finished]), *await disk.put([png])]
+        finally:
+            arrived.set()
+            await asyncio.gather(*arriving)
+            await disk.close()
+
+    with CallStore(tmp_path) as store:
+        results = asyncio.run(kept(Disk(store)))
+    assert [each.image.path.read_bytes() for each in results if each.image] == [b"png"] * 2

@@ -1,25 +1,9 @@
 """Reports of measurements: a row per machine, and ratios of what was measured in one run."""
 
 import json
-import sys
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-PERF = Path(__file__).parents[2] / "perf"
-
-
-@pytest.fixture
-def perf(monkeypatch):
-    """Imports a module of ``perf/``, which is no package."""
-    monkeypatch.syspath_prepend(str(PERF))
-    before = set(sys.modules)
-    yield import_module
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(PERF)):
-            del sys.modules[name]
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ OFFICIAL = "https://api.openai.com/v1"
 
 _BYTES_PER_TOKEN = 3
 """Of UTF-8. English has about four, Chinese about three, so that the estimate is rather too high."""
-_LARGEST_POOL = 32
+_LARGEST_POOL = 4
 """Connections; a pool looks at each of its own for every request."""
 _NO_KEY = "none"
 """For servers that need no key; given nothing, the client would take OPENAI_API_KEY and send that."""
