@@ -2,6 +2,7 @@ import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from driftledger.collect.scheduler import run_protocols
 from driftledger.collect.steps import Ask, Call, Draw, Steps
 from driftledger.core.canonical import sha256_file
 from driftledger.core.progress import Progress
-from driftledger.core.types import Conversation, Generated, ImageFile, Outcome
+from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply
 from tests.conftest import draw
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 
@@ -141,6 +142,40 @@ def test_a_protocol_begins_when_it_is_due(
         done = run_protocols(protocols, store, progress, 2, positions=positions)
     assert [text[:5] for text in done] == [f"{20 + number}x30" for number in range(7)]
     assert most_open == 2 + 2  # two wait while a batch of two is made
+
+
+class Heavy(EchoModel):
+    """Lets go of weights."""
+
+    def release(self) -> None:
+        """As nothing is loaded, nothing goes."""
+
+
+@pytest.mark.parametrize(("kind", "in_two_waves"), [(EchoModel, False), (Heavy, True)])
+def test_what_may_be_loaded_anew_is_asked_by_all_before_another(
+    kind: type[EchoModel], in_two_waves: bool, images: list[ImageFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two models by turns: each change may load one."""
+    monkeypatch.setattr("driftledger.collect.scheduler.MOST_WAITING", 1)
+    monkeypatch.setattr("driftledger.collect.scheduler._FULL", 1)
+    first, second = kind(batch_size=1), kind(batch_size=1, refuses=99)
+    asked: list[str] = []
+    respond = EchoModel.respond
+
+    def watched(model: EchoModel, conversations: Sequence[Conversation]) -> list[Reply]:
+        asked.append(model.fingerprint)
+        return respond(model, conversations)
+
+    def both(image: ImageFile) -> Steps[str]:
+        yield ask(first, image)
+        result = yield ask(second, image)
+        return result.text or ""
+
+    monkeypatch.setattr(EchoModel, "respond", watched)
+    with CallStore(tmp_path / "store") as store, Progress("test", total=2 * len(images)) as progress:
+        run_protocols((both(image) for image in images), store, progress, 2, positions=range(len(images)))
+    assert len(asked) == 2 * len(images)
+    assert (len([*groupby(asked)]) == 2) is in_two_waves
 
 
 class Forgetful(SizeGenerator):

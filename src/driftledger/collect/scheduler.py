@@ -26,10 +26,12 @@ Results = list[Result] | None
 """Of a task: one per sample; None where another process gave its claim back without a result."""
 
 MOST_WAITING = 256
-"""Protocols that wait at once, so that memory grows with this and not with the samples. Where a model and a generator
-do not fit into memory together, both are loaded anew after so many samples at the soonest."""
+"""Protocols that wait at once, so that memory grows with this and not with the samples."""
 _FULL = 4
 """Times as many wait as a component takes at once, where that is more: its batches, or calls to it, never run out."""
+_BESIDE_WEIGHTS = 16_384
+"""As many wait for components that let go of weights, beside which they weigh little: where a model and a generator
+do not fit into memory together, both are loaded anew after so many samples at the soonest."""
 
 
 def run_protocols(
@@ -76,9 +78,11 @@ class _Begun(Generic[R]):
     """That it has asked for."""
 
 
-def _at_once(component: Component) -> int:
-    """How many of its calls are made at once."""
-    return component.limits.concurrency if isinstance(component, RemoteComponent) else component.batch_size
+def _most_waiting_for(component: Component) -> int:
+    if isinstance(component, RemoteComponent):
+        return _FULL * component.limits.concurrency
+    holds_weights = type(component).release is not Component.release
+    return max(_FULL * component.batch_size, _BESIDE_WEIGHTS if holds_weights else 0)
 
 
 class _Run(Generic[R]):
@@ -162,7 +166,7 @@ class _Run(Generic[R]):
             self._progress.skip(self._most_calls - begun.calls)
         else:
             begun.calls += 1
-            self._most_waiting = max(self._most_waiting, _FULL * _at_once(call.component))
+            self._most_waiting = max(self._most_waiting, _most_waiting_for(call.component))
             if is_remote(call):
                 self._due.append((position, call))
             else:
