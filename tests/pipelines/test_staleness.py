@@ -164,7 +164,12 @@ def test_a_model_that_is_added_makes_nothing_else_stale(changed: Checkout) -> No
 def test_a_comment_makes_nothing_stale(changed: Checkout) -> None:
     assert stale(changed) == set()
     change(changed, "metrics/yes_no.py", "BEST = 200\n", "# in every category\nBEST = 200  # of each\n")
-    change(changed, "core/files.py", '"""Write one canonical JSON object per line, in one step."""', '"""Lines."""')
+    change(
+        changed,
+        "core/files.py",
+        '"""Write one canonical JSON object per line, in one step, each row as it comes."""',
+        '"""Lines."""',
+    )
     assert stale(changed) == set()
 
 
@@ -176,7 +181,12 @@ def test_a_metric_of_another_meaning_makes_its_benchmarks_scores_stale(changed: 
 
 
 def test_another_writer_of_records_makes_every_stage_that_writes_them_stale(changed: Checkout) -> None:
-    change(changed, "core/files.py", 'canonical_json(row.to_dict()) + "\\n"', 'f"{canonical_json(row.to_dict())} \\n"')
+    change(
+        changed,
+        "core/files.py",
+        'f"{canonical_json(row.to_dict())}\\n".encode()',
+        'f"{canonical_json(row.to_dict())} \\n".encode()',
+    )
     assert stale(changed) == DATA | COLLECTS | SCORES | VIEWS
 
 
