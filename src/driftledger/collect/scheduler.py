@@ -53,7 +53,7 @@ def run_protocols(
 
     Args:
         protocols: one started-by-us generator per sample, each asked for when it is due: :data:`MOST_WAITING` wait for
-            a call at once, and another begins when one of them is at its end.
+            a call at once, or more where a component asks for that, and another begins when one of them is at its end.
         most_calls: how many calls one protocol makes at the most, for the progress bar.
         positions: where each sample stands among all, some of which another machine has, in order; None: these are all.
         workers: who makes batches; None: this process.

@@ -23,7 +23,7 @@ class YAMLMemory:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._known: dict[str, str] | None = None
+        self._kept: dict[str, str] | None = None
         self._used: dict[str, str] = {}
 
     def remembering(self, parse: Parse) -> Parse:
@@ -32,22 +32,22 @@ class YAMLMemory:
         def parse_or_remember(text: Any, path: Any, typ: str = "safe") -> Any:
             if typ != "safe" or not isinstance(text, str):
                 return parse(text, path, typ)
-            if self._known is None:
-                self._known = _read(self._file)
+            if self._kept is None:
+                self._kept = _read(self._file)
             key = sha256_bytes(f"{parser}\n{text}".encode())
-            if (kept := self._known.get(key)) is not None:
-                self._used[key] = kept
-                return json.loads(kept)
+            if (known := self._used.get(key) or self._kept.get(key)) is not None:
+                self._used[key] = known
+                return json.loads(known)
             value = parse(text, path, typ)
             if (written := _as_json(value)) is not None:
-                self._known[key] = self._used[key] = written
+                self._used[key] = written
             return value
 
         return parse_or_remember
 
     def write(self) -> None:
         """Keep what was asked for since, and nothing else."""
-        if self._used and self._used != _read(self._file):
+        if self._used and self._used != self._kept:
             with suppress(OSError):
                 self._file.write_text(json.dumps(self._used), encoding="utf-8")
 
