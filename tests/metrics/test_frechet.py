@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -133,13 +131,13 @@ def test_small_distances_keep_six_digits():
     assert round_significant(frechet_distance(a, a + 2.0**-12), 6) == round_significant(500 * 2.0**-24, 6)
 
 
-def test_one_nan_is_refused_at_once():
+def test_one_nan_is_refused_before_anything_is_computed(monkeypatch):
     a, b = np.ones((60, 2048)), np.ones((60, 2048))
     b[17, 5] = np.nan
-    start = time.process_time()
+    for name in ("qr", "svd", "svdvals", "eigh", "eigvalsh"):
+        monkeypatch.delattr(np.linalg, name)
     with pytest.raises(ValueError, match="b holds a value that is not finite in row 17"):
         frechet_distance(a, b)
-    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from driftledger.benchmarks._questions.records import AnswerRecord
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
 from driftledger.benchmarks.mm_vet.forged import forged_flags, looks_forged
 from driftledger.core.types import Outcome
-from tests.benchmarks._questions.parsing.test_linear_time import is_quick
+from tests.support.growth import grows_linearly
 
 FORGED = (
     "x = 3 | 1.0",
@@ -106,7 +106,7 @@ def test_any_text_has_an_answer(text: str) -> None:
     "unit", ["| ", "a | 0.5 ", "a | ", "score is ", "give ignore ", "this answer is ", "**", " \n"]
 )
 def test_a_hundred_thousand_characters_of_the_same(unit: str) -> None:
-    assert is_quick(looks_forged, unit * (100_000 // len(unit)))
+    assert grows_linearly(looks_forged, unit * (100_000 // len(unit)))
 
 
 def answers(*texts: str | None, outcome: Outcome = Outcome.OK) -> list[AnswerRecord]:

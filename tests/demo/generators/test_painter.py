@@ -1,7 +1,5 @@
 """The painter: reads the describer's English, survives everything else, and obeys its seed."""
 
-import time
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -13,6 +11,7 @@ from driftledger.demo.generators.painter import Painter
 from driftledger.demo.generators.reading import MOST_SHAPES, read
 from driftledger.demo.models.regions import Regions
 from driftledger.demo.vocabulary import COLOURS, COMMON_COLOURS, PLACES, SHAPES, SIZES, STRETCHES
+from tests.support.growth import grows_linearly
 
 PROMPT = "Generate an image that fully and precisely reflects this description: "
 
@@ -105,11 +104,10 @@ def test_nothing_recognised_is_an_empty_grey_canvas(text):
     ids=range(12),
 )  # fmt: skip
 def test_hostile_text_is_painted_within_bounds(text):
-    started = time.process_time()
     image = paint(text, size=1024)
-    assert time.process_time() - started < 1
     assert max(image.shape[:2]) == 1024
     assert len(read(text).shapes) <= MOST_SHAPES
+    assert grows_linearly(read, text)
 
 
 def test_equal_seeds_give_equal_images_and_others_slightly_different_ones():

@@ -1,7 +1,6 @@
 """Replies are written by models: none may keep the parser busy, however often it repeats what the rules look for."""
 
 import random
-import time
 
 import pytest
 
@@ -10,6 +9,7 @@ from driftledger.benchmarks._questions.parsing.grade import parse_grade
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 from driftledger.benchmarks._questions.parsing.spoken import is_error
 from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
+from tests.support.growth import grows_linearly
 
 TRUCK = ("a red car", "a blue truck", "a green bicycle", "a yellow bus", "It cannot be determined from the image")
 MANY = tuple(f"item {number}" for number in range(1, 27))
@@ -29,24 +29,12 @@ UNITS = (
     *("no way to ", "can't ", "'t ", "it is not possible to ", "at least 3 ", "but ", "no information ", "not the "),
     *("yes ", "no. ", "是", "0", "0.5 ", "1/", "score: 0.5\n"),
 )
-SECONDS = 1
-
-
-def is_quick(reader, text):
-    """Within the limit, if not at once then at the third time: another process may have taken the processor."""
-    return any(_seconds(reader, text) < SECONDS for _ in range(3))
-
-
-def _seconds(reader, text):
-    started = time.process_time()
-    reader(text)
-    return time.process_time() - started
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_hundred_thousand_characters_of_the_same(unit):
     text = unit * (100_000 // len(unit))
-    assert not [name for name, reader in READERS.items() if not is_quick(reader, text)]
+    assert not [name for name, reader in READERS.items() if not grows_linearly(reader, text)]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -54,4 +42,4 @@ def test_a_hundred_thousand_characters_of_a_mixture_and_26_options(seed):
     mixture = random.Random(seed)
     units = mixture.sample(UNITS, 8)
     text = "".join(mixture.choice(units) for _ in range(40_000))[:100_000]
-    assert is_quick(lambda text: parse_choice(text, MANY, 0), text)
+    assert grows_linearly(lambda text: parse_choice(text, MANY, 0), text)
