@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from driftledger.collect.objects import whole_image
 from driftledger.core.canonical import sha256_of
-from driftledger.core.file_states import files_in, own_code
+from driftledger.core.file_states import FileState, files_in, own_code
 from driftledger.ledger.lock import LockEntry
 from driftledger.ledger.objects.remembered import Remembered
 
@@ -40,7 +40,7 @@ class KnownCalls(BaseModel):
     """The hashes of what was drawn."""
     results: str
     """A hash of what the store held for them."""
-    store: list[tuple[int, int, int]]
+    store: list[FileState]
     """Inode, size and time of the files of the store when it held that."""
 
     @classmethod
@@ -94,13 +94,13 @@ def what_calls_follow_from(entries: Iterable[LockEntry], folders: Iterable[Path]
     )
 
 
-def _store(folder: Path) -> list[tuple[int, int, int]]:
+def _store(folder: Path) -> list[FileState]:
     """The state of the files that the store of a folder is written to."""
     found = []
     for name in ("calls.db", "calls.db-wal"):
         with suppress(FileNotFoundError):
-            stat = (folder / name).stat()
-            found += [(stat.st_ino, stat.st_size, stat.st_mtime_ns)] * (stat.st_size > 0)
+            state = FileState.of(folder / name)
+            found += [state] * (state.size > 0)
     return found
 
 

@@ -3,9 +3,28 @@
 import os
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple, Self
 
 import driftledger
 from driftledger.core.canonical import sha256_of
+
+
+class FileState(NamedTuple):
+    """Equal to another where nothing has written to the file between, or put another into its place."""
+
+    device: int
+    inode: int
+    size: int
+    written_ns: int
+
+    @classmethod
+    def of(cls, file: Path) -> Self:
+        """
+        Raises:
+            OSError: there is no such file.
+        """
+        stat = file.stat()
+        return cls(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 
 def files_in(folder: Path) -> list[tuple[str, int, int]]:

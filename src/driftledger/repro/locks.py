@@ -7,7 +7,6 @@ To know how DVC would write a lock again, all of it must be parsed, slowly. The 
 stay as it is is kept beside DVC's other temporary files: as long as the lock has that digest, it need not be.
 """
 
-import json
 import shutil
 import time
 from collections.abc import Mapping
@@ -17,7 +16,8 @@ from typing import Any
 
 from dvc.utils.serialize import modify_yaml
 
-from driftledger.core.canonical import canonical_json, sha256_bytes
+from driftledger.core.canonical import sha256_bytes
+from driftledger.repro.kept_texts import read_texts, write_texts
 from driftledger.repro.lock_text import Entry, LockText, parsed, read, settled, written
 
 EVERY = 3.0
@@ -78,14 +78,7 @@ class _Settled:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._noted = self._digests = self._read()
-
-    def _read(self) -> dict[str, str]:
-        try:
-            digests = json.loads(self._file.read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return digests if isinstance(digests, dict) else {}
+        self._noted = self._digests = read_texts(file)
 
     def has(self, path: Path, data: bytes) -> bool:
         return self._digests.get(str(path)) == sha256_bytes(data)
@@ -95,8 +88,7 @@ class _Settled:
 
     def write(self) -> None:
         if self._digests != self._noted:
-            with suppress(OSError):
-                self._file.write_text(canonical_json(self._digests), encoding="utf-8")
+            write_texts(self._file, self._digests)
             self._noted = self._digests
 
 

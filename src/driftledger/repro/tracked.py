@@ -5,23 +5,24 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from driftledger.core.file_states import FileState
+
 Ask = Callable[[Any, str], bool]
 """``DulwichBackend.is_tracked(self, path)`` of DVC's ``scmrepo``."""
 
 
 def remembering(ask: Ask) -> Ask:
     """The same, which reads the index again when it is another file than before."""
-    seen: tuple[Any, ...] | None = None
+    seen: tuple[Path, FileState] | None = None
     tracked: frozenset[str] = frozenset()
 
     def is_tracked(backend: Any, path: str) -> bool:
         nonlocal seen, tracked
         index = Path(backend.repo.index_path())
         try:
-            status = index.stat()
+            now = index, FileState.of(index)
         except OSError:
             return ask(backend, path)
-        now = index, status.st_ino, status.st_mtime_ns, status.st_size
         if now != seen:
             seen, tracked = now, _with_folders(map(os.fsdecode, backend.repo.open_index()))
         return os.path.relpath(path, backend.root_dir).replace(os.path.sep, "/") in tracked

@@ -6,13 +6,13 @@ what JSON cannot hold, as dates and values that stand in two places, is parsed e
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import __version__ as parser
 
 from driftledger.core.canonical import sha256_bytes
+from driftledger.repro.kept_texts import read_texts, write_texts
 
 Parse = Callable[..., Any]
 """``parse_yaml(text, path, typ="safe")`` of DVC."""
@@ -33,7 +33,7 @@ class YAMLMemory:
             if typ != "safe" or not isinstance(text, str):
                 return parse(text, path, typ)
             if self._kept is None:
-                self._kept = _read(self._file)
+                self._kept = read_texts(self._file)
             key = sha256_bytes(f"{parser}\n{text}".encode())
             if (known := self._used.get(key) or self._kept.get(key)) is not None:
                 self._used[key] = known
@@ -48,16 +48,7 @@ class YAMLMemory:
     def write(self) -> None:
         """Keep what was asked for since, and nothing else."""
         if self._used and self._used != self._kept:
-            with suppress(OSError):
-                self._file.write_text(json.dumps(self._used), encoding="utf-8")
-
-
-def _read(file: Path) -> dict[str, str]:
-    try:
-        known = json.loads(file.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) and all(isinstance(each, str) for each in known.values()) else {}
+            write_texts(self._file, self._used)
 
 
 def _as_json(value: Any) -> str | None:

@@ -3,6 +3,7 @@ no trust."""
 
 from dataclasses import dataclass, field
 
+from driftledger.core.file_states import FileState
 from driftledger.core.types import ImageFile
 
 MOST_ORIGINALS = 128
@@ -15,7 +16,7 @@ MOST_PAIRS = 2**14
 class FileNow:
     """Equal to another where nothing has written to the file between."""
 
-    state: tuple[int, ...]
+    state: FileState
     image: ImageFile = field(compare=False)
 
     @classmethod
@@ -24,5 +25,4 @@ class FileNow:
         Raises:
             OSError: there is no such file.
         """
-        stat = image.path.stat()
-        return cls((stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns), image)
+        return cls(FileState.of(image.path), image)

@@ -18,6 +18,7 @@ from typing import Any
 
 from driftledger.core.canonical import md5_bytes, md5_file, sha256_bytes
 from driftledger.core.errors import LedgerError
+from driftledger.core.file_states import FileState
 from driftledger.core.files import write_bytes
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.fetching import (
@@ -51,7 +52,7 @@ class Contents:
         """Why the last :meth:`fetch` could not ask the remote, as DVC or the service says it."""
         self._reach, self._own = reach, own_folder(root)
         self._is_within = lru_cache(maxsize=None)(self._leads_within)
-        self._known: dict[str, tuple[tuple[int, ...], str]] = {}
+        self._known: dict[str, tuple[FileState, str]] = {}
         self._manifests: dict[str, dict[str, str]] = {}
         self._found: dict[tuple[str, str | None], Path] = {}
         self._blobs: dict[tuple[str, str], Path | None] = {}
@@ -127,8 +128,7 @@ class Contents:
 
     def md5_of(self, path: Path) -> str:
         """Hex MD5 of a file, hashed once for as long as it stays as it is."""
-        name, stat = str(path), path.stat()
-        state = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        name, state = str(path), FileState.of(path)
         known = self._known.get(name)
         if known is None or known[0] != state:
             known = self._known[name] = (state, md5_file(path))
