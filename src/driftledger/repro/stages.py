@@ -41,7 +41,7 @@ _NEEDED = ("driftledger.cli", "driftledger.commands.stages", "driftledger.comman
 _NEEDED_TO_WORK = (
     *("driftledger.benchmarks.writing", "driftledger.benchmarks.scoring", "driftledger.collect.scheduler"),
     *("driftledger.collect.services", "driftledger.project.workers", "driftledger.data.datasets.build"),
-    *("driftledger.data.question_sets.build", "numpy", "PIL.Image"),
+    *("driftledger.data.question_sets.build", "numpy", "scipy.ndimage", "PIL.Image"),
 )
 """What most other stages import. Libraries that start threads when they are imported, torch and MLflow among them, are
 left to the stages that need them."""

@@ -28,6 +28,8 @@ def changed_words(before: str, after: str) -> list[WordRun]:
     [WordRun(fate='same', text='a '), WordRun(fate='gone', text='red '), WordRun(fate='new', text='blue '), \
 WordRun(fate='same', text='cup')]
     """
+    if before == after:
+        return unmarked(after)
     old, new = (re.findall(r"^\s+|\S+\s*", text) for text in (before, after))
     if max(len(old), len(new)) > MOST_WORDS:
         return unmarked(after)
