@@ -15,8 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from driftledger.core.forking import can_fork
 from driftledger.core.parent import end_with_parent
-from driftledger.repro.stages import can_fork, forget_the_parent
+from driftledger.repro.stages import forget_the_parent
 
 _BYTES = 8
 _MOST = 4

@@ -26,6 +26,7 @@ from typing import NoReturn
 
 from driftledger.benchmarks.registry import benchmark_names, benchmarks
 from driftledger.core.code_digest import code_digest
+from driftledger.core.forking import can_fork
 from driftledger.core.registry import EMBEDDED, OURS
 from driftledger.project.settings import settings_class
 
@@ -80,12 +81,6 @@ def _means_ours(executable: str | None, environment: Mapping[str, str]) -> bool:
     with suppress(OSError):
         return found is not None and Path(found).samefile(Path(sys.executable).with_name(COMMAND))
     return False
-
-
-def can_fork() -> bool:
-    """Whether a child would find no lock that a thread of this process holds; elsewhere than on Linux, libraries of
-    the system forbid it."""
-    return sys.platform == "linux" and threading.active_count() == 1
 
 
 def import_needed(*, to_work: bool = True) -> None:

@@ -1,6 +1,7 @@
 """A page for each sample and question, with every model that was asked about it, and galleries that lead there."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -174,9 +175,8 @@ def _unit_pages(block: Block, pictures: Mapping[Path, ShownImage] | None) -> Ite
     order = [None, *block.worst_first, None]
     total = len(block.worst_first)
     for place, (before, unit, after) in enumerate(zip(order, order[1:], order[2:], strict=False), 1):
-        view = unit_view(block.units[str(unit)], pictures)
         context = {
-            "unit": view,
+            "view": partial(unit_view, block.units[str(unit)], pictures),  # made where the page is rendered
             "gallery": gallery_path(block.first.score, (place - 1) // PER_PAGE + 1),
             "gallery_title": block.title,
             "place": place,
@@ -184,7 +184,8 @@ def _unit_pages(block: Block, pictures: Mapping[Path, ShownImage] | None) -> Ite
             "before": None if before is None else (for_line(before), block.path(before)),
             "after": None if after is None else (for_line(after), block.path(after)),
         }
-        yield Page(block.path(str(unit)), "templates/unit.html.j2", context, f"{view.name} · {block.title}")
+        title = f"{for_line(str(unit))} · {block.title}"
+        yield Page(block.path(str(unit)), "templates/unit.html.j2", context, title)
 
 
 def _gallery_pages(block: Block, cards: Sequence[Card]) -> Iterator[Page]:
