@@ -246,10 +246,11 @@ def plan(
     from driftledger.core.terminal import lines, show
     from driftledger.reports.plan import plan_table
 
-    planned = {name: calls.to_dict() for name, calls in collecting.plan(context.obj).items()}
+    project = replace(context.obj, asks=False)
+    planned = {name: calls.to_dict() for name, calls in collecting.plan(project).items()}
     show(json.dumps(planned, indent=2) if as_json else plan_table(planned))
     if not as_json:
-        show(lines(least_detectable(context.obj)))
+        show(lines(least_detectable(project)))
 
 
 @app.command(rich_help_panel=EVALUATE)

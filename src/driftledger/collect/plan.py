@@ -79,10 +79,10 @@ class Plan:
             NotStoredError: some of them are still to be made.
         """
         walked = walk_together([each.steps() for each in planned], self._stored)
-        for each, found in zip(planned, walked, strict=True):
+        for number, found in enumerate(walked):
             if found.pending is not None:
                 shared = not self._is_new(found.pending.key.digest)
-                for component, asked in each.calls[found.known + shared :]:
+                for component, asked in planned[number].calls[found.known + shared :]:  # which may be planned anew
                     self.add(component, asked, 1)
         if any(found.pending is not None for found in walked):
             raise NotStoredError
@@ -94,12 +94,10 @@ class Plan:
         Raises:
             NotStoredError: some are not, and none is counted.
         """
-        trial = Plan(self.store, _seen=set(self._seen))
+        trial = Plan(self.store)
         collected = collect(trial.run)
-        self._seen = trial._seen
         self.found |= trial.found
-        for calls in trial.calls.values():
-            self.of(calls.component).stored += calls.stored
+        self.recall(by_component(trial.found))
         return collected
 
     def recall(self, calls: Mapping[str, Sequence[str]]) -> None:
@@ -139,6 +137,14 @@ class Plan:
             stored = self._known.pop(component.fingerprint, 0)
             self.calls[component.fingerprint] = PlannedCalls(component, stored, spent=spent)
         return self.calls[component.fingerprint]
+
+
+def by_component(found: Mapping[str, tuple[str, str | None]]) -> dict[str, list[str]]:
+    """Fingerprint → the digests of its calls, of what :attr:`Plan.found` holds."""
+    calls: dict[str, list[str]] = {}
+    for digest, (fingerprint, _) in found.items():
+        calls.setdefault(fingerprint, []).append(digest)
+    return calls
 
 
 def expected_of(component: Component, asked: Conversation | str) -> Usage | None:

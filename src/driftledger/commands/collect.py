@@ -72,7 +72,7 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
 
     Of one that is not on this machine, what ``resolve`` kept is counted.
     """
-    project = replace(project, asks=False)
+    project = replace(project, asks=False) if project.asks else project
     settings, run = project.settings, project.settings.run
     with project.store() as store, Remembered(project.paths.state / FILE) as remembered, parsed_once():
         plan = Plan(store)

@@ -15,6 +15,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from driftledger.collect.objects import whole_image
+from driftledger.collect.plan import by_component
 from driftledger.core.canonical import sha256_of
 from driftledger.core.file_states import FileState, files_in, own_code
 from driftledger.ledger.lock import LockEntry
@@ -46,9 +47,7 @@ class KnownCalls(BaseModel):
     @classmethod
     def of(cls, folder: Path, follows_from: str, found: Mapping[str, tuple[str, str | None]]) -> Self:
         """The calls that were found in the store of a folder: digest → fingerprint, and the hash of an image."""
-        calls: dict[str, list[str]] = {}
-        for digest, (fingerprint, _) in found.items():
-            calls.setdefault(fingerprint, []).append(digest)
+        calls = by_component(found)
         images = sorted({image for _, image in found.values() if image is not None})
         store = _store(folder)  # before it is read: what is written meanwhile is looked at the next time
         results = _results(folder, [*found])
@@ -106,7 +105,7 @@ def _store(folder: Path) -> list[FileState]:
 
 def _results(folder: Path, digests: Sequence[str]) -> str:
     hashed = sha256()
-    for key, result in sorted(_rows(folder, digests)):
+    for key, result in sorted(_rows(folder, sorted(digests))):
         hashed.update(f"{key}\n{result}\n".encode())
     return hashed.hexdigest()
 

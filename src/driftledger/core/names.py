@@ -7,6 +7,7 @@ is prose, and only ever shown, is a :data:`Words`.
 import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,7 @@ def is_relative_path(text: str) -> bool:
     return max(len(part.encode()) for part in parts) <= _LONGEST_PART and len(text.encode()) <= _LONGEST_PATH
 
 
+@lru_cache(2**14)  # the rows of all tables name the same samples and questions
 def _checked_id(text: str) -> str:
     if not is_id(text):
         raise ValueError(f"it is no id ({ID_RULE})")

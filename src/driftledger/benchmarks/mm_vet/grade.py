@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +26,9 @@ from driftledger.data.question_sets.files import QuestionEntry
 PARSER = grade.VERSION
 GRADE, ASKED_AGAIN, NO_GRADE = "grade", "grade, asked again", "no grade"
 
+SHORT = 100
+"""Characters of a reply that is read once: most are a grade and nothing else."""
+
 _CUT = re.compile(r"(?<![0-9.])[0-9]+\.?\s*$")
 """Where a reply that met the length limit ends in a whole number, digits behind a point may be missing: ``**0.``"""
 
@@ -44,18 +47,18 @@ class Judging:
     again: str
     gradings: int
 
-    def run(self, question: QuestionEntry, answer: AnswerRecord, repeat: int) -> Steps[JudgedRecord]:
-        """One grading of one answer."""
+    def run(self, answer: AnswerRecord, repeat: int, asks: Sequence[Ask]) -> Steps[JudgedRecord]:
+        """One grading of one answer, given what the judge is asked for it."""
         if not answer.readable:
             return unread(answer, repeat)
-        replies = yield from _replies(self.asks(question, answer, repeat))
+        replies = yield from _replies(asks)
         return JudgedRecord(
             question=answer.question, variant=answer.variant, repeat=repeat, replies=replies, **read(replies)._asdict()
         )
 
-    def calibrate(self, known: Known, repeat: int) -> Steps[float | None]:
-        """One grading of an answer whose grade is known."""
-        replies = yield from _replies(self.asks_known(known, repeat))
+    def calibrate(self, asks: Sequence[Ask]) -> Steps[float | None]:
+        """One grading of an answer whose grade is known, given what the judge is asked for it."""
+        replies = yield from _replies(asks)
         return read(replies).grade
 
     def asks(self, question: QuestionEntry, answer: AnswerRecord, repeat: int) -> list[Ask]:
@@ -108,7 +111,10 @@ def _grade_in(reply: JudgeReply) -> float | None:
     text = reply.text or ""
     if not reply.outcome.goes_on or (reply.outcome is Outcome.TRUNCATED and _CUT.search(text)):
         return None
-    return grade.parse_grade(text).grade
+    return (_parsed if len(text) <= SHORT else grade.parse_grade)(text).grade
+
+
+_parsed = lru_cache(2**10)(grade.parse_grade)
 
 
 def unread(answer: AnswerRecord, repeat: int) -> JudgedRecord:
@@ -118,6 +124,7 @@ def unread(answer: AnswerRecord, repeat: int) -> JudgedRecord:
     )
 
 
+@lru_cache(1)  # all gradings of an answer come one after the other
 def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> str:
     """The judge's prompt as MM-Vet's evaluator writes it: texts stay as they are, whatever lines and cells they hold,
     and only the ground truth's ``<AND>`` and ``<OR>`` get a blank on either side.
@@ -180,15 +187,16 @@ class CollectGrades(Collecting[Judged]):
 
     def _planned(self, question: QuestionEntry, answer: AnswerRecord, repeat: int) -> Planned[JudgedRecord]:
         asks = self.judging.asks(question, answer, repeat) if answer.readable else []
-        return Planned(partial(self.judging.run, question, answer, repeat), _calls(asks))
+        return Planned(partial(self.judging.run, answer, repeat, asks), _calls(asks))
 
     def _calibrate(self, run: RunSteps) -> list[Calibration]:
         judging, repeats = self.judging, range(self.judging.gradings)
         given = run(
             [
-                Planned(partial(judging.calibrate, item, repeat), _calls(judging.asks_known(item, repeat)))
+                Planned(partial(judging.calibrate, asks), _calls(asks))
                 for item in CALIBRATION
                 for repeat in repeats
+                for asks in [judging.asks_known(item, repeat)]
             ]
         )
         by_item = [given[start : start + judging.gradings] for start in range(0, len(given), judging.gradings)]

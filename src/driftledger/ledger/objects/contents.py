@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from driftledger.core.canonical import md5_bytes, md5_file, sha256_bytes
+from driftledger.core.canonical import md5_bytes, md5_file, sha256_bytes, sha256_file
 from driftledger.core.errors import LedgerError
 from driftledger.core.file_states import FileState
 from driftledger.core.files import write_bytes
@@ -52,7 +52,7 @@ class Contents:
         """Why the last :meth:`fetch` could not ask the remote, as DVC or the service says it."""
         self._reach, self._own = reach, own_folder(root)
         self._is_within = lru_cache(maxsize=None)(self._leads_within)
-        self._known: dict[str, tuple[FileState, str]] = {}
+        self._known: dict[tuple[Callable[[Path], str], str], tuple[FileState, str]] = {}
         self._manifests: dict[str, dict[str, str]] = {}
         self._found: dict[tuple[str, str | None], Path] = {}
         self._blobs: dict[tuple[str, str], Path | None] = {}
@@ -128,10 +128,17 @@ class Contents:
 
     def md5_of(self, path: Path) -> str:
         """Hex MD5 of a file, hashed once for as long as it stays as it is."""
-        name, state = str(path), FileState.of(path)
+        return self._hash(path, md5_file)
+
+    def sha256_of(self, path: Path) -> str:
+        """Hex SHA-256 of a file, in the same way."""
+        return self._hash(path, sha256_file)
+
+    def _hash(self, path: Path, hashed: Callable[[Path], str]) -> str:
+        name, state = (hashed, str(path)), FileState.of(path)
         known = self._known.get(name)
         if known is None or known[0] != state:
-            known = self._known[name] = (state, md5_file(path))
+            known = self._known[name] = (state, hashed(path))
         return known[1]
 
     def fetch(self, locked: Sequence[LockedFile]) -> list[LockedFile]:

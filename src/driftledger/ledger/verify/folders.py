@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import DATASET, Benchmark, Stage
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
-from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import Record, read_json, read_jsonl
@@ -69,7 +68,7 @@ class Folder:
     def sha256(self, name: str) -> str | None:
         """Hex SHA-256 of a file; None where it cannot be had."""
         file = self.file(name)
-        return sha256_file(file) if file else None
+        return self._contents.sha256_of(file) if file else None
 
     def add(self, name: str, what: str) -> None:
         """Note that something about a file of the folder does not hold."""

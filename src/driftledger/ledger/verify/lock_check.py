@@ -187,7 +187,8 @@ class LockCheck:
 
     def check_settings(self, root: Path) -> None:
         """Every setting is the one here, or one that a run is known to have had."""
-        files = {file: _settings(root / file) for entry in self._stages.values() for file in entry.params}
+        named = {file for entry in self._stages.values() for file in entry.params}
+        files = {file: _settings(root / file) for file in named}
         for stage, entry in self._stages.items():
             for file, key, value in [(file, *each) for file, some in entry.params.items() for each in some.items()]:
                 if key in entry.code or plain(_dug(files[file], key)) == plain(value):
