@@ -144,8 +144,9 @@ def test_it_is_written_unless_it_is_only_tried(tmp_path: Path, monkeypatch: pyte
     assert "out of memory" in dry.stdout
     assert dry.stdout.endswith(" before\n")
     assert Path("params.yaml").read_bytes() == before
-    monkeypatch.setattr(sizing, "find", lambda *_: sizing.Found("models", "mine", 16, [], 4))
-    for said in ("made again", "says so already"):
+    for size, said in ((16, "nothing is written"), (4, "made again")):
+        monkeypatch.setattr(sizing, "find", lambda *_, size=size: sizing.Found("models", "mine", 16, [], size))
+        assert Path("params.yaml").read_bytes() == before
         assert CliRunner().invoke(app, ["batch-size", "mine"]).stdout.rstrip().endswith(said)
     assert yaml.safe_load(Path("params.yaml").read_text())["models"]["mine"] == place(Crowded) | {"batch_size": 4}
     assert {path.name for path in tmp_path.iterdir()} == {"params.yaml"}

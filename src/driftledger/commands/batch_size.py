@@ -108,8 +108,9 @@ def write(project: Project, found: Found) -> str:
     Raises:
         ConfigError: it is written in a way that cannot be changed.
     """
-    if not with_setting(project.root, found.section, found.name, "batch_size", found.best):
-        return f"{PARAMS} says so already"
+    if found.best == found.before:
+        return "that is its size already: nothing is written"
+    with_setting(project.root, found.section, found.name, "batch_size", found.best)
     return f"written to {PARAMS}; it is part of the fingerprint, so that calls made in other batches are made again"
 
 
