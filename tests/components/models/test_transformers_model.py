@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from driftledger.components.models.transformers import _Watch
 from driftledger.components.models.transformers_chat import Chat
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, ImageFile, Outcome
@@ -163,6 +164,18 @@ def test_an_empty_answer_has_failed(llava: Path, asked: list[Conversation], monk
 def test_scores_that_are_no_numbers_have_failed(llava: Path, asked: list[Conversation]):
     change_weights(llava, lambda weights: weights["language_model.model.norm.weight"].fill_(float("nan")))
     assert ["float32" in failure(reply) for reply in model(llava).respond(asked)] == [True] * len(asked)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(beams: int):
+    watch = _Watch(2)
+    scores = torch.full((2 * beams, 5), -torch.inf)
+    watch(None, scores)
+    assert watch.broken() == [False, False]
+    scores[-1, 2] = torch.nan
+    watch(None, scores)
+    watch(None, torch.full((2 * beams, 5), torch.inf))
+    assert watch.broken() == [False, True]
 
 
 def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(

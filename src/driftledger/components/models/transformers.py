@@ -313,13 +313,16 @@ class _Watch:
         self._broken: list[Any] = []
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        self._broken.append(scores.isnan().any(dim=-1).view(self._rows, -1).any(dim=-1))
+        self._broken.append(scores.amax(dim=-1).isnan())  # the largest of numbers with NaN among them is NaN
         return scores
 
     def broken(self) -> list[bool]:
-        """Whether there was such a score, for each conversation."""
-        steps = [step.tolist() for step in self._broken]
-        return [any(step[row] for step in steps) for row in range(self._rows)]
+        """Whether there was such a score, for each conversation; the device is waited for once, and not per token."""
+        if not self._broken:
+            return [False] * self._rows
+        steps = import_extra("torch").stack(self._broken)
+        found: list[bool] = steps.view(len(steps), self._rows, -1).any(dim=-1).any(dim=0).tolist()
+        return found
 
 
 def _until_end(tokens: list[int], ends: frozenset[int]) -> list[int]:
