@@ -1,12 +1,12 @@
-"""One vision-language checkpoint in every engine: one at a time, in our batches, in vLLM, and bare ``model.generate``.
+"""One vision-language checkpoint in every engine: one at a time, in our batches, with a static cache, and in vLLM.
 
 Run: python perf/engines.py [--reduced] [--images N] [--batches N ...] (minutes)
 
 With a GPU it is LLaVA-1.5-7B's shapes with random weights, else reduced ones, whose ratios say little about the full
-size. vLLM is measured where it is installed and there is a GPU. *Around generate* is the share of our time in which no
-``model.generate`` runs: preprocessing that nothing hides, reading the answers, and replies. It is taken in one run with
-its total, so that a busy machine is busy for both. Nothing hides the preprocessing of the first batch, so that there
-are several of each size.
+size. The static cache, for which transformers compiles decoding, is measured where there is a GPU, and vLLM where it is
+installed there too. *Around generate* is the share of our time in which no ``model.generate`` runs: preprocessing that
+nothing hides, reading the answers, and replies. It is taken in one run with its total, so that a busy machine is busy
+for both. Nothing hides the preprocessing of the first batch, so that there are several of each size.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reduced", action="store_true", help="measure the reduced shapes even on a GPU")
     parser.add_argument("--images", type=int, help="how many are described")
-    parser.add_argument("--batches", type=int, nargs="+", default=[16], help="sizes beside 1")
+    parser.add_argument("--batches", type=int, nargs="+", default=[4, 16], help="sizes beside 1")
     arguments = parser.parse_args()
     full = torch.cuda.is_available() and not arguments.reduced
     scale, count, tokens = (FULL, 64, 128) if full else (REDUCED, 64, 32)
@@ -47,23 +47,33 @@ def main() -> None:
         weights = build_llava(Path(folder) / "llava", scale)
         asked = [Conversation.ask(PROMPT, _noise(Path(folder), number, scale.image_side)) for number in range(count)]
         path = str(Path(folder) / "llava")
-        rows = by_transformers(path, tokens, asked, [1, *arguments.batches])
+        sizes = [1, *arguments.batches]
+        rows = by_transformers(path, tokens, asked, sizes)
+        if torch.cuda.is_available():
+            static = by_transformers(path, tokens, asked, sizes, cache_implementation="static")
+            rows |= {f"{name}, static cache": row for name, row in static.items()}
+        else:
+            print("not measured, since it takes a GPU: the static cache")
         if torch.cuda.is_available() and find_spec("vllm") is not None:
             rows["vllm"] = by_vllm(path, tokens, asked)
         else:
             print("not measured, since it takes a GPU and an installation: vLLM")
     for row in rows.values():
         row["times_one_at_a_time"] = round(row["per_second"] / rows["batches of 1"]["per_second"], 2)
+    print(f"{'':<28}{'calls/s':>9}{'times 1':>9}{'around generate':>17}")
     for name, row in rows.items():
-        print(f"{name:<16} {row}")
+        around = f"{row['around_generate_percent']} %" if "around_generate_percent" in row else ""
+        print(f"{name:<28}{row['per_second']:>9}{row['times_one_at_a_time']:>9}{around:>17}")
     results = {"full_size": full, "weights": weights, "new_tokens": tokens, "images": count, "engines": rows}
     libraries = ["torch", "transformers", *(["vllm"] if "vllm" in rows else [])]
     write("engines" if full else "engines_reduced", results, libraries)
 
 
-def by_transformers(path: str, tokens: int, asked: Sequence[Conversation], sizes: Sequence[int]) -> dict[str, Any]:
+def by_transformers(
+    path: str, tokens: int, asked: Sequence[Conversation], sizes: Sequence[int], **settings: Any
+) -> dict[str, Any]:
     """Our adapter by batch size; the next batch is prepared beside the one that is computed, as the stages do."""
-    model = Transformers(path=path, max_new_tokens=tokens, dtype=_dtype())
+    model = Transformers(path=path, max_new_tokens=tokens, dtype=_dtype(), **settings)
     inside = _Timed(model.loaded.model.generate)
     model.loaded.model.generate = inside
     best: dict[int, tuple[float, float]] = {}

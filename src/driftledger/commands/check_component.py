@@ -70,7 +70,7 @@ def check(project: Project, name: str, kind: str | None = None, paid: int | None
             allowed.
     """
     settings = project.settings
-    section = _section(settings, name, kind)
+    section = section_of(settings, name, kind)
     makers = {"models": settings.model, "generators": settings.generator, "encoders": settings.encoder}
     component: Component = makers[section](name)
     calls = calls_of_service(component)
@@ -95,7 +95,12 @@ def note(project: Project, checked: CheckedEntry) -> None:
         print(for_line(f"{checked.observed}: noted in {file}; commit it"), file=sys.stderr, flush=True)
 
 
-def _section(settings: Settings, name: str, kind: str | None) -> str:
+def section_of(settings: Settings, name: str, kind: str | None) -> str:
+    """The section that has an entry of that name.
+
+    Raises:
+        ConfigError: none has one, or several have, and ``kind`` does not say which is meant.
+    """
     if kind is not None:
         check_known("kind", [kind], SECTIONS)
     sections = [SECTIONS[kind]] if kind else list(dict.fromkeys(SECTIONS.values()))

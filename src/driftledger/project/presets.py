@@ -182,7 +182,7 @@ def _with_keys(text: str, keys: dict[str, Any]) -> str:
     node = next(value for key, value in composed.value if key.value == "run")
     if node.flow_style:
         raise ConfigError(f"{PARAMS}: 'run' stands in braces, where presets add nothing; give each of its keys a line")
-    end = text.find("\n", _end(text, node)) + 1 or len(text)
+    end = text.find("\n", end_of(text, node)) + 1 or len(text)
     indent = " " * node.start_mark.column
     lines = "".join(f"{indent}{key}: {flow(value)}\n" for key, value in keys.items())
     return text[:end] + ("" if text[:end].endswith("\n") else "\n") + lines + text[end:]
@@ -208,14 +208,14 @@ def _below(text: str, node: Any, old: Any, preset: dict[str, Any], place: str) -
             yield from _below(text, nodes[key], old[key], value, where)
         elif old[key] != value:
             said = f"{where}: {flow(old[key])} → {flow(value)}"
-            yield _Change(nodes[key].start_mark.index, _end(text, nodes[key]), flow(value), said)
+            yield _Change(nodes[key].start_mark.index, end_of(text, nodes[key]), flow(value), said)
 
 
-def _end(text: str, node: Any) -> int:
+def end_of(text: str, node: Any) -> int:
     """Where the node's own text ends; YAML's marks count the comments behind a block to it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
-        return _end(text, last[1] if isinstance(last, tuple) else last)
+        return end_of(text, last[1] if isinstance(last, tuple) else last)
     start: int = node.start_mark.index
     return start + len(text[start : node.end_mark.index].rstrip())
 

@@ -53,6 +53,24 @@ def test_a_control_token_put_together_from_two_parts_is_refused(
         assert [neighbour] == one.respond(asked[1:2])
 
 
+def test_turns_of_one_shape_are_tried_with_harmless_texts_once(
+    llava: Path, images: list[ImageFile], monkeypatch: pytest.MonkeyPatch
+):
+    chat = model(llava).loaded.chat
+    apply, calls = chat.processor.apply_chat_template, []
+    monkeypatch.setattr(
+        chat.processor, "apply_chat_template", lambda *given, **how: calls.append(given) or apply(*given, **how)
+    )
+
+    def rendered(*parts: str | ImageFile) -> int:
+        before = len(calls)
+        chat.prompt(says(("user", parts)))
+        return len(calls) - before
+
+    assert rendered("One.", images[0]) > rendered("Two.", images[1]) == 1
+    assert rendered("One.", images[0], "Two.") > 1
+
+
 def test_a_control_token_that_the_tokenizer_puts_together_is_refused(llava: Path, images: list[ImageFile]):
     def normalise(config: dict[str, Any]) -> None:
         config["normalizer"] = {"type": "NFKC"}

@@ -52,6 +52,27 @@ def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(llava: P
     assert model(moved).fingerprint != before
 
 
+def test_a_static_cache_is_in_the_identity_and_a_dynamic_one_is_not(llava: Path):
+    plain, dynamic, static = (
+        model(llava, **settings)
+        for settings in ({}, {"cache_implementation": "dynamic"}, {"cache_implementation": "static"})
+    )
+    assert dynamic.spec == plain.spec
+    assert "cache_implementation" not in plain.identity()
+    assert "cache_implementation" not in plain.spec["settings"]
+    assert static.spec == plain.spec | {"identity": plain.identity() | {"cache_implementation": "static"}}
+    assert static.fingerprint != plain.fingerprint
+    assert plain.unrepeatable is None
+    assert "compiled for batches of 16" in str(static.unrepeatable)
+    assert model(llava, cache_implementation="static", batch_size=1).unrepeatable is None
+
+
+def test_what_cannot_be_compiled_takes_no_static_cache(built: dict[str, Path], asked: list[Conversation]):
+    said = refused(built["smolvlm"], asked[0], cache_implementation="static")
+    assert "cannot compile a SmolVLMForConditionalGeneration" in said
+    assert "set cache_implementation to dynamic" in said
+
+
 def test_the_libraries_behind_an_answer_are_in_the_identity(llava: Path):
     def libraries(**settings: Any) -> set[str]:
         return set(model(llava, **settings).identity()["libraries"])
@@ -152,6 +173,8 @@ def test_a_checkpoint_that_is_none_is_one_sentence(llava: Path, tmp_path: Path, 
     [
         ({"temperature": 0.7}, "setting 'temperature' is unknown"),
         ({"length_penalty": 2.0}, "length_penalty works on beams"),
+        ({"cache_implementation": "static", "beams": 2}, "compiles no beam search"),
+        ({"cache_implementation": "paged"}, "'dynamic' or 'static'"),
         ({"device_map": "auto"}, "device_map chooses the devices itself"),
         ({"device_map": "everywhere", "device": "auto"}, "'auto', 'balanced'"),
         ({"quantization": "2bit"}, "'8bit' or '4bit'"),

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from driftledger.components.models.transformers import _Watch
 from driftledger.components.models.transformers_chat import Chat
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, ImageFile, Outcome
@@ -96,6 +97,38 @@ def test_beams_and_their_length_penalty_change_what_it_says(llava: Path, asked: 
     assert len(" ".join(short)) < len(" ".join(long))
 
 
+@pytest.mark.parametrize("layout", ["llava", "qwen2_5_vl"])
+def test_a_static_cache_changes_nothing_but_bits(built: dict[str, Path], asked: list[Conversation], layout: str):
+    """Also of conversations with limits of their own, and whatever was asked before."""
+    mixed = [limited(each, most) for each, most in zip(asked, (3, None, 40, 3), strict=True)]
+    one, static = (model(built[layout], cache_implementation=each) for each in ("dynamic", "static"))
+    for conversations in (asked, asked[:1], mixed, asked):
+        assert static.respond(conversations) == one.respond(conversations)
+
+
+@pytest.mark.parametrize("layout", ["llava", "qwen2_5_vl"])
+def test_a_static_cache_is_compiled_for_once_a_shape(built: dict[str, Path], asked: list[Conversation], layout: str):
+    """As on CUDA, with a compiler that takes the graph as it is: prompts of any length share what is compiled."""
+    one = model(built[layout], cache_implementation="static")
+    expected = [*one.respond(asked), *one.respond(asked[:1]), *one.respond(asked[3:])]
+    generate: Callable[..., Any] = one.loaded.model.generate
+    compiled: list[Any] = []
+
+    def compiler(graph: Any, inputs: Any) -> Any:
+        compiled.append(graph)
+        return graph.forward
+
+    def on_any_device(**given: Any) -> Any:
+        config = transformers.CompileConfig(fullgraph=True, dynamic=False, backend=compiler, mode=None)
+        config._compile_all_devices = True
+        given["generation_config"].compile_config = config
+        return generate(**given)
+
+    one.loaded.model.generate = on_any_device
+    assert [*one.respond(asked), *one.respond(asked[:1]), *one.respond(asked[3:])] == expected
+    assert len(compiled) == 2
+
+
 def test_a_tokenizer_saved_with_padding_on_the_right_changes_nothing(llava: Path, asked: list[Conversation]):
     before = model(llava).respond(asked)
     change_json(llava / "tokenizer_config.json", lambda config: config.update(padding_side="right"))
@@ -131,6 +164,18 @@ def test_an_empty_answer_has_failed(llava: Path, asked: list[Conversation], monk
 def test_scores_that_are_no_numbers_have_failed(llava: Path, asked: list[Conversation]):
     change_weights(llava, lambda weights: weights["language_model.model.norm.weight"].fill_(float("nan")))
     assert ["float32" in failure(reply) for reply in model(llava).respond(asked)] == [True] * len(asked)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(beams: int):
+    watch = _Watch(2)
+    scores = torch.full((2 * beams, 5), -torch.inf)
+    watch(None, scores)
+    assert watch.broken() == [False, False]
+    scores[-1, 2] = torch.nan
+    watch(None, scores)
+    watch(None, torch.full((2 * beams, 5), torch.inf))
+    assert watch.broken() == [False, True]
 
 
 def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(

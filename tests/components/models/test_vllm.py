@@ -142,7 +142,9 @@ def test_the_engine_gets_the_settings(engine: ModuleType, built: dict[str, Path]
     }  # fmt: skip
     vllm(built["llava"], **settings).respond(asked[:1])
     vllm(built["llava"]).respond(asked[:1])
-    given, plain = (made.arguments for made in engine.ENGINES)
+    vllm(built["llava"], prefix_caching=True).respond(asked[:1])
+    given, plain, keeping = (made.arguments for made in engine.ENGINES)
+    assert keeping == plain | {"enable_prefix_caching": True}
     assert given == {
         "model": str(built["llava"]), "trust_remote_code": False, "tensor_parallel_size": 2, "dtype": "float32",
         "revision": None, "tokenizer_revision": None, "code_revision": None, "seed": 0, "gpu_memory_utilization": 0.5,
@@ -233,10 +235,23 @@ def test_the_fingerprint_follows_what_shapes_the_answer(
     assert not engine.ENGINES
 
 
+@pytest.mark.neural
+def test_kept_prefixes_are_in_the_identity_and_the_default_is_not(engine: ModuleType, built: dict[str, Path]) -> None:
+    plain, without, keeping = (
+        vllm(built["llava"], **settings) for settings in ({}, {"prefix_caching": False}, {"prefix_caching": True})
+    )
+    assert without.spec == plain.spec
+    assert "prefix_caching" not in plain.spec["settings"] | plain.identity()
+    assert keeping.spec == plain.spec | {"identity": plain.identity() | {"prefix_caching": True}}
+    assert keeping.fingerprint != plain.fingerprint
+
+
 def test_why_a_call_made_again_may_give_other_bytes(tmp_path: Path) -> None:
     assert "calls happen to be computed beside them" in str(vllm(tmp_path).unrepeatable)
     assert vllm(tmp_path, batch_invariant=True).unrepeatable is None
     assert vllm(tmp_path, batch_size=1).unrepeatable is None
+    for settings in ({}, {"batch_size": 1}, {"batch_invariant": True}):
+        assert "what it was asked before" in str(vllm(tmp_path, prefix_caching=True, **settings).unrepeatable)
     assert vllm(tmp_path).continues
 
 

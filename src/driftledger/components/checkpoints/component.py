@@ -35,6 +35,8 @@ class CheckpointComponent(Component):
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""
+    fits_batches: ClassVar[bool] = False
+    """Whether it computes as much of a batch at once as memory allows, and needs no size that does."""
 
     path: Operational[str] = Field(min_length=1)
     """A local folder, or an id on the hub; what is found there is in the identity."""
@@ -143,6 +145,10 @@ class CheckpointComponent(Component):
         except (OSError, ValueError, ImportError, KeyError, RuntimeError, configuration, weights) as error:
             said = for_line(str(error)) or type(error).__name__
             raise ConfigError(f"{self.path!r:.200} cannot be loaded: {said:.400}") from None
+
+    def answer_without_end(self) -> None:
+        """Let answers go on to their limit until :meth:`release`, to see how much memory the longest take; of those
+        that have none, nothing is to be seen."""
 
     def release(self) -> None:
         if self.__dict__.pop("loaded", None) is not None:

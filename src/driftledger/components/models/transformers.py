@@ -15,10 +15,13 @@ from driftledger.components.checkpoints.component import REPORTING, CheckpointCo
 from driftledger.components.checkpoints.source import Source
 from driftledger.components.models.replies import failed, reply_of, whole
 from driftledger.components.models.transformers_chat import Chat, Prompt, UnfitError, load_processor
-from driftledger.core.errors import first_few
+from driftledger.core.errors import ConfigError, first_few
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
 from driftledger.core.types import Conversation, Reply, Usage
+
+_ROOM = 1024
+"""A static cache has a multiple of these tokens: it is compiled for again only where an answer needs more."""
 
 
 class _Ready(NamedTuple):
@@ -74,6 +77,9 @@ class Transformers(CheckpointComponent, Model):
     """Weights as bitsandbytes shrinks them while they are loaded: LLM.int8, which computes in float16, or NF4."""
     attention: Literal["sdpa", "eager"] = "sdpa"
     """PyTorch's fused kernels, or matrix products one by one for checkpoints that support nothing else."""
+    cache_implementation: Operational[Literal["dynamic", "static"]] = "dynamic"
+    """``static`` keeps keys and values in tensors of a fixed size, for which transformers compiles decoding on CUDA.
+    It takes a minute for each size of batch, and rounds otherwise: where it is set, it is in the identity."""
     image_backend: Literal["pil", "torchvision"] = "pil"
     """What resizes images; the two differ by about a grey level. Pillow's arithmetic is the same on every processor."""
     image_processor: dict[str, JsonValue] = Field(default_factory=dict)
@@ -88,6 +94,8 @@ class Transformers(CheckpointComponent, Model):
     def _consistent(self) -> Self:
         if self.length_penalty != 1 and self.beams == 1:
             raise ValueError("length_penalty works on beams; set beams above 1, or remove it")
+        if self.cache_implementation == "static" and self.beams > 1:
+            raise ValueError("transformers compiles no beam search; set cache_implementation to dynamic, or beams to 1")
         if self.device_map is not None and self.device != "auto":
             raise ValueError("device_map chooses the devices itself; remove it, or leave device at auto")
         return self
@@ -98,13 +106,16 @@ class Transformers(CheckpointComponent, Model):
         if self.quantization is not None:
             import_extra("bitsandbytes")
             more.append("bitsandbytes")
-        return found | {"libraries": found["libraries"] | self.versions_of(*more)}
+        cache = {} if self.cache_implementation == "dynamic" else {"cache_implementation": self.cache_implementation}
+        return found | {"libraries": found["libraries"] | self.versions_of(*more)} | cache
 
     @property
     def unrepeatable(self) -> str | None:
-        if self.quantization is None or self.batch_size == 1:
-            return super().unrepeatable
-        return f"in {self.quantization}, the company in its batches of {self.batch_size} changes what comes out"
+        if self.batch_size > 1 and self.quantization is not None:
+            return f"in {self.quantization}, the company in its batches of {self.batch_size} changes what comes out"
+        if self.batch_size > 1 and self.cache_implementation == "static" and self.dtype == "float32":
+            return f"kernels compiled for batches of {self.batch_size} round otherwise than those for a single call"
+        return super().unrepeatable
 
     @property
     def continues(self) -> bool:
@@ -143,6 +154,11 @@ class Transformers(CheckpointComponent, Model):
                 "weights are missing or of another shape than its configuration says "
                 f"({first_few(lacking, 3)}); fetch it again, or mend path"
             )
+        if self.cache_implementation == "static" and not model._can_compile_fullgraph:
+            raise ConfigError(
+                f"{self.path!r:.200}: transformers cannot compile a {type(model).__name__} for a static cache; set "
+                "cache_implementation to dynamic"
+            )
         return model
 
     def _quantization_config(self) -> Any:
@@ -179,6 +195,9 @@ class Transformers(CheckpointComponent, Model):
             for part in parts:
                 replies |= dict(zip(part.indices, self._answer(ready, part), strict=True))
         return [whole(each, replies[index]) for index, each in enumerate(conversations)]
+
+    def answer_without_end(self) -> None:
+        self.__dict__["loaded"] = self.loaded._replace(ends=frozenset())
 
     def release(self) -> None:
         super().release()
@@ -242,7 +261,8 @@ class Transformers(CheckpointComponent, Model):
         watch = _Watch(len(inputs["input_ids"]))
         with import_extra("torch").inference_mode():
             settings = self._generation(ready, part.most)
-            made = ready.model.generate(**inputs, generation_config=settings, logits_processor=[watch])
+            cache = self._cache(ready, inputs["input_ids"].shape[1] + part.most)
+            made = ready.model.generate(**inputs, **cache, generation_config=settings, logits_processor=[watch])
         answers = [_until_end(tokens, ready.ends) for tokens in made[:, inputs["input_ids"].shape[1] :].tolist()]
         texts = ready.words.batch_decode(answers, skip_special_tokens=True)
         read = inputs["attention_mask"].sum(dim=1).tolist()
@@ -265,7 +285,24 @@ class Transformers(CheckpointComponent, Model):
             early_stopping=False,
             eos_token_id=sorted(ready.ends) or None,
             pad_token_id=ready.words.pad_token_id,
+            compile_config=self._compile_config(),
         )
+
+    def _cache(self, ready: _Ready, tokens: int) -> dict[str, Any]:
+        """A static cache that holds so many tokens of each conversation. Its size follows from this batch alone: the
+        one that ``generate`` makes itself is as large as the largest before, and what was asked before must not
+        change an answer's last bits."""
+        if self.cache_implementation == "dynamic":
+            return {}
+        config = ready.model.config.get_text_config(decoder=True)
+        made = import_extra("transformers").StaticCache(config=config, max_cache_len=-(-tokens // _ROOM) * _ROOM)
+        return {"past_key_values": made}
+
+    def _compile_config(self) -> Any:
+        """Kernels for exactly the shapes of a batch: torch would take general ones from the second shape on."""
+        if self.cache_implementation == "dynamic" or not self.torch_device.startswith("cuda"):
+            return None
+        return import_extra("transformers").CompileConfig(dynamic=False)
 
 
 class _Watch:
@@ -276,13 +313,16 @@ class _Watch:
         self._broken: list[Any] = []
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        self._broken.append(scores.isnan().any(dim=-1).view(self._rows, -1).any(dim=-1))
+        self._broken.append(scores.amax(dim=-1).isnan())  # the largest of numbers with NaN among them is NaN
         return scores
 
     def broken(self) -> list[bool]:
-        """Whether there was such a score, for each conversation."""
-        steps = [step.tolist() for step in self._broken]
-        return [any(step[row] for step in steps) for row in range(self._rows)]
+        """Whether there was such a score, for each conversation; the device is waited for once, and not per token."""
+        if not self._broken:
+            return [False] * self._rows
+        steps = import_extra("torch").stack(self._broken)
+        found: list[bool] = steps.view(len(steps), self._rows, -1).any(dim=-1).any(dim=0).tolist()
+        return found
 
 
 def _until_end(tokens: list[int], ends: frozenset[int]) -> list[int]:

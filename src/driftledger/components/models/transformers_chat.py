@@ -19,6 +19,8 @@ from driftledger.core.extras import import_extra
 from driftledger.core.types import Conversation, ImageFile, Turn
 
 _Message: TypeAlias = dict[str, Any]
+_Shape: TypeAlias = tuple[tuple[str, tuple[bool, ...]], ...]
+"""The role of each turn, and whether each of its parts is a text; else it is an image."""
 
 _DATE_CODES = "aAbBdeFHIjmMpSTuUwWyYZ"
 
@@ -130,7 +132,7 @@ class Chat:
             UnfitError: it cannot show these texts, or something in them would be read as part of the format.
         """
         turns = conversation.turns
-        probe = self._probe(turns)
+        probe = self._probe_of(turns)
         try:
             rendered = self._render([_message(turn, self._disarmed, probe.as_string) for turn in turns])
         except _template_errors() as error:
@@ -177,6 +179,17 @@ class Chat:
             self.processor.image_processor(Image.new("RGB", (64, 64)), return_tensors="pt", **self.image_settings)
         except refusals as error:
             raise ConfigError(f"{self.title} cannot use image_processor: {for_line(str(error)):.300}") from None
+
+    @cached_property
+    def _probes(self) -> dict[_Shape, _Probe]:
+        return {}
+
+    def _probe_of(self, turns: Sequence[Turn]) -> _Probe:
+        """Found out once for turns of the same roles and parts, since it is the same whatever they say."""
+        shape = tuple((turn.role, tuple(isinstance(part, str) for part in turn.parts)) for turn in turns)
+        if shape not in self._probes:
+            self._probes[shape] = self._probe(turns)
+        return self._probes[shape]
 
     def _probe(self, turns: Sequence[Turn]) -> _Probe:
         """Find out with harmless texts, which span lines so that a list written out by mistake is noticed."""
