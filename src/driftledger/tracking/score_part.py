@@ -157,7 +157,10 @@ def _without_t(metric: Metric, key: str) -> tuple[tuple[str, str], ...]:
 def rows_csv(file: Path) -> bytes:
     """Rows as a table: what each is about, its values, and what a reader is told beside them, by names of its own."""
     rows = read_jsonl(file, Row)
-    widths = {key: max(len(row.values.get(key, [])) for row in rows) for row in rows for key in row.values}
+    widths = dict[str, int]()
+    for row in rows:
+        for key, some in row.values.items():
+            widths[key] = max(len(some), widths.get(key, 0))
     extra = list(dict.fromkeys(key for row in rows for key in row.extra))
     columns = [(key, place) for key, width in sorted(widths.items()) for place in range(width)]
     head = ["unit", "group", "outcome"]
