@@ -87,6 +87,21 @@ def test_a_call_that_two_chains_need_is_counted_once(samples: list[Sample], tmp_
     assert plan.of(FarGenerator()).to_make == plan.of(SizeGenerator()).to_make == 15
 
 
+def test_a_whole_stage_that_is_counted_twice_counts_once_and_one_that_is_not_whole_counts_nothing(
+    samples: list[Sample], tmp_path: Path
+) -> None:
+    with CallStore(tmp_path / "store") as store:
+        ask(stage(samples, FarModel(), FarGenerator()), store)
+        plan = Plan(store)
+        with pytest.raises(NotStoredError):
+            plan.whole(stage(samples, FarModel(), SizeGenerator()).run)
+        assert (plan.calls, plan.found) == ({}, {})
+        for _ in range(2):
+            plan.whole(stage(samples, FarModel(), FarGenerator()).run)
+        assert [plan.of(each).stored for each in (FarModel(), FarGenerator())] == [15, 15]
+    assert len(plan.found) == 30
+
+
 def test_the_table_says_what_costs_and_what_does_not() -> None:
     free = {"stored": 1000, "to_make": 5, "most_input_tokens": 0, "most_output_tokens": 0, "most_cost": None}
     free |= {"likely_cost": None, "attempts_so_far": 0, "spent": 0.0}
