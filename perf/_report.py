@@ -15,6 +15,8 @@ from driftledger.core.files import write_json
 
 FOLDER = Path(__file__).parents[1] / "reports/perf"
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, each command compiles anew all that was not compiled before
+
 
 def write(name: str, results: dict[str, Any], libraries: Sequence[str] = ("numpy", "scipy")) -> None:
     """Write ``results`` to ``reports/perf/<name>.json`` as the row of this machine, with the versions of ``libraries``.
