@@ -5,6 +5,8 @@ import math
 import os
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -19,6 +21,7 @@ from driftledger.core import files
 from driftledger.core.errors import StoreError
 from driftledger.core.files import (
     Record,
+    by_bytes,
     copy_file,
     new_folder,
     parsed_once,
@@ -348,6 +351,24 @@ def test_files_of_equal_bytes_are_parsed_once(tmp_path: Path, parsed: list[str])
     parsed.clear()
     assert read_jsonl(other, ChainRecord) == read_jsonl(other, ChainRecord)
     assert parsed == ["other", "other"]
+
+
+def test_threads_share_what_was_parsed_in_their_context(tmp_path: Path, parsed: list[str]) -> None:
+    write_jsonl(tmp_path / "one", [record()])
+    with parsed_once(), ThreadPoolExecutor(4) as pool:
+        reads = [pool.submit(copy_context().run, read_jsonl, tmp_path / "one", ChainRecord) for _ in range(8)]
+        assert all(read.result() == [record()] for read in reads)
+    assert parsed == ["one"]
+
+
+def test_files_are_equal_by_their_bytes(tmp_path: Path) -> None:
+    one, same = tmp_path / "one", tmp_path / "same"
+    for path in (one, same):
+        path.write_bytes(b"x")
+    before = by_bytes(one)
+    assert before == by_bytes(same) and hash(before) == hash(by_bytes(same))
+    one.write_bytes(b"y")
+    assert by_bytes(one) != before
 
 
 def test_of_many_bytes_the_files_that_were_read_last_are_kept(

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError
+from driftledger.tracking import connection
 from driftledger.tracking.content import CURRENT, FINGERPRINT, SUPERSEDED, LoggedMetric
 from driftledger.tracking.store import Pushed
 
@@ -128,6 +130,34 @@ def test_many_traces_take_no_more_transactions_than_one(mlflow_store: Store) -> 
         took.append(_transactions(mlflow_store) - before)
     assert took[2] < took[1] + 10, "but for those by which the turn is renewed"
     assert sorted(len(each["traces"]) for each in mlflow_store.dump()["runs"]) == [1, 1, 20]
+
+
+def test_rows_of_many_traces_are_written_together(mlflow_store: Store) -> None:
+    statements: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        statements.append(statement)
+
+    units = [TRACES[0]._replace(trace=replace(TRACES[0].trace, unit=f"photo {number}")) for number in range(20)]
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        mlflow_store.push([run("f1", traces=lambda: units)])
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    for table in ("trace_info", "trace_tags", "assessments"):
+        assert len([each for each in statements if each.startswith(f"INSERT INTO {table} ")]) == 1
+
+
+def test_where_a_trace_is_there_already_none_is_written(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1")])
+    [shown] = mlflow_store.client().search_runs([mlflow_store.experiment_id()])
+    before = mlflow_store.dump()
+    tea = TRACES[0]._replace(trace=replace(TRACES[0].trace, unit="tea"))
+    from driftledger.tracking.traces import Traces  # MLflow is imported by now
+
+    with pytest.raises(connection.failures()):
+        Traces(mlflow_store.uri, mlflow_store.experiment_id()).write(shown.info.run_id, 1, [tea, *TRACES])
+    assert mlflow_store.dump() == before
 
 
 def _transactions(store: Store) -> int:

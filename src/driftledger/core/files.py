@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from threading import get_ident
+from threading import Lock, get_ident
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -140,7 +141,7 @@ _MOST_KEPT = 16 << 20
 @contextmanager
 def parsed_once() -> Iterator[None]:
     """While it lasts, files of equal bytes are parsed once, and share their records: several scores stand on the same
-    answers, and several stages on the same questions."""
+    answers, and several stages on the same questions. So they do in threads that run in this context."""
     token = _KEPT.set(_Kept())
     try:
         yield
@@ -154,18 +155,20 @@ class _Kept:
     def __init__(self) -> None:
         self._files: dict[tuple[bytes, type[Record]], tuple[int, list[Any]]] = {}
         self._bytes = 0
+        self._lock = Lock()
 
     def lines(self, data: bytes, kind: type[R], where: str) -> list[R]:
         key = sha256(data).digest(), kind
-        if key in self._files:
-            size, lines = self._files.pop(key)
-        else:
-            size, lines = len(data), _parsed(data, kind, where)
-            self._bytes += size
-        self._files[key] = size, lines
-        while self._bytes > _MOST_KEPT:
-            oldest = next(iter(self._files))
-            self._bytes -= self._files.pop(oldest)[0]
+        with self._lock:
+            if key in self._files:
+                size, lines = self._files.pop(key)
+            else:
+                size, lines = len(data), _parsed(data, kind, where)
+                self._bytes += size
+            self._files[key] = size, lines
+            while self._bytes > _MOST_KEPT:
+                oldest = next(iter(self._files))
+                self._bytes -= self._files.pop(oldest)[0]
         return lines
 
 
@@ -209,6 +212,19 @@ def read_bytes(path: Path) -> bytes:
             f"{path} is no file, or has more than {LARGEST_FILE >> 20} MiB; run 'dvc repro' to make it anew"
         )
     return path.read_bytes()
+
+
+@dataclass(frozen=True)
+class ByBytes:
+    """A file that equals every other of the same bytes, so that ``lru_cache`` keeps what is made of them once."""
+
+    sha256: str
+    path: Path = field(compare=False)
+
+
+def by_bytes(path: Path) -> ByBytes:
+    """A file by what it holds now; errors as in :func:`read_bytes`."""
+    return ByBytes(sha256(read_bytes(path)).hexdigest(), path)
 
 
 def parse_json(data: bytes, kind: type[R], where: str) -> R:

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -140,7 +141,7 @@ class Runs:
             again: whether a part of it may be there already.
         """
         with ThreadPoolExecutor(_ARTIFACTS_AT_ONCE) as pool:  # pictures are drawn while the store is written to
-            artifacts = {path: pool.submit(make) for path, make in content.artifacts.items()}
+            artifacts = {path: pool.submit(copy_context().run, make) for path, make in content.artifacts.items()}
             self._log(run, content, model_ids, again)
             if again:
                 self._traces.delete(run.info.run_id)
@@ -160,11 +161,12 @@ class Runs:
             datasets=[_dataset_entity(dataset) for dataset in content.datasets],
             models=[entities.LoggedModelInput(model_id) for model_id in model_ids.values()],
         )
-        self._log_metrics(run_id, _metric_rows(content, run.info.start_time, model_ids), again)
         for params in _chunks(_items(entities.Param, clipped(content.params, MAX_PARAM)), _TEXTS_PER_CALL):
             self._client.log_batch(run_id, params=params, synchronous=True)
         for some in _chunks(_items(entities.RunTag, tags), _TEXTS_PER_CALL):
             self._client.log_batch(run_id, tags=some, synchronous=True)
+        rows = _metric_rows(content, run.info.start_time, model_ids)
+        self._log_metrics(run_id, rows, again)  # last: to rename a run, MLflow reads all of its metrics
 
     def _log_metrics(self, run_id: str, rows: Sequence[Sequence[entities.Metric]], again: bool) -> None:
         """Write each metric with its links.
@@ -195,7 +197,7 @@ class Runs:
             return
         with store.ManagedSessionMaker(read_only=False) as session:
             session.execute(
-                insert(SqlLoggedModelMetric),
+                insert(SqlLoggedModelMetric.__table__),
                 [
                     {
                         "model_id": row.model_id,

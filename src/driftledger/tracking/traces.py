@@ -242,17 +242,30 @@ class _Written:
 def _one_transaction(store: Any) -> Iterator[Any]:
     """A store whose writes are one transaction, in which an experiment is looked up once; of a server, itself.
 
-    MLflow's own stores open a session per trace and read the experiment with all its tags in each. Whatever is written
-    must be new: where a trace is there already, MLflow rolls back and writes that trace alone.
+    MLflow's own stores open a session per trace, read the experiment with all its tags in each, and write the rows of
+    each trace by themselves. Whatever is written must be new: where a trace is there already, nothing is.
     """
     if not isinstance(store, SqlAlchemyStore):
         yield store
         return
     with store.ManagedSessionMaker(read_only=False) as session:
         joined: Any = copy(store)  # the store itself is shared with the thread that renews the turn
-        joined.ManagedSessionMaker = lambda read_only=True: nullcontext(session)
+        joined.ManagedSessionMaker = lambda read_only=True: nullcontext(_Together(session))
         joined.get_experiment = cache(joined.get_experiment)
         yield joined
+
+
+class _Together:
+    """A session that leaves rows until one of them is asked for, and so writes those of many traces together."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def flush(self) -> None:
+        """Not yet."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
 
 
 def _told(info: TraceInfo) -> tuple[str, str]:

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from driftledger.core.files import parsed_once
 from driftledger.ledger.lineage import Evidence, Unread
 from driftledger.project.settings import Tracking
 from driftledger.tracking.addresses import tracking_uri
 from driftledger.tracking.last_push import LastPush, content_key, last_push, note, store_mark
 
 
+@parsed_once()
 def track(evidence: Unread, tracking: Tracking, *, repair: bool = False, calls: Path | None = None) -> Sequence[str]:
     """Let MLflow show the combinations and the correlations; say in a line each what that took.
 

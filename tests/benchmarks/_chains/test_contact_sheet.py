@@ -9,11 +9,13 @@ from driftledger.benchmarks._chains import contact_sheet
 from driftledger.benchmarks._chains.contact_sheet import Tile, draw_rows
 
 
-def test_an_original_is_opened_once_and_again_when_it_was_written_anew(
+def test_equal_images_are_opened_once_and_again_when_one_was_written_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, opened = tmp_path / "original.png", []
-    Image.new("RGB", (300, 200), "red").save(file)
+    file, same, opened = tmp_path / "original.png", tmp_path / "same.png", []
+    for path in (file, same):
+        Image.new("RGB", (300, 200), "red").save(path)
+    contact_sheet._thumbnail.cache_clear()
     read = Image.open
 
     def counted(path: Path) -> Image.Image:
@@ -21,7 +23,7 @@ def test_an_original_is_opened_once_and_again_when_it_was_written_anew(
         return read(path)
 
     monkeypatch.setattr(contact_sheet.Image, "open", counted)
-    rows = [[Tile(file, "a"), Tile(file, "b")]]
+    rows = [[Tile(file, "a"), Tile(file, "b"), Tile(same, "c")]]
     first = draw_rows("title", rows)
     assert draw_rows("title", rows) == first
     assert opened == [file]

@@ -10,7 +10,8 @@ from PIL import Image
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError
 from driftledger.core.images import png_bytes
-from driftledger.reports.site.thumbnails import SIDE, Thumbnails, inline
+from driftledger.reports.site import thumbnails
+from driftledger.reports.site.thumbnails import SIDE, Thumbnail, Thumbnails, inline, thumbnail
 
 
 def write(path: Path, size: tuple[int, int], colour: str = "red") -> Path:
@@ -51,6 +52,23 @@ def test_a_picture_inside_the_page(tmp_path: Path) -> None:
     source, width, height = inline(write(tmp_path / "a.png", (300, 150)), 64)
     with Image.open(BytesIO(base64.b64decode(source.removeprefix("data:image/webp;base64,")))) as image:
         assert (width, height) == image.size == (64, 32)
+
+
+def test_equal_pictures_inside_pages_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(file: Path, side: int) -> Thumbnail:
+        made.append(file.name)
+        return thumbnail(file, side)
+
+    monkeypatch.setattr(thumbnails, "thumbnail", counted)
+    thumbnails._inline.cache_clear()
+    one, same = (write(tmp_path / name, (300, 150)) for name in ("a.png", "b.png"))
+    first = inline(one, 64)
+    assert inline(same, 64) == first
+    assert inline(same, 32) != first
+    assert inline(write(one, (300, 150), "blue"), 64) != first
+    assert made == ["a.png", "b.png", "a.png"]
 
 
 BOMB = b"P6 100000 100000 255\n"

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 from PIL import Image, ImageDraw, ImageFont
 
 from driftledger.core.escaping import for_line
+from driftledger.core.files import ByBytes, by_bytes
 from driftledger.core.images import png_bytes
 
 TILE = 150
@@ -52,15 +53,14 @@ def draw_rows(title: str, rows: Sequence[Sequence[Tile]]) -> bytes:
 
 
 def _paste(sheet: Image.Image, path: Path, left: int, top: int) -> None:
-    written = path.stat()
-    small = _thumbnail(path, written.st_mtime_ns, written.st_size)
+    small = _thumbnail(by_bytes(path))
     sheet.paste(small, (left + (TILE - small.width) // 2, top + (TILE - small.height) // 2))
 
 
 @lru_cache(_KEPT)
-def _thumbnail(path: Path, mtime_ns: int, size: int) -> Image.Image:
-    """The image as it fits into a tile, while the file stays as it was written: originals stand in many sheets."""
-    with Image.open(path) as image:
+def _thumbnail(file: ByBytes) -> Image.Image:
+    """The image as it fits into a tile: equal ones stand in many sheets."""
+    with Image.open(file.path) as image:
         small = image.convert("RGB")
     small.thumbnail((TILE, TILE))
     return small

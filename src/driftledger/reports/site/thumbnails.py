@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.files import read_bytes
+from driftledger.core.files import ByBytes, by_bytes, read_bytes
 from driftledger.data.datasets.base import PILLOW_LIMIT
 from driftledger.data.datasets.decode import decode
 
@@ -78,9 +78,12 @@ class Thumbnails:
         return ShownImage(path, made.width, made.height)
 
 
-@lru_cache(4096)
 def inline(file: Path, side: int) -> ShownImage:
-    """A picture inside the page itself, kept since many pages show the same originals; errors as in
-    :func:`thumbnail`."""
-    made = thumbnail(file, side)
+    """A picture inside the page itself, kept since many pages show equal ones; errors as in :func:`thumbnail`."""
+    return _inline(by_bytes(file), side)
+
+
+@lru_cache(4096)
+def _inline(image: ByBytes, side: int) -> ShownImage:
+    made = thumbnail(image.path, side)
     return ShownImage(f"data:image/webp;base64,{base64.b64encode(made.data).decode()}", made.width, made.height)
