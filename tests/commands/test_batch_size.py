@@ -1,6 +1,7 @@
 """``batch-size``: which size is found, what it refuses, and what becomes of params.yaml."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -139,6 +140,7 @@ def test_it_is_written_unless_it_is_only_tried(tmp_path: Path, monkeypatch: pyte
     project(tmp_path, models={"mine": place(Crowded)})
     monkeypatch.chdir(tmp_path)
     before = Path("params.yaml").read_bytes()
+    monkeypatch.setattr(sizing, "find", partial(sizing.find, seconds=lambda: CLOCK[0]))
     dry = CliRunner().invoke(app, ["batch-size", "mine", "--dry-run"])
     assert dry.exit_code == 0
     assert "out of memory" in dry.stdout

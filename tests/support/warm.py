@@ -30,6 +30,7 @@ SCRIPTS = ("driftledger", "dvc")
 READ_WHEN_USED = frozenset(
     {"PATH", "COLUMNS", "GIT_CONFIG_GLOBAL", "PYTEST_CURRENT_TEST", "DVC_SITE_CACHE_DIR", "DVC_GLOBAL_CONFIG_DIR"}
     | {"MLFLOW_TRACKING_URI", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION", "TEST_SERVICE_KEY"}
+    | {"TORCHINDUCTOR_CACHE_DIR", "TOKENIZERS_PARALLELISM"}  # which torch sets, once it has compiled
 )
 """Variables that nothing reads while it is imported."""
 
