@@ -4,7 +4,7 @@ Ids, times and the names of pictures follow from the run and the unit, so that w
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
@@ -51,11 +51,14 @@ class Traces:
         self._client = TracingClient(tracking_uri)
         self._experiment_id = experiment_id
 
-    def write(self, run_id: str, start: int, traces: Iterable[LoggedTrace]) -> None:
+    def write(
+        self, run_id: str, start: int, traces: Iterable[LoggedTrace], begin: Callable[[], None] = lambda: None
+    ) -> None:
         """Write the traces of a run that has none; the first is the newest, which MLflow lists first.
 
         Args:
             start: of the run, in milliseconds since 1970.
+            begin: to be called before something is written.
         """
         pictures = _Pictures()
         written = (
@@ -63,6 +66,7 @@ class Traces:
         )
         while some := list(islice(written, _PER_CALL)):
             infos, spans = [each.info() for each in some], [each.spans() for each in some]
+            begin()
             with _one_transaction(self._client.store) as store:
                 begun = [store.start_trace(info) for info in infos]
                 store.log_spans(self._experiment_id, list(chain.from_iterable(spans)))
