@@ -21,7 +21,7 @@ from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, 
 from driftledger.project.project import Project
 from tests.components.contract import broken
 from tests.conftest import draw
-from tests.support.params import default_params
+from tests.support.params import project_with
 
 CALLS: list[Sequence[Any]] = []
 CLOCK = [0.0]
@@ -58,14 +58,6 @@ def place(cls: type, **settings: Any) -> dict[str, Any]:
     return {"provider": f"{cls.__module__}:{cls.__qualname__}", "path": "weights", "device": "cpu"} | settings
 
 
-def project(folder: Path, **sections: dict[str, Any]) -> Project:
-    params = default_params()
-    for section, entries in sections.items():
-        params[section] |= entries
-    (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    return Project(folder, own_code=True)
-
-
 def find(project: Project, name: str, kind: str | None = None) -> sizing.Found:
     CALLS.clear()
     return sizing.find(project, name, kind, lambda: CLOCK[0])
@@ -84,14 +76,14 @@ def find(project: Project, name: str, kind: str | None = None) -> sizing.Found:
 def test_the_largest_that_fits_and_is_worth_it(
     tmp_path: Path, settings: dict[str, Any], tried: list[tuple[int, float | None]], best: int
 ) -> None:
-    found = find(project(tmp_path, models={"mine": place(Crowded, **settings)}), "mine")
+    found = find(project_with(tmp_path, models={"mine": place(Crowded, **settings)}), "mine")
     assert [(each.size, each.per_second) for each in found.tried] == tried
     assert {each.peak for each in found.tried} == {None}
     assert (found.section, found.before, found.best) == ("models", 16, best)
 
 
 def test_a_generator_is_asked_to_draw(tmp_path: Path) -> None:
-    ours = project(tmp_path, generators={"mine": place(CrowdedPainter)}, models={"mine": place(Crowded)})
+    ours = project_with(tmp_path, generators={"mine": place(CrowdedPainter)}, models={"mine": place(Crowded)})
     assert find(ours, "mine", "generator").best == 4
     with pytest.raises(ConfigError, match="'mine' is in models and generators"):
         find(ours, "mine")
@@ -100,7 +92,7 @@ def test_a_generator_is_asked_to_draw(tmp_path: Path) -> None:
 def test_the_largest_image_that_is_built_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"small": (40, 20), "large": (60, 50), "tall": (20, 90)}
     images = {name: ImageFile(draw(tmp_path / f"{name}.png", 1, size), "0" * 64) for name, size in sizes.items()}
-    ours = project(tmp_path, models={"mine": place(Crowded)})
+    ours = project_with(tmp_path, models={"mine": place(Crowded)})
     find(ours, "mine")
     shown = [part for part in CALLS[0][0].turns[0].parts if isinstance(part, ImageFile)]
     assert not shown[0].path.exists()  # nothing is built: one was drawn, and is gone
@@ -113,7 +105,7 @@ def test_the_largest_image_that_is_built_is_shown(tmp_path: Path, monkeypatch: p
 
 
 def test_what_has_no_batches_to_fit_is_one_sentence(tmp_path: Path) -> None:
-    ours = project(
+    ours = project_with(
         tmp_path,
         models={
             "fails": place(Crowded, fails=True),
@@ -137,7 +129,7 @@ def test_what_has_no_batches_to_fit_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_it_is_written_unless_it_is_only_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(tmp_path, models={"mine": place(Crowded)})
+    project_with(tmp_path, models={"mine": place(Crowded)})
     monkeypatch.chdir(tmp_path)
     before = Path("params.yaml").read_bytes()
     monkeypatch.setattr(sizing, "find", partial(sizing.find, seconds=lambda: CLOCK[0]))
@@ -160,7 +152,7 @@ def test_a_checkpoint_answers_to_its_limit(tmp_path: Path, monkeypatch: pytest.M
     from tests.support.checkpoints.vision_language import build_llava
 
     entry = {"provider": "transformers", "path": str(build_llava(tmp_path / "llava")), "device": "cpu"}
-    ours = project(tmp_path, models={"llava": entry | {"max_new_tokens": 200}})
+    ours = project_with(tmp_path, models={"llava": entry | {"max_new_tokens": 200}})
     monkeypatch.setattr(sizing, "_LARGEST", 2)
     replies: list[Reply] = []
     respond = Transformers.respond

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from driftledger.cli import app
@@ -13,20 +12,10 @@ from driftledger.collect.observations import Observed, read_observations
 from driftledger.commands import check_component as checking
 from driftledger.components.contract import CHECKS
 from driftledger.core.errors import ConfigError
-from driftledger.project.project import Project
 from tests.components.contract import broken
 from tests.support.fakes.services import ASKED
-from tests.support.params import default_params
+from tests.support.params import project_with
 from tests.support.terminal import printed
-
-
-def project(folder: Path, **sections: dict[str, Any]) -> Project:
-    """One whose params.yaml holds further entries, and whose code is our own."""
-    params = default_params()
-    for section, entries in sections.items():
-        params[section] |= entries
-    (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    return Project(folder, own_code=True)
 
 
 def place(cls: type) -> dict[str, str]:
@@ -39,7 +28,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
 
 
 def test_an_entry_of_the_project_that_keeps_its_contract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(tmp_path)
+    project_with(tmp_path)
     done = run(tmp_path, monkeypatch, "random")
     assert done.exit_code == 0
     assert [row.split("  ")[0] for row in done.stdout.splitlines() if "  holds  " in row] == list(CHECKS)
@@ -48,7 +37,7 @@ def test_an_entry_of_the_project_that_keeps_its_contract(tmp_path: Path, monkeyp
 
 
 def test_one_that_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(tmp_path, generators={"mine": place(broken.DrawsTooFew)})
+    project_with(tmp_path, generators={"mine": place(broken.DrawsTooFew)})
     done = run(tmp_path, monkeypatch, "mine", "--json")
     assert done.exit_code == 1
     told = json.loads(done.stdout)
@@ -58,7 +47,7 @@ def test_one_that_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_name_that_several_kinds_have_must_be_told_apart(tmp_path: Path) -> None:
-    both = project(tmp_path, models={"same": place(broken.Echo)}, generators={"same": place(broken.Hue)})
+    both = project_with(tmp_path, models={"same": place(broken.Echo)}, generators={"same": place(broken.Hue)})
     with pytest.raises(
         ConfigError, match="'same' is in models and generators; say which with --kind model or --kind g"
     ):
@@ -69,13 +58,13 @@ def test_a_name_that_several_kinds_have_must_be_told_apart(tmp_path: Path) -> No
 
 def test_a_name_that_nobody_has(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"component 'paintr' is unknown; did you mean 'painter'\?"):
-        checking.check(project(tmp_path), "paintr")
+        checking.check(project_with(tmp_path), "paintr")
     with pytest.raises(ConfigError, match="kind 'images' is unknown"):
-        checking.check(project(tmp_path), "painter", "images")
+        checking.check(project_with(tmp_path), "painter", "images")
 
 
 def test_a_service_is_asked_only_as_often_as_was_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ours = project(tmp_path, generators={"far": place(broken.Afar)})
+    ours = project_with(tmp_path, generators={"far": place(broken.Afar)})
     ASKED.clear()
     with pytest.raises(ConfigError, match=r"generators.far is a service, .* 7 calls .*; allow them with --paid 7"):
         checking.check(ours, "far")
@@ -93,7 +82,7 @@ def test_a_service_is_asked_only_as_often_as_was_allowed(tmp_path: Path, capsys:
 
 
 def test_other_bytes_are_kept_by_fingerprint_and_equal_ones_make_nothing_stale(tmp_path: Path) -> None:
-    ours = project(tmp_path, models={"dice": place(broken.OftenOther), "echo": place(broken.Echo)})
+    ours = project_with(tmp_path, models={"dice": place(broken.OftenOther), "echo": place(broken.Echo)})
     (tmp_path / "data").mkdir()
     file = ours.paths.observations
     checking.note(ours, checking.check(ours, "echo"))
@@ -108,14 +97,14 @@ def test_other_bytes_are_kept_by_fingerprint_and_equal_ones_make_nothing_stale(t
 
 
 def test_an_entry_of_the_catalogue_that_nobody_selects_leaves_no_trace(tmp_path: Path) -> None:
-    ours = project(tmp_path, models={"dice": place(broken.OftenOther)})
+    ours = project_with(tmp_path, models={"dice": place(broken.OftenOther)})
     checked = checking.check(ours, "dice")
     checking.note(ours, checked._replace(name="gpt_4_1"))
     assert not ours.paths.observations.exists()
 
 
 def test_what_a_component_says_cannot_draw_on_the_terminal(tmp_path: Path) -> None:
-    checked = checking.check(project(tmp_path, models={"rude": place(broken.Rude)}), "rude")
+    checked = checking.check(project_with(tmp_path, models={"rude": place(broken.Rude)}), "rude")
     said = printed(checked.as_table())
     assert "\x1b" not in said
     assert "\\x1b[31m" in said
