@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import TIMEOUT, Checkout
-from tests.support.warm import READ_WHEN_USED, REPRO
+from tests.support import warm
+from tests.support.warm import READ_WHEN_USED, REPRO, WarmProcess
 
 COMMANDS = {
     "prints": ("driftledger", "plan"),
@@ -55,6 +56,18 @@ def test_what_an_import_may_read_has_it_start(checkout: Checkout, tmp_path: Path
         (("git", "status"), {}, False),
     ):
         assert checkout.warm.stands_for(command, checkout.env | environment) == forks
+
+
+def test_it_ends_while_a_copy_of_its_parent_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a child of a test that failed, which has all that the parent had open."""
+    stand_in = tmp_path / "reads_to_the_end.py"
+    stand_in.write_text("import socket, sys\nsocket.socket(fileno=int(sys.argv[1])).recv(1)\n", encoding="utf-8")
+    monkeypatch.setattr(warm, "__file__", str(stand_in))
+    with WarmProcess(os.environ) as process:
+        copied = process._started().dup()
+    with copied:
+        assert process._process is not None
+        assert process._process.returncode == 0
 
 
 def _in_order(told: str | int) -> list[list[str]]:

@@ -37,6 +37,8 @@ READ_WHEN_USED = frozenset(
 _ROOMS = ("benchmarks", "collect", "commands", "core", "ledger", "project", "reports", "tracking")
 _LONGEST = 1 << 17
 """Of a request, in bytes."""
+_PATIENCE = 60
+"""Seconds for it to end."""
 
 
 class WarmProcess:
@@ -99,8 +101,9 @@ class WarmProcess:
     def __exit__(self, *_: object) -> None:
         """End it, and each command that still runs."""
         if self._asked is not None and self._process is not None:
+            self._asked.shutdown(socket.SHUT_RDWR)  # a copy of this process that a test left has it open, too
             self._asked.close()
-            self._process.wait()
+            self._process.wait(timeout=_PATIENCE)
 
 
 def _import_all(*more: str) -> None:

@@ -1,9 +1,10 @@
 """MLflow stores for the tests: real SQLite files, copied from one on which the migrations have run."""
 
+import multiprocessing
 import os
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,15 @@ from .stores import Child, Store
 
 def _migrate(folder: Path) -> None:
     connection.connect(Store(folder).uri, create=True)
+
+
+@pytest.fixture(autouse=True)
+def _children_end_with_their_test() -> Iterator[None]:
+    """Also one that sleeps where the test fails, for which this process would wait at its end."""
+    yield
+    for child in multiprocessing.active_children():
+        child.kill()
+        child.join()
 
 
 @pytest.fixture(scope="session")

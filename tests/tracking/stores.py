@@ -67,6 +67,10 @@ class Child:
     def signal(self, number: int) -> None:
         os.kill(self._process.pid or 0, number)
 
+    def wait_until_asleep(self) -> None:
+        """Until it has stopped itself, or has ended."""
+        os.waitid(os.P_PID, self._process.pid or 0, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
     def kill(self) -> None:
         """As ``kill -9``, at whatever it is doing."""
         self._process.kill()

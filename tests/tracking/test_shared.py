@@ -27,14 +27,19 @@ LIVES = 600.0
 class Clone:
     """Another checkout that is tracked to a store, and no lock file in common with others."""
 
-    def __init__(self, shared: Store, name: str, lease: float = LIVES, stops_after: float = LIVES) -> None:
+    def __init__(
+        self, shared: Store, name: str, lease: float = LIVES, stops_after: float = LIVES, renews: bool = True
+    ) -> None:
         self._shared = shared
         self._seconds = lease, stops_after
+        self._renews = renews
         self._lock = shared.folder.parent / name / "track.lock"
 
     def push(self, runs: list[RunContent], experiment: str = EXPERIMENT, kill_at: int | None = None) -> Pushed:
         turn.LEASE, turn._STOPS_AFTER = self._seconds
         turn._RENEWED_EVERY = turn._LOOKED_EVERY = 0.05
+        if not self._renews:  # beside its writes
+            turn.Turn._go_on_renewing = lambda _: None  # type: ignore[method-assign]
         watch_writes(kill_at)
         return store.push(runs, tracking_uri=self._shared.uri, experiment=experiment, lock=self._lock)
 
@@ -53,15 +58,29 @@ def alone(tmp_path_factory: pytest.TempPathFactory, migrated: Path, in_child: Ca
 
 
 def slow_runs(seconds: float, sign: Path) -> list[RunContent]:
-    """The first takes so long to write; meanwhile there is the file ``sign``, and nothing is being written."""
-    first, second = two_runs()
+    """The first takes so long to write; meanwhile there is the file ``sign``, and none of a run is being written."""
 
-    def slowly() -> Iterable[LoggedTrace]:
+    def wait() -> None:
         sign.touch()
         time.sleep(seconds)
+
+    return runs_that(wait)
+
+
+def runs_that(do: Callable[[], object]) -> list[RunContent]:
+    """Something is done while the first is written, between two transactions."""
+    first, second = two_runs()
+
+    def traces() -> Iterable[LoggedTrace]:
+        do()
         return first.traces()
 
-    return [replace(first, traces=slowly), second]
+    return [replace(first, traces=traces), second]
+
+
+def fall_asleep() -> None:
+    """Until somebody wakes this process."""
+    signal.raise_signal(signal.SIGSTOP)
 
 
 def wait_for(sign: Path) -> None:
@@ -122,11 +141,10 @@ def test_a_clone_does_not_wait_for_what_it_was_itself(mlflow_store: Store, in_ch
 
 
 def test_a_clone_that_slept_writes_nothing_more(
-    mlflow_store: Store, alone: dict[str, Any], in_child: Callable[..., Any], tmp_path: Path
+    mlflow_store: Store, alone: dict[str, Any], in_child: Callable[..., Any]
 ) -> None:
-    asleep = Clone(mlflow_store, "a", stops_after=8).child(slow_runs(0.5, tmp_path / "writing"))
-    wait_for(tmp_path / "writing")
-    asleep.signal(signal.SIGSTOP)
+    asleep = Clone(mlflow_store, "a", stops_after=8, renews=False).child(runs_that(fall_asleep))
+    asleep.wait_until_asleep()
     assert Clone(mlflow_store, "b", lease=9).child(two_runs()).result() == Pushed(created=1, resumed=1, unchanged=0)
     asleep.signal(signal.SIGCONT)
     with pytest.raises(LedgerError, match="this process did not answer for a while"):
