@@ -14,7 +14,6 @@ from driftledger.core.parent import end_with_parent
 T = TypeVar("T")
 
 _MOST = 4
-"""Processes."""
 _AT_ONCE, _LEAST = 512, 32
 """Items: so many are made before any is worked on, and so few are not worth a process."""
 
@@ -23,6 +22,11 @@ def can_fork() -> bool:
     """Whether a child would find no lock that a thread of this process holds; elsewhere than on Linux, libraries of
     the system forbid it."""
     return sys.platform == "linux" and threading.active_count() == 1
+
+
+def processes() -> int:
+    """How many processes share work here: one for each core that this one may use, four at the most."""
+    return min(len(os.sched_getaffinity(0)), _MOST)
 
 
 def share_out(items: Iterable[T], work: Callable[[T], object]) -> None:
@@ -37,18 +41,18 @@ def share_out(items: Iterable[T], work: Callable[[T], object]) -> None:
 
 
 def _share_out(items: Sequence[T], work: Callable[[T], object]) -> None:
-    count = min(len(os.sched_getaffinity(0)), _MOST) if len(items) >= _LEAST and can_fork() else 1
+    count = processes() if len(items) >= _LEAST and can_fork() else 1
     own, *others = (items[first::count] for first in range(count))
-    copies = [(_copied(share, work), share) for share in others]
+    left = [(_copied(share, work), share) for share in others]
     try:
         _do(own, work)
-        while copies:
-            failed = os.waitpid(copies[-1][0], 0)[1]
-            _, share = copies.pop()
+        while left:
+            failed = os.waitpid(left[-1][0], 0)[1]
+            _, share = left.pop()
             if failed:
                 _do(share, work)
     finally:
-        for copy, _ in copies:
+        for copy, _ in left:
             os.kill(copy, signal.SIGKILL)
             with suppress(ChildProcessError):
                 os.waitpid(copy, 0)

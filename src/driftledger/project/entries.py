@@ -9,7 +9,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_text
 from driftledger.core.yaml_text import load_yaml
 from driftledger.project.catalogue import CatalogueEntry, catalogue
-from driftledger.project.presets import end_of, flow
+from driftledger.project.presets import end_of, flow, with_lines
 from driftledger.project.settings import PARAMS, parse_settings, read_yaml_text
 
 
@@ -68,13 +68,10 @@ def _set(text: str, place: list[str], key: str, value: Any) -> str:
         start: int = found.start_mark.index
         gap = "" if text[start - 1 : start].isspace() else " "
         return text[:start] + gap + flow(value) + text[end_of(text, found) :]
-    said = f"{key}: {flow(value)}"
-    end = end_of(text, node.value[-1][1])
     if node.flow_style:
-        return f"{text[:end]}, {said}{text[end:]}"
-    end = text.find("\n", end) + 1 or len(text)
-    line: str = " " * node.start_mark.column + said + "\n"
-    return text[:end] + ("" if text[:end].endswith("\n") else "\n") + line + text[end:]
+        end = end_of(text, node.value[-1][1])
+        return f"{text[:end]}, {key}: {flow(value)}{text[end:]}"
+    return with_lines(text, node, {key: value})
 
 
 def _pairs(node: Any) -> list[tuple[str, Any]]:

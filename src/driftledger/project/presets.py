@@ -182,10 +182,7 @@ def _with_keys(text: str, keys: dict[str, Any]) -> str:
     node = next(value for key, value in composed.value if key.value == "run")
     if node.flow_style:
         raise ConfigError(f"{PARAMS}: 'run' stands in braces, where presets add nothing; give each of its keys a line")
-    end = text.find("\n", end_of(text, node)) + 1 or len(text)
-    indent = " " * node.start_mark.column
-    lines = "".join(f"{indent}{key}: {flow(value)}\n" for key, value in keys.items())
-    return text[:end] + ("" if text[:end].endswith("\n") else "\n") + lines + text[end:]
+    return with_lines(text, node, keys)
 
 
 def _changed(text: str, changes: Sequence[_Change]) -> str:
@@ -218,6 +215,14 @@ def end_of(text: str, node: Any) -> int:
         return end_of(text, last[1] if isinstance(last, tuple) else last)
     start: int = node.start_mark.index
     return start + len(text[start : node.end_mark.index].rstrip())
+
+
+def with_lines(text: str, node: Any, keys: dict[str, Any]) -> str:
+    """The text with further keys, a line each, at the end of a mapping in block style."""
+    end = text.find("\n", end_of(text, node)) + 1 or len(text)
+    indent = " " * node.start_mark.column
+    lines = "".join(f"{indent}{key}: {flow(value)}\n" for key, value in keys.items())
+    return text[:end] + ("" if text[:end].endswith("\n") else "\n") + lines + text[end:]
 
 
 def flow(value: Any) -> str:

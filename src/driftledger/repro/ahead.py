@@ -15,13 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from driftledger.core.forking import can_fork
+from driftledger.core.forking import can_fork, processes
 from driftledger.core.parent import end_with_parent
 from driftledger.repro.stages import forget_the_parent
 
 _BYTES = 8
-_MOST = 4
-"""Each imports what components need, and takes some 150 MB."""
 _TICK = 0.02
 
 
@@ -45,7 +43,7 @@ class Ahead:
         if self._began or not can_fork():
             return
         self._began = True
-        parent, count = os.getpid(), min(len(os.sched_getaffinity(0)), _MOST)
+        parent, count = os.getpid(), processes()  # each imports what components need, and takes some 150 MB
         self._over = [mmap.mmap(-1, max(1, len(self._stages))) for _ in range(count)]
         for index in range(count):
             process = os.fork()
