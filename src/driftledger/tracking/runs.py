@@ -145,7 +145,7 @@ class Runs:
             self._log(run, content, model_ids, again)
             if again:
                 self._traces.delete(run.info.run_id)
-            self._traces.write(run.info.run_id, run.info.start_time, content.traces(), self._begin)
+            self._traces.write(run.info.run_id, run.info.start_time, content.traces())
             if artifacts:
                 self._upload(run.info.run_id, content.name, artifacts)
         if milliseconds := _milliseconds(content):

@@ -104,7 +104,7 @@ def _push(
     from driftledger.tracking.versions import Versions
 
     client = turn.guarded()
-    runs = Runs(client, Traces(tracking_uri, experiment_id), experiment_id, turn.begin)
+    runs = Runs(client, Traces(tracking_uri, experiment_id, turn.begin), experiment_id, turn.begin)
     versions = Versions(client, tracking_uri, experiment_id)
     merged, current = 0, runs.tagged(CURRENT, "true")
     if repair or _has_doubles(current):

@@ -45,20 +45,22 @@ _KINDS = {"model": "CHAT_MODEL", "generator": "TOOL", "judge": "EVALUATOR", "": 
 
 
 class Traces:
-    """The traces of one experiment."""
+    """The traces of one experiment.
 
-    def __init__(self, tracking_uri: str, experiment_id: str) -> None:
+    Args:
+        begin: to be called before something is written or deleted.
+    """
+
+    def __init__(self, tracking_uri: str, experiment_id: str, begin: Callable[[], None] = lambda: None) -> None:
+        self._begin = begin
         self._client = TracingClient(tracking_uri)
         self._experiment_id = experiment_id
 
-    def write(
-        self, run_id: str, start: int, traces: Iterable[LoggedTrace], begin: Callable[[], None] = lambda: None
-    ) -> None:
+    def write(self, run_id: str, start: int, traces: Iterable[LoggedTrace]) -> None:
         """Write the traces of a run that has none; the first is the newest, which MLflow lists first.
 
         Args:
             start: of the run, in milliseconds since 1970.
-            begin: to be called before something is written.
         """
         pictures = _Pictures()
         written = (
@@ -66,7 +68,7 @@ class Traces:
         )
         while some := list(islice(written, _PER_CALL)):
             infos, spans = [each.info() for each in some], [each.spans() for each in some]
-            begin()
+            self._begin()
             with _one_transaction(self._client.store) as store:
                 begun = [store.start_trace(info) for info in infos]
                 store.log_spans(self._experiment_id, list(chain.from_iterable(spans)))
@@ -93,6 +95,7 @@ class Traces:
         """Let go of the traces of a run."""
         of_run = f"metadata.`{SOURCE_RUN}` = '{run_id}'"
         while found := self._client.search_traces([self._experiment_id], of_run, _PER_CALL, include_spans=False):
+            self._begin()
             self._client.delete_traces(self._experiment_id, trace_ids=[each.info.trace_id for each in found])
 
     def _upload(self, info: TraceInfo, pictures: Mapping[str, bytes]) -> None:
