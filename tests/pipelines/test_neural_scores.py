@@ -1,8 +1,10 @@
 """The neural scores in Git, made anew here: other processors give other last bits, and now and then another token."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,8 +16,10 @@ from driftledger.commands.collect import collect
 from driftledger.commands.resolve import resolve
 from driftledger.core.files import read_json
 from driftledger.project.presets import apply_preset
-from driftledger.project.project import Project
+from driftledger.project.project import STORE, Project
+from lab.ceiling import table
 from tests.conftest import REPOSITORY
+from tests.lab.test_ceiling import shown
 from tests.support.evaluation import build, evaluate
 from tests.support.params import DEFAULT
 
@@ -121,3 +125,15 @@ def test_fidelity_through_a_clip_that_reads(project: Project) -> None:
     early, final = (metrics(project, "fidelity", model, "trio_sd_2", "trio_clip") for model in MODELS)
     assert final["clip_s"] > early["clip_s"]
     assert final["clip_s_i"] > early["clip_s_i"]
+
+
+def test_the_table_between_floor_and_ceiling_comes_out_here(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a project of its own, which finds what two of its models have said and had drawn in the store of this one."""
+    monkeypatch.setenv(STORE, str(project.state))
+    made, number = table(tmp_path, REPOSITORY), re.compile(r"-?[0-9]+\.[0-9]+")
+    assert number.sub("", made).strip() == number.sub("", shown())
+    assert [float(each) for each in number.findall(made)] == pytest.approx(
+        [float(each) for each in number.findall(shown())], abs=HEADLINES["genception"].tolerance
+    )
