@@ -84,8 +84,11 @@ def of_tracking() -> Iterator[Row]:
     unlinked: dict[str, At] = {"without links": ("rows", "unlinked_over_log_batch")}
     what = "a metric of three components with its links, in MLflow"
     yield Row(what, "track", ("rows", "linked_over_log_batch"), "× `log_batch`", 2, beside=unlinked)
-    for at in range(3):
-        yield Row("growth of `track` with runs, nothing to do", "track", ("growth", at, "no_op_exponent"))
+    for at, runs in ((1, "10 to 100"), (2, "100 to 1,000")):
+        for push, key in (("with nothing to do", "no_op"), ("of a new run", "new_run")):
+            whole: dict[str, At] = {"where all are selected": ("growth", at, f"all_selected_{key}_exponent")}
+            what = f"growth of a push {push}, from {runs} runs in MLflow"
+            yield Row(what, "track", ("growth", at, f"{key}_exponent"), beside=whole)
 
 
 def of_services() -> Iterator[Row]:
