@@ -6,6 +6,16 @@ from pathlib import Path
 from driftledger.core.files import write_text
 
 
+def between(page: str, marks: tuple[str, str]) -> str:
+    """What stands between its marks.
+
+    >>> between("Before <a> old <b> after", ("<a>", "<b>"))
+    ' old '
+    """
+    begin, end = marks
+    return page.partition(begin)[2].partition(end)[0]
+
+
 def put_between(page: str, marks: tuple[str, str], made: str) -> str:
     """The page with what was made in the place of what stands between its marks.
 

@@ -2,16 +2,13 @@
 anew."""
 
 from lab.ceiling import MARKS, MODELS, PAGE
+from lab.marked import between
 from tests.conftest import REPOSITORY
 
 
-def shown() -> str:
-    page = (REPOSITORY / PAGE).read_text(encoding="utf-8")
-    return page.partition(MARKS[0])[2].partition(MARKS[1])[0].strip()
-
-
 def test_the_page_sets_the_stages_between_blind_and_faultless() -> None:
-    title, _, head, _, *rows = shown().split("\n")
+    page = (REPOSITORY / PAGE).read_text(encoding="utf-8")
+    title, _, head, _, *rows = between(page, MARKS).strip().split("\n")
     assert "0 is blind, 1 is faultless" in title
     assert head.startswith("| | GC@3 |")
     assert [row.split(" | ")[0].strip("| ") for row in rows] == [*reversed(MODELS[:3])]

@@ -22,6 +22,7 @@ from lab.coverage import (
     wilson,
     with_table,
 )
+from lab.marked import between
 from tests.conftest import REPOSITORY
 
 IMAGES = np.array([3.0, 1.0, 5.0, 2.0, 2.0])
@@ -66,7 +67,7 @@ def test_what_holds_the_truth_is_counted() -> None:
 def test_the_page_has_the_table_of_the_file() -> None:
     page, text = ((REPOSITORY / path).read_text(encoding="utf-8") for path in (PAGE, JSON))
     assert with_table(page, text) == page
-    assert table(text) in page.partition(MARKS[0])[2].partition(MARKS[1])[0]
+    assert table(text) in between(page, MARKS)
 
 
 NARROW = "60 images", "95% right, correlation 0.3"

@@ -17,9 +17,9 @@ from driftledger.commands.resolve import resolve
 from driftledger.core.files import read_json
 from driftledger.project.presets import apply_preset
 from driftledger.project.project import STORE, Project
-from lab.ceiling import table
+from lab.ceiling import MARKS, PAGE, table
+from lab.marked import between
 from tests.conftest import REPOSITORY
-from tests.lab.test_ceiling import shown
 from tests.support.evaluation import build, evaluate
 from tests.support.params import DEFAULT
 
@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.neural, pytest.mark.slow]
 
 MODELS = ["trio_llava_early", "trio_llava_final"]
 """The one whose answers are the most arbitrary, and the one that others are compared with."""
+NUMBER = re.compile(r"-?[0-9]+\.[0-9]+")
 
 
 class Headline(NamedTuple):
@@ -132,8 +133,8 @@ def test_the_table_between_floor_and_ceiling_comes_out_here(
 ) -> None:
     """In a project of its own, which finds what two of its models have said and had drawn in the store of this one."""
     monkeypatch.setenv(STORE, str(project.state))
-    made, number = table(tmp_path, REPOSITORY), re.compile(r"-?[0-9]+\.[0-9]+")
-    assert number.sub("", made).strip() == number.sub("", shown())
-    assert [float(each) for each in number.findall(made)] == pytest.approx(
-        [float(each) for each in number.findall(shown())], abs=HEADLINES["genception"].tolerance
+    made, shown = table(tmp_path, REPOSITORY), between((REPOSITORY / PAGE).read_text(encoding="utf-8"), MARKS).strip()
+    assert NUMBER.sub("", made).strip() == NUMBER.sub("", shown)
+    assert [float(each) for each in NUMBER.findall(made)] == pytest.approx(
+        [float(each) for each in NUMBER.findall(shown)], abs=HEADLINES["genception"].tolerance
     )

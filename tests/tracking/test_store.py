@@ -160,6 +160,24 @@ def test_where_a_trace_is_there_already_none_is_written(mlflow_store: Store) -> 
     assert mlflow_store.dump() == before
 
 
+def test_traces_are_neither_written_nor_deleted_without_a_turn(mlflow_store: Store) -> None:
+    mlflow_store.push([run("f1")])
+    [shown] = mlflow_store.client().search_runs([mlflow_store.experiment_id()])
+    before = mlflow_store.dump()
+    from driftledger.tracking.traces import Traces  # MLflow is imported by now
+
+    def refuse() -> None:
+        raise LedgerError("it is another's turn")
+
+    traces = Traces(mlflow_store.uri, mlflow_store.experiment_id(), refuse)
+    tea = TRACES[0]._replace(trace=replace(TRACES[0].trace, unit="tea"))
+    with pytest.raises(LedgerError, match="another's turn"):
+        traces.write(shown.info.run_id, 1, [tea])
+    with pytest.raises(LedgerError, match="another's turn"):
+        traces.delete(shown.info.run_id)
+    assert mlflow_store.dump() == before
+
+
 def _transactions(store: Store) -> int:
     """Those that SQLite counts in the head of a file."""
     return int.from_bytes(store.file.read_bytes()[24:28]) if store.file.exists() else 0
