@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.machines import DISPATCHED, blas, environment, without
+from tests.support.machines import NUMPY_LEVELS, blas, environment
 
 GOLDEN = Path(__file__).parent / "golden" / "embedded.py"
 
@@ -38,10 +38,11 @@ def test_output_changes_only_with_the_version(now, provider):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kept", "core", "threads"),
-    [(0, "Prescott", 1), (1, "Nehalem", 2), (2, "Haswell", 2), (3, "SkylakeX", 1)],
-)
-def test_same_bytes_at_every_cpu_level_and_however_strings_are_hashed(now, kept, core, threads):
-    """``kept`` is how many of numpy's dispatched feature levels are left on."""
-    assert hashes(PYTHONHASHSEED=f"{kept}", **without(*DISPATCHED[kept:]), **blas(core, threads)) == now
+@pytest.mark.parametrize(("seed", "level"), [*enumerate(NUMPY_LEVELS.values())], ids=NUMPY_LEVELS)
+def test_same_bytes_at_every_cpu_level_and_however_strings_are_hashed(now, seed, level):
+    """On the oldest BLAS kernel; a whole run is tried on the newer ones, in ``tests/pipelines/test_same_bytes.py``."""
+    assert hashes(PYTHONHASHSEED=f"{seed}", **level, **blas("Prescott", 1)) == now
+
+
+def test_there_is_a_level_to_try():
+    assert NUMPY_LEVELS

@@ -35,6 +35,8 @@ READ_WHEN_USED = frozenset(
 """Variables that nothing reads while it is imported."""
 
 _ROOMS = ("benchmarks", "collect", "commands", "core", "ledger", "project", "reports", "tracking")
+_LATE = ("dvc.cli.parser", "dvc.parsing.interpolate", "networkx", "pyparsing", "scmrepo.git", "sklearn.base")
+"""What these import when it is first used."""
 _LONGEST = 1 << 17
 """Of a request, in bytes."""
 _PATIENCE = 60
@@ -116,7 +118,7 @@ def _import_all(*more: str) -> None:
     for room in _ROOMS:
         for module in pkgutil.walk_packages([str(Path(driftledger.__path__[0]) / room)], f"driftledger.{room}."):
             importlib.import_module(module.name)
-    for name in ("dvc.cli", "dvc.repo", "driftledger.repro.dvc_internals", "mlflow", *more):
+    for name in ("dvc.cli", "dvc.repo", "driftledger.repro.dvc_internals", "mlflow", *_LATE, *more):
         importlib.import_module(name)
 
 
