@@ -1,5 +1,6 @@
 """The end of a run: the models at a glance, where to look further, and a question to ask of the first number."""
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -8,6 +9,7 @@ from rich.console import RenderableType
 from driftledger.benchmarks.selection import is_of
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line
+from driftledger.core.parent import RUN_SHOWS_THE_END
 from driftledger.core.terminal import show
 from driftledger.project.project import Project
 from driftledger.reports.glance import best_number, glance
@@ -18,6 +20,14 @@ def show_closing(project: Project, mlflow: Sequence[str] | None = None) -> None:
     """Print what :func:`closing` tells."""
     for part in closing(project, mlflow):
         show(part)
+
+
+def show_after_push(project: Project) -> None:
+    """The same once MLflow shows the scores; below a run that shows the end itself, only where MLflow does."""
+    if os.environ.get(RUN_SHOWS_THE_END):
+        print("\n".join(map(for_line, _where(project))), flush=True)
+    else:
+        show_closing(project)
 
 
 def closing(project: Project, mlflow: Sequence[str] | None = None) -> Iterator[RenderableType]:

@@ -27,7 +27,7 @@ from driftledger.collect.counted import CallsMade
 from driftledger.commands.closing import show_closing
 from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
-from driftledger.core.parent import UNDER_RUN, end_with_parent
+from driftledger.core.parent import RUN_SHOWS_THE_END, UNDER_RUN, end_with_parent
 from driftledger.core.progress import clock
 from driftledger.core.terminal import console, line
 from driftledger.project.project import Project
@@ -177,7 +177,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         for cleared in clear(project.root):
             print(cleared, file=sys.stderr, flush=True)
         began, made = time.monotonic(), CallsMade(project.state)
-        environment = _environment()
+        environment = _environment(shows_the_end=not plain)
         command = [*_repro(project.root, environment), *(["--force"] if force else []), *targets]
         try:
             with _Log(state / LOG) as log:
@@ -212,12 +212,13 @@ def _failed(watched: Watched, code: int, log: str) -> int:
     return 2 if watched.is_mistake else code
 
 
-def _environment() -> dict[str, str]:
+def _environment(*, shows_the_end: bool) -> dict[str, str]:
     """That of this process; where its own commands cannot be found, with them in front."""
     own, path = str(Path(sys.executable).parent), os.environ.get("PATH", "")
     if own not in path.split(os.pathsep):
         path = os.pathsep.join([own, path])
-    return os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1", UNDER_RUN: "1"}
+    told = {UNDER_RUN: "1", RUN_SHOWS_THE_END: "1" if shows_the_end else ""}
+    return os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"} | told
 
 
 def _repro(root: Path, environment: Mapping[str, str]) -> list[str]:

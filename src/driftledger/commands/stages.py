@@ -105,7 +105,7 @@ def correlation(project: Project) -> str:
 
 def track(project: Project, repair: bool = False) -> None:
     """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
-    from driftledger.commands.closing import show_closing
+    from driftledger.commands.closing import show_after_push
     from driftledger.ledger.code import code_version
     from driftledger.ledger.lineage import Unread
     from driftledger.tracking.track import track as show_in_mlflow
@@ -113,7 +113,7 @@ def track(project: Project, repair: bool = False) -> None:
     evidence = Unread(project.root, project.selected, project.combinations, code_version(project.root))
     told = show_in_mlflow(evidence, project.settings.tracking, repair=repair, calls=project.state)
     print("\n".join(told), flush=True)
-    show_closing(project)
+    show_after_push(project)
 
 
 def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Sequence[str]) -> None:

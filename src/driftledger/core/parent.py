@@ -8,6 +8,9 @@ import sys
 UNDER_RUN = "DRIFTLEDGER_UNDER_RUN"
 """Set in the environment of what ``driftledger run`` starts."""
 
+RUN_SHOWS_THE_END = "DRIFTLEDGER_RUN_SHOWS_THE_END"
+"""Likewise, and not empty where it shows the scores itself when all is done."""
+
 _SET_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
