@@ -213,3 +213,11 @@ def test_what_dvc_has_is_not_asked_again(evaluated: Checkout, monkeypatch: pytes
     shutil.rmtree(evaluated.root / ".dvc" / "cache")
     assert calls(pulls=True) == 0
     assert calls(pulls=False) == 32
+
+
+def test_nobody_waits_for_data_that_are_made_later(project: Project) -> None:
+    """As where a stage is asked for by its name, before the one that makes its data."""
+    [collected, *_], [dataset, *_] = ASKED, DATA
+    late = [collected, dataset, *DATA[1:]]
+    assert collected in ask(project, late, lambda: 0)
+    assert not [each for each in stored(project) if each.role == "model"]

@@ -1,5 +1,7 @@
 """DVC's own code is replaced where it reads as it did, and else left alone."""
 
+import os
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +13,7 @@ from driftledger.repro import __main__ as entry
 from driftledger.repro import dvc_internals
 from driftledger.repro.ahead import Ahead
 from driftledger.repro.dvc_internals import KNOWN, replaced, unknown
+from driftledger.repro.hashes import Hashes
 
 
 def test_the_dvc_that_is_installed_is_one_that_is_known() -> None:
@@ -92,7 +95,7 @@ def test_everything_is_put_back_after_an_error() -> None:
 def test_whatever_ends_it_what_is_noted_is_written_and_nobody_is_left_beside_it(
     end: type[BaseException] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, lock = dvc_internals._Run(), tmp_path / "dvc.lock"
+    run, lock = dvc_internals._Run(Hashes()), tmp_path / "dvc.lock"
     ended: list[Ahead] = []
     monkeypatch.setattr(Ahead, "end", lambda each: ended.append(each))
 
@@ -105,7 +108,7 @@ def test_whatever_ends_it_what_is_noted_is_written_and_nobody_is_left_beside_it(
         return "done"
 
     run._reproduce = reproduce
-    stages = [SimpleNamespace(repo=SimpleNamespace(tmp_dir=str(tmp_path), root_dir=str(tmp_path)))]
+    stages = [stage_at(tmp_path, "dvc.yaml", "a")]
     if end:
         with pytest.raises(end):
             run.reproduce(stages)
@@ -113,6 +116,68 @@ def test_whatever_ends_it_what_is_noted_is_written_and_nobody_is_left_beside_it(
         assert run.reproduce(stages) == "done"
     assert "  a:\n    cmd: x\n" in lock.read_text()
     assert ended == [run._ahead]
+
+
+def stage_at(root: Path, file: str, name: str | None, *deps: str) -> Any:
+    def isin_or_eq(path: str, top: str) -> bool:
+        return Path(path).is_relative_to(top)
+
+    local = SimpleNamespace(protocol="local", isin_or_eq=isin_or_eq)
+    return SimpleNamespace(
+        repo=SimpleNamespace(tmp_dir=str(root), root_dir=str(root)),
+        path=str(root / file),
+        name=name,
+        deps=[SimpleNamespace(fs=local, fs_path=str(root / each)) for each in deps],
+    )
+
+
+def test_a_signal_that_comes_while_locks_are_written_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, ended = dvc_internals._Run(Hashes()), list[str]()
+    monkeypatch.setattr(Ahead, "end", lambda _: ended.append("ahead"))
+    monkeypatch.setattr(
+        dvc_internals.locks.Locks, "write", lambda _: (os.kill(os.getpid(), signal.SIGINT), ended.append("written"))
+    )
+    run._reproduce = lambda _: "done"
+    with pytest.raises(KeyboardInterrupt):
+        run.reproduce([stage_at(tmp_path, "dvc.yaml", "a")])
+    assert ended == ["written", "ahead"]
+
+
+def test_nobody_is_left_beside_it_where_locks_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    run, ended = dvc_internals._Run(Hashes()), list[str]()
+    monkeypatch.setattr(Ahead, "end", lambda _: ended.append("ahead"))
+    monkeypatch.setattr(dvc_internals.locks.Locks, "write", full)
+    run._reproduce = lambda _: "done"
+    with pytest.raises(OSError, match="No space left"):
+        run.reproduce([stage_at(tmp_path, "dvc.yaml", "a")])
+    assert ended == ["ahead"]
+
+
+def test_stages_of_others_with_the_names_of_ours_are_told_apart(tmp_path: Path) -> None:
+    stages = [
+        stage_at(tmp_path, "dvc.yaml", "dataset@photos"),
+        stage_at(tmp_path, "pipelines/mme/dvc.yaml", "mme@scenes"),
+        stage_at(tmp_path, "own/dvc.yaml", "dataset@photos"),
+        stage_at(tmp_path, "own/photos.dvc", None),
+    ]
+    names = [dvc_internals._known_as(each) for each in stages]
+    assert names == ["dataset@photos", "mme@scenes", "own/dvc.yaml:dataset@photos", "own/photos.dvc:"]
+
+
+@pytest.mark.parametrize(("dep", "at_once"), [("own/dvc.lock", True), ("own", True), ("other/dvc.lock", False)])
+def test_where_a_lock_is_looked_at_stages_are_written_at_once(
+    dep: str, at_once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = dvc_internals._Run(Hashes())
+    monkeypatch.setattr(Ahead, "end", lambda _: None)
+    run._reproduce = lambda _: run._locks
+    stages = [stage_at(tmp_path, "own/dvc.yaml", "a"), stage_at(tmp_path, "third/dvc.yaml", "b", dep)]
+    assert (run.reproduce(stages) is None) == at_once
 
 
 @pytest.mark.parametrize(
@@ -127,7 +192,7 @@ def test_whatever_ends_it_what_is_noted_is_written_and_nobody_is_left_beside_it(
 def test_a_stage_that_asks_waits_for_those_who_ask_beside_it(
     command: str, happens: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, seen, name = dvc_internals._Run(), list[str](), "answer@scenes_mme-blind"
+    run, seen, name = dvc_internals._Run(Hashes()), list[str](), "answer@scenes_mme-blind"
     run._stage = name
     run._ahead = Ahead(str(tmp_path), [name], pulls=False)
     monkeypatch.setattr(Ahead, "begin", lambda _: seen.append("begin"))

@@ -5,6 +5,7 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,51 @@ def test_stages_of_somebodys_own_run_in_the_shell_and_read_what_came_before(proj
     assert lock_of(own) == lock_of(by_dvc)
     (own.root / "params.yaml").write_text("a: 1\nb: {c: 3}\n", encoding="utf-8")
     assert stages_run(own.run(*REPRO).stdout) == ["second"]  # whose output is as it was
+
+
+LOOKED_AT = "stages: {first: {cmd: touch first.txt, params: [../params.yaml: [a]], outs: [first.txt]}}\n"
+LOOKS = """\
+stages:
+  looks: {cmd: wc -l < one/dvc.lock > looks.txt, deps: [one/first.txt, one/dvc.lock], outs: [looks.txt]}
+"""
+
+
+def test_a_stage_that_depends_on_a_lock_runs_when_that_has_changed(project: Callable[..., Checkout]) -> None:
+    for name, command in (("a", ("dvc", "repro")), ("b", REPRO)):
+        made = project(name)
+        (made.root / "one").mkdir()
+        (made.root / "one" / "dvc.yaml").write_text(LOOKED_AT, encoding="utf-8")
+        (made.root / "dvc.yaml").write_text(LOOKS, encoding="utf-8")
+        made.run(*command)
+        (made.root / "params.yaml").write_text("a: 2\n", encoding="utf-8")
+        ran = stages_run(made.run(*command, "one/dvc.yaml", "dvc.yaml").stdout)
+        assert ran == ["looks"], name  # that of the folder is none of ours, and not counted
+
+
+def test_what_an_import_puts_back_is_seen(project: Callable[..., Checkout], tmp_path: Path) -> None:
+    for name, command in (("a", ("dvc", "repro")), ("b", REPRO)):
+        made, source = project(name), tmp_path / f"source of {name}"
+        source.write_text("as it was", encoding="utf-8")
+        made.run("dvc", "import-url", str(source), "in.txt")
+        made.run("dvc", "unfreeze", "in.txt.dvc")
+        stage = "stages: {use: {cmd: cp in.txt out.txt, deps: [in.txt], outs: [out.txt]}}\n"
+        (made.root / "dvc.yaml").write_text(stage, encoding="utf-8")
+        made.run(*command)
+        (made.root / "in.txt").unlink()
+        (made.root / "in.txt").write_text("edited", encoding="utf-8")
+        made.run(*command, "--single-item", "use")
+        made.run(*command)
+        assert (made.root / "out.txt").read_text(encoding="utf-8") == "as it was", name
+
+
+IGNORED = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def test_who_ignores_its_children_sees_it_fail_all_the_same(project: Callable[..., Checkout]) -> None:
+    own = project("a", second="cp first.txt second.txt; exit 3")
+    done = own.run(sys.executable, "-c", IGNORED, *REPRO, check=False)
+    assert done.returncode == 255
+    assert "failed to reproduce 'second'" in done.stderr
 
 
 def test_a_stage_that_fails_leaves_the_others_in_the_lock(project: Callable[..., Checkout]) -> None:

@@ -112,6 +112,26 @@ def test_stages_of_data_and_of_benchmarks_read_no_locks() -> None:
     assert may_read_locks(None)
 
 
+def test_what_goes_wrong_meanwhile_leaves_the_stage_to_end(tmp_path: Path) -> None:
+    """It may be at a call that is paid for."""
+    (tmp_path / "stage.py").write_text(
+        PARENT.format("    import time; time.sleep(0.6); print('it has ended', flush=True)", 1).replace(
+            'print("meanwhile")', "1 / 0"
+        )
+    )
+    done = subprocess.run([sys.executable, "stage.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[:2] == ["before", "it has ended"]
+    assert done.stderr.splitlines()[-1].startswith("ZeroDivisionError")
+
+
+def test_a_kernel_without_handles_of_processes_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: int) -> int:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", missing, raising=False)
+    assert stages._ends_within(os.getpid(), 0.0)
+
+
 def test_place_environment_and_words_are_those_of_the_command() -> None:
     done = forked("print(os.getcwd(), dict(os.environ), sys.argv[1:], sys.argv[0].endswith('/driftledger'))")
     assert done.stdout.splitlines()[:3] == [

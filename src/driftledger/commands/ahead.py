@@ -80,12 +80,16 @@ def collect_ahead(
     for name in {*stages}.difference(_named(work) for group in groups.values() for work in group):
         over(name)
     waiting = sorted(groups.values(), key=lambda group: -max(map(made_by, group)))
-    while waiting:
+    while any(waiting):
         now = at()
+        for some in waiting:
+            for work in [each for each in some if place(each) <= now <= made_by(each)]:  # its data come too late
+                some.remove(work)
+                over(_named(work))
         group = next((some for some in waiting if now in map(place, some)), [])
         due = [work for work in group if made_by(work) < now]
         if not due:
-            due = group = next((some for some in waiting if max(map(made_by, some)) < now), [])
+            due = group = next((some for some in waiting if some and max(map(made_by, some)) < now), [])
         if not due:
             time.sleep(_PATIENCE)
             continue
@@ -93,7 +97,6 @@ def collect_ahead(
         for work in [*due]:
             group.remove(work)
             over(_named(work))
-        waiting = [some for some in waiting if some]
 
 
 def _waiting(project: Project, places: Collection[str], *, pulls: bool) -> Iterable[Work]:

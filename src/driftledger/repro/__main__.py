@@ -31,6 +31,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"DVC has changed ({', '.join(changed)}): its own 'dvc repro' runs", file=sys.stderr, flush=True)
         return int(dvc(asked))
     signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by who has started it, no child would say how it ended
     try:
         with replaced():
             return int(dvc(asked))

@@ -6,12 +6,15 @@ what runs is ``dvc repro`` as it is. After an update of DVC, look at what has ch
 
 import hashlib
 import inspect
+import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from driftledger.benchmarks.registry import lock_files
 from driftledger.repro import held, locks, parameters, stages, tracked
 from driftledger.repro.ahead import Ahead
 from driftledger.repro.hashes import Hashes
@@ -76,7 +79,8 @@ def replaced() -> Iterator[None]:
     from dvc.utils.serialize import _yaml
     from scmrepo.git.backend.dulwich import DulwichBackend
 
-    run, hashes = _Run(), Hashes()
+    hashes = Hashes()
+    run = _Run(hashes)
     texts = YAMLMemory(_temporary() / "yaml.json")
     parse = texts.remembering(_yaml.parse_yaml)
     new: list[tuple[Any, str, Any]] = [
@@ -88,6 +92,7 @@ def replaced() -> Iterator[None]:
         (output.Output, "_get_hash_meta", hashes.remembering(output.Output._get_hash_meta)),
         (Repo, "pull", hashes.forgetting(Repo.pull)),
         (stage.Stage, "checkout", hashes.forgetting(stage.Stage.checkout)),
+        (stage.Stage, "run", hashes.forgetting(stage.Stage.run)),  # which may also import
         (stage, "run_stage", hashes.forgetting(run.run_stage)),
         (rwlock, "rwlock", held.once(rwlock.rwlock)),
         (DulwichBackend, "is_tracked", tracked.remembering(DulwichBackend.is_tracked)),
@@ -123,14 +128,16 @@ def _reader(read: parameters.Read, kind: type) -> parameters.Read:
 class _Run:
     """One ``dvc repro``, as far as it is done otherwise."""
 
-    def __init__(self) -> None:
+    def __init__(self, hashes: Hashes) -> None:
         from dvc.dvcfile import Lockfile
         from dvc.repo.reproduce import _reproduce
         from dvc.stage.run import _run, run_stage
 
         self._dump_stages, self._reproduce = Lockfile.dump_stages, _reproduce
         self._run_stage, self._run_command = run_stage, _run
+        self._hashes = hashes
         self._locks: locks.Locks | None = None
+        """None where each stage is written into its lock at once."""
         self._ahead: Ahead | None = None
         self._stage = ""
         self._repo: Any = None
@@ -142,6 +149,7 @@ class _Run:
         def dump_stages(lockfile: Any, of: Sequence[Any], **how: Any) -> None:
             if self._locks is None or how or not self._note(self._locks, lockfile, of):
                 self._dump_stages(lockfile, of, **how)
+                self._hashes.forget()
 
         return dump_stages
 
@@ -166,19 +174,24 @@ class _Run:
         if not of:
             return self._reproduce(of, *arguments, **more)
         self._repo = of[0].repo
-        self._locks = locks.Locks(Path(self._repo.tmp_dir))
-        self._ahead = Ahead(self._repo.root_dir, [_name(stage) for stage in of], pulls=bool(more.get("pull")))
+        if not _depend_on_locks(of):
+            self._locks = locks.Locks(Path(self._repo.tmp_dir))
+        self._ahead = Ahead(self._repo.root_dir, [_known_as(stage) for stage in of], pulls=bool(more.get("pull")))
         try:
             return self._reproduce(of, *arguments, **more)
         finally:
-            self._ahead.end()
-            self._locks.write()
+            try:
+                if self._locks is not None:
+                    with _undisturbed():
+                        self._locks.write()
+            finally:
+                self._ahead.end()
 
     def run_stage(self, stage: Any, *arguments: Any, **more: Any) -> Any:
         """For ``run_stage``: who reads locks finds all that came before."""
         if self._locks is not None and stages.may_read_locks(stage.cmd):
             self._locks.write()
-        self._stage = _name(stage)
+        self._stage = _known_as(stage)
         if self._ahead is not None:
             self._ahead.reach(self._stage)
         return self._run_stage(stage, *arguments, **more)
@@ -206,14 +219,44 @@ class _Run:
             raise StageCmdFailedError(command, code)
 
     def _write_meanwhile(self) -> None:
-        """Write while a stage runs, unless another DVC is at it."""
+        """Write while a stage runs, unless another DVC is at it; why it cannot be done, the end says."""
         from dvc.lock import LockError
 
         if self._locks is not None and self._locks.has_noted:
-            with suppress(LockError), self._repo.lock:
+            with suppress(LockError, OSError), self._repo.lock:
                 self._locks.write()
 
 
-def _name(stage: Any) -> str:
-    """That of a stage in a ``dvc.yaml``; empty for what a ``.dvc`` file says."""
-    return getattr(stage, "name", None) or ""
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Signals that ask this process to end wait until this is done."""
+    came: list[int] = []
+    kept = {
+        each: signal.signal(each, lambda number, _: came.append(number)) for each in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for each, handler in kept.items():
+            signal.signal(each, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+def _known_as(stage: Any) -> str:
+    """The name of a stage of ours; of all others also where they stand, since they may have the same names."""
+    file = Path(os.path.relpath(stage.path, stage.repo.root_dir))
+    name = getattr(stage, "name", None) or ""
+    return name if file.with_suffix(".lock").as_posix() in lock_files() else f"{file}:{name}"
+
+
+def _depend_on_locks(of: Sequence[Any]) -> bool:
+    """Whether what stands in the lock of one of these stages is looked at for another."""
+    files = {str(Path(stage.path).with_suffix(".lock")) for stage in of}
+    return any(
+        each.fs.isin_or_eq(file, each.fs_path)
+        for stage in of
+        for each in stage.deps
+        if each.fs.protocol == "local"
+        for file in files
+    )

@@ -124,7 +124,8 @@ def run_forked(
 
     Args:
         every: how long to wait, in seconds, before
-        meanwhile: is called, once.
+        meanwhile: is called, once. What goes wrong in it is raised when the child, which may be at a call that costs
+            something, has ended.
     """
     _flush()
     heard = signal.getsignal(signal.SIGINT)
@@ -136,16 +137,27 @@ def run_forked(
             signal.signal(
                 signal.SIGINT, signal.SIG_IGN
             )  # as DVC does: Ctrl-C reaches the child, which says how it ends
-        if not _ends_within(child, every):
-            meanwhile()
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        failed: Exception | None = None
+        try:
+            if not _ends_within(child, every):
+                meanwhile()
+        except Exception as error:
+            failed = error
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if failed is not None:
+            raise failed
+        return code
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, heard)
 
 
 def _ends_within(child: int, seconds: float) -> bool:
-    handle = os.pidfd_open(child)
+    """Also where the kernel does not let one wait so long and no longer."""
+    try:
+        handle = os.pidfd_open(child)
+    except OSError:
+        return True
     try:
         return bool(select.select([handle], [], [], seconds)[0])
     finally:
