@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from driftledger.project.project import Project
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG)
+"""Something else lies where a file or a folder should; a sentence only if the error names the place."""
 
 RUNS_OWN_CODE = frozenset(
     {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "design", "preset", "preregister"}
@@ -711,9 +713,10 @@ def main() -> None:
     except DriftledgerError as error:
         _fail(str(error))
     except OSError as error:
-        if error.errno not in DISK_ERRORS:
+        place = error.filename2 or error.filename
+        if error.errno not in (DISK_ERRORS + PLACE_ERRORS if place else DISK_ERRORS):
             raise
-        _fail(f"{error.filename or 'a file'}: {error.strerror}; mend that and run again")
+        _fail(f"{place or 'a file'}: {error.strerror}; mend that and run again")
 
 
 def _fail(sentence: str) -> None:

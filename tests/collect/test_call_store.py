@@ -1,5 +1,7 @@
+import json
 import multiprocessing
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from PIL import Image
 from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_result import Context, Cost, Finished, Result
 from driftledger.collect.call_store import CallStore
+from driftledger.components.remote.limits import Limits
 from driftledger.core.errors import StoreError
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Outcome, PromptUsage
@@ -171,6 +174,82 @@ def test_a_database_damaged_in_the_middle_is_one_sentence(tmp_path: Path) -> Non
     path.write_bytes(data)
     with pytest.raises(StoreError, match="delete it: it only saves work"), CallStore(tmp_path) as store:
         store.get([key(str(number)).digest for number in range(300)])
+
+
+def alter(folder: Path, statement: str, *values: object) -> None:
+    """What a stranger does to a store that he commits."""
+    with closing(sqlite3.connect(folder / "calls.db")) as db:
+        assert db.execute(statement, values).rowcount == 1
+        db.commit()
+
+
+@pytest.mark.parametrize("image", ["../../../victim", "{}/victim", "../objects/{}", "A" * 64, "a" * 63, "", 5, ["a"]])
+def test_an_image_that_is_no_hash_leads_to_no_file_and_makes_the_call_new(tmp_path: Path, image: object) -> None:
+    folder, victim = tmp_path / "a" / "checkout" / "store", tmp_path / "victim.png"
+    victim.write_bytes(PNG)
+    with CallStore(folder) as store:
+        [stored] = store.put([finished(key(), png=PNG)])
+    image = image.format(tmp_path) if isinstance(image, str) else image
+    alter(folder, "UPDATE calls SET result = json_set(result, '$.image', json(?))", json.dumps(image))
+    with CallStore(folder) as store:
+        assert store.get([key().digest]) == {}
+        assert victim.read_bytes() == PNG
+        store.put([finished(key(), png=PNG)])
+        assert store.get([key().digest]) == {key().digest: stored}
+    assert victim.read_bytes() == PNG
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "not JSON",
+        "",
+        "[]",
+        "null",
+        "5",
+        b"{}",
+        "{}",
+        "[" * 100_000,
+        '{"outcome": "ok"}',
+        '{"image": null}',
+        '{"image": null, "outcome": "well"}',
+        '{"image": null, "outcome": "ok", "text": 5}',
+        '{"image": null, "outcome": "ok", "reading": "all"}',
+        '{"image": null, "outcome": "ok", "more": 1}',
+    ],
+)
+def test_a_row_that_is_no_result_is_one_sentence(tmp_path: Path, result: str | bytes) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(key())])
+    alter(tmp_path, "UPDATE calls SET result = ?", result)
+    with CallStore(tmp_path) as store, pytest.raises(StoreError, match=r"cannot be read \(.*delete it: it only saves"):
+        store.get([key().digest])
+
+
+@pytest.mark.parametrize(
+    ("statement", "use"),
+    [
+        ("UPDATE calls SET parts = '[]'", lambda store: store.rows()),
+        ("UPDATE calls SET result = '{'", lambda store: store.put([finished(key())])),
+        ("UPDATE calls SET seconds = 'long'", lambda store: store.costs([key().digest])),
+        ("UPDATE calls SET cost = 'much'", lambda store: store.costs([key().digest])),
+        ("UPDATE calls SET result = CAST(x'ff' AS TEXT)", lambda store: store.get([key().digest])),
+        ("INSERT INTO spent VALUES ('f1', 'many', 0.5)", lambda store: store.spent("f1")),
+        ("INSERT INTO spent VALUES ('f1', 'many', 0.5)", lambda store: store.admit("f1", "far model", 1.0, Limits())),
+        ("INSERT INTO merged VALUES ('s', 'all')", lambda store: store.merged("s")),
+        ("INSERT INTO merged VALUES ('s', 'all')", lambda store: store.absorb("s", 0, 9, [], {})),
+        ("INSERT INTO asked_again VALUES ('k', 'f1', x'00ff', 1)", lambda store: store.observations()),
+        ("INSERT INTO asked_again VALUES ('k', 'f1', printf('%301d', 1), 1)", lambda store: store.observations()),
+    ],
+)
+def test_rows_of_another_shape_are_one_sentence(
+    tmp_path: Path, statement: str, use: Callable[[CallStore], object]
+) -> None:
+    with CallStore(tmp_path) as store:
+        store.put([finished(key())])
+    alter(tmp_path, statement)
+    with CallStore(tmp_path) as store, pytest.raises(StoreError, match=r"cannot be read \(.*delete it: it only saves"):
+        use(store)
 
 
 def test_why_names_the_part_that_differs(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """Several processes on one call store: who makes a call, what becomes of the claims of the dead, whose budget it is."""
 
+import errno
 import multiprocessing
 import os
 import signal
+import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -118,6 +121,92 @@ def test_an_owner_that_was_taken_for_dead_appears_under_another_name(
     assert not claims.is_alive(tmp_path, first)
     owner.leave()
     assert not claims.is_alive(tmp_path, owner.name)
+
+
+@pytest.fixture
+def owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[claims.Owner]:
+    """One that gives signs often."""
+    monkeypatch.setattr(claims, "_BEAT", 0.02)
+    owner = claims.Owner(tmp_path / "owners")
+    yield owner
+    owner.leave()
+
+
+def test_an_owner_whose_disk_fails_for_a_while_keeps_its_lock_and_its_name(
+    tmp_path: Path, owner: claims.Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, utime, failures = owner.name, os.utime, list[Path]()
+
+    def fails(file: Path) -> None:
+        failures.append(file)
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "utime", fails)
+    wait_for(lambda: len(failures) > 3)
+    assert owner.name == first
+    assert claims.is_alive(tmp_path / "owners", first)
+    monkeypatch.setattr(os, "utime", utime)
+    wait_for_a_sign(tmp_path / "owners" / f"{first}.beat")
+
+
+def wait_for_a_sign(beat: Path) -> None:
+    before = beat.stat().st_mtime_ns
+    wait_for(lambda: beat.stat().st_mtime_ns != before)
+
+
+def test_an_owner_that_cannot_appear_anew_keeps_its_lock_and_tries_again(tmp_path: Path, owner: claims.Owner) -> None:
+    first, away = owner.name, tmp_path / "away"
+    (tmp_path / "owners").rename(away)
+    time.sleep(0.2)
+    assert owner.name == first
+    assert claims.is_alive(away, first)
+    (away / f"{first}.beat").unlink()
+    away.rename(tmp_path / "owners")
+    wait_for(lambda: owner.name != first)
+    assert claims.is_alive(tmp_path / "owners", owner.name)
+
+
+def test_while_a_laptop_sleeps_nobody_dies(tmp_path: Path) -> None:
+    """The clock on the wall goes on, and no process gives a sign."""
+    with CallStore(tmp_path) as one:
+        assert one.claim([digest("a")])
+        [beat] = (tmp_path / "owners").glob("*.beat")
+        before_sleep = time.time() - 8 * 3600
+        os.utime(beat, (before_sleep, before_sleep))
+        with CallStore(tmp_path) as other:
+            assert not other.claim([digest("a")])
+        assert beat.exists()
+
+
+def test_an_owner_without_claims_keeps_its_files_while_it_holds_its_lock(tmp_path: Path, owner: claims.Owner) -> None:
+    dead = tmp_path / "owners" / "0123456789abcdef.beat"
+    dead.touch()
+    owner._over.set()  # it gives no further sign
+    owner._beating.join()
+    for beat in (dead, tmp_path / "owners" / f"{owner.name}.beat"):
+        os.utime(beat, (0, 0))
+    with CallStore(tmp_path) as store:
+        store.claim([digest("a")])
+    assert not dead.exists()
+    assert claims.is_alive(tmp_path / "owners", owner.name)
+
+
+@pytest.mark.parametrize("table", ["claims", "attempts"])
+@pytest.mark.parametrize("name", ["../../../victim", "{}/victim", "", "0123456789ABCDEF", 5, b"0123456789abcdef"])
+def test_a_claim_of_nobody_is_free_and_leads_to_no_file(tmp_path: Path, table: str, name: str | int | bytes) -> None:
+    victims = [tmp_path / "victim.lock", tmp_path / "victim.beat"]
+    for victim in victims:
+        victim.write_bytes(b"mine")
+    store_at = tmp_path / "checkout" / "store"
+    CallStore(store_at).close()
+    owner = name.format(tmp_path) if isinstance(name, str) else name
+    with closing(sqlite3.connect(store_at / "calls.db")) as db:
+        rows = {"claims": (digest("a"), owner), "attempts": (1, "f1", owner, 2.5)}
+        db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[table]))})", rows[table])
+        db.commit()
+    with CallStore(store_at) as store:
+        assert store.claim([digest("a")])
+    assert [victim.read_bytes() for victim in victims] == [b"mine"] * 2
 
 
 def spend(folder: Path, limits: Limits, cost: float) -> None:

@@ -1,6 +1,5 @@
 """What encoders saw is kept by batch, and whatever becomes of the files, the numbers are right."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.core.types import Float32
+from tests.support.full_disk import no_file_longer_than
 
 FEATURES = np.array([[0.1, -2.0], [3.5, 1e-30]], np.float32)
 
@@ -94,13 +94,7 @@ def test_where_nothing_can_be_written_nothing_is_lost(tmp_path: Path, make: Make
     assert store.get("encoder", "images", ["a"], make).tobytes() == FEATURES.tobytes()
 
 
-def test_a_full_disk_leaves_no_half_file(
-    tmp_path: Path, store: FeatureStore, make: Maker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(self: Path, data: bytes) -> int:
-        os.close(os.open(self, os.O_CREAT | os.O_WRONLY))
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    assert store.get("encoder", "images", ["a"], make).tobytes() == FEATURES.tobytes()
+def test_a_full_disk_leaves_no_half_file(tmp_path: Path, store: FeatureStore, make: Maker) -> None:
+    with no_file_longer_than(8):
+        assert store.get("encoder", "images", ["a"], make).tobytes() == FEATURES.tobytes()
     assert files(tmp_path) == []

@@ -1,8 +1,12 @@
+import multiprocessing
+import os
 import re
+import signal
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,6 +21,10 @@ from driftledger.core.progress import Progress
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply
 from tests.conftest import draw
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
+from tests.support.fakes.services import FarModel
+
+PATIENCE = 60.0
+"""Seconds after which what should have happened is taken not to happen; what is right waits for none of them."""
 
 
 @pytest.fixture(autouse=True)
@@ -249,6 +257,59 @@ def test_a_call_that_another_process_gives_up_is_made_here(images: list[ImageFil
             results = running.result()
     assert all(result.outcome.goes_on for result in results)
     assert sorted(len(batch) for batch in SEEN) == [3, 4]
+
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+class Slow(EchoModel):
+    """Says when it has begun, and takes a while."""
+
+    began: ClassVar[Event]
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        self.began.set()
+        time.sleep(0.5)
+        return super().respond(conversations)
+
+
+def perform_slowly(folder: Path, images: list[ImageFile], began: Event) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    Slow.began = began
+    perform_in(folder, [ask(Slow(batch_size=3), image) for image in images])
+
+
+def test_an_interrupt_waits_for_calls_that_are_made_here_and_for_no_others(
+    images: list[ImageFile], tmp_path: Path
+) -> None:
+    digests, began = [ask(Slow(batch_size=3), image).key.digest for image in images[:6]], SPAWN.Event()
+    with CallStore(tmp_path / "store") as other:
+        assert other.claim(digests[:3])
+        process = SPAWN.Process(target=perform_slowly, args=(tmp_path / "store", images[:6], began))
+        process.start()
+        assert process.pid is not None
+        assert began.wait(PATIENCE)
+        os.kill(process.pid, signal.SIGINT)
+        process.join(PATIENCE)
+        try:
+            assert process.exitcode == 1
+        finally:
+            process.kill()
+        assert set(other.get(digests)) == set(digests[3:])
+
+
+def test_an_error_waits_for_no_call_of_another_process(images: list[ImageFile], tmp_path: Path) -> None:
+    """Of a service or of a model."""
+    taken = [ask(model, images[0]) for model in (EchoModel(batch_size=1), FarModel())]
+    with CallStore(tmp_path / "store") as other, ThreadPoolExecutor(1) as pool:
+        assert other.claim([call.key.digest for call in taken])
+        broken = Draw(Forgetful(batch_size=1), "draw 3x4", 1, Context("d", "s", 1))
+        running = pool.submit(lambda: perform_in(tmp_path / "store", [*taken, broken]))
+        try:
+            with pytest.raises(ValueError, match="gave 0 results for 1 calls"):
+                running.result(PATIENCE)
+        finally:
+            other.release([call.key.digest for call in taken])
 
 
 def perform_in(folder: Path, calls: Sequence[Call]) -> list[Result]:

@@ -2,13 +2,18 @@
 
 import multiprocessing
 import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from driftledger.collect.call_store import CallStore
+from driftledger.collect.observations import Observed, read_observations, write_observations
 from driftledger.collect.workers.replicas import WorkersError
 from driftledger.commands import stages
 from driftledger.commands.collect import collect, plan
@@ -159,6 +164,27 @@ def test_what_is_not_needed_is_not_looked_at(project: Project) -> None:
     collect(Project(project.root), benchmarks=["trac"])
     with pytest.raises(ConfigError, match="'gone' is no folder here"):
         collect(Project(project.root), benchmarks=["genception"])
+
+
+def test_what_was_seen_is_noted_by_one_process_at_a_time(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, file = Observed(name="seer", asked_again=2, other=1), project.paths.observations
+    monkeypatch.setattr(CallStore, "observations", lambda store: {"f": seen})
+    waits, only_one = threading.Event(), Project.only_one
+
+    @contextmanager
+    def told(self: Project, target: Path) -> Iterator[None]:
+        waits.set()
+        with only_one(self, target):
+            yield
+
+    with ThreadPoolExecutor(1) as pool:
+        with project.only_one(file):
+            monkeypatch.setattr(Project, "only_one", told)
+            running = pool.submit(collect, Project(project.root), ["trac"], ["blind"])
+            assert waits.wait(60)
+            write_observations(file, {"g": seen})
+        running.result()
+    assert read_observations(file) == {"f": seen, "g": seen}
 
 
 def test_nothing_stays_in_memory(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

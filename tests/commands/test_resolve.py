@@ -3,7 +3,9 @@
 import json
 import re
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,22 @@ def test_what_was_seen_of_components_is_noted(
     assert resolved(lambda params: None)[OBSERVATIONS] == {}
     write_observations(Project(tmp_path).paths.observations, {"f": Observed(name="seer", asked_again=2, other=1)})
     assert resolved(lambda params: None)[OBSERVATIONS] == {"f": {"name": "seer", "asked_again": 2, "other": 1}}
+
+
+def test_what_another_process_resolves_meanwhile_is_not_overtaken(
+    tmp_path: Path, resolved: Callable[[Callable[[Params], object]], Params], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = resolved(lambda params: None)
+    project, begun = Project(tmp_path), threading.Event()
+    monkeypatch.setattr(module, "resolved", lambda project: begun.set() or noted)
+    with ThreadPoolExecutor(1) as pool:
+        with project.only_one(project.paths.resolved):
+            project.paths.resolved.unlink()
+            running = pool.submit(resolve, project)
+            assert not begun.wait(0.5)
+            assert not project.paths.resolved.exists()
+        running.result()
+    assert json.loads(project.paths.resolved.read_bytes()) == noted
 
 
 def test_every_stage_finds_what_it_depends_on(tmp_path: Path) -> None:

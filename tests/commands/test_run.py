@@ -10,8 +10,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.parent import RUN_SHOWS_THE_END
 from driftledger.project.project import Project
 from tests.conftest import Checkout, stages_run
+from tests.support.full_disk import no_file_longer_than
 
 PATIENCE = 60.0
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]"
@@ -108,6 +108,52 @@ def test_why_a_run_fails_is_what_the_last_stage_says() -> None:
     assert (seen.failed, seen.sentence, seen.is_mistake) == ("chain@a", "x is wrong; mend it", True)
     bug = watched(RUNNING.format("chain@a"), "Traceback (most recent call last):", "KeyError: 'x'", ends[1])
     assert (bug.failed, bug.sentence, bug.is_mistake) == ("chain@a", "'x'", False)
+
+
+NOTE = "driftledger: not here: models.seer; noted as before"
+TRACEBACK = ["Traceback (most recent call last):", '  File "x.py", line 1, in <module>', "    driftledger.x(y)"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        ("KeyError: 'x'", "'x'"),
+        ("filelock._error.Timeout: too late", "too late"),
+        ("AssertionError", "AssertionError"),
+        ("x.f.<locals>.Stop: now", "now"),
+    ],
+)
+def test_a_traceback_after_a_mere_note_is_why_a_run_fails(raised: str, told: str) -> None:
+    chained = [*TRACEBACK, "ValueError: first", "", "During handling of the above exception, another one:", ""]
+    for before in ([], chained):
+        seen = watched(RUNNING.format("resolve"), NOTE, *before, *TRACEBACK, raised, "ERROR: failed to reproduce 'x'")
+        assert (seen.sentence, seen.is_mistake) == (told, False)
+
+
+def test_a_mistake_after_or_beside_a_traceback_is_why_a_run_fails() -> None:
+    begins, mistake = RUNNING.format("resolve"), "driftledger: x is wrong"
+    for lines in (
+        [*TRACEBACK, "KeyError: 'logged'", mistake],
+        [*TRACEBACK, mistake, "done", "KeyError: 'x'"],
+        [mistake, "KeyError: 'x'", "done"],
+        [mistake, "Exception ignored in: <function A.__del__ at 0x7f>", *TRACEBACK, "KeyError: 'x'"],
+        [mistake, "Exception in thread Thread-1:", *TRACEBACK, "KeyError: 'x'"],
+    ):
+        seen = watched(begins, *lines)
+        assert (seen.sentence, seen.is_mistake) == ("x is wrong", True)
+    seen = watched(begins, *TRACEBACK, RUNNING.format("report"), mistake, "done")
+    assert (seen.sentence, seen.is_mistake) == ("x is wrong", True)
+
+
+@pytest.mark.parametrize(
+    "place", ["", PLACE, "own st/dvc.yaml:", "größe, it's (2)/dvc.yaml:", "a.yaml:b/dvc.yaml:", "../x/dvc.yaml:"]
+)
+def test_a_stage_is_named_wherever_its_file_is(place: str) -> None:
+    name = f"{place}mine@a"
+    for line in (RUNNING, SKIPPED, CACHED, "Stage '{}' is frozen. Its dependencies are not going to be reproduced."):
+        assert watched(line.format(name)).stage == "mine@a"
+    seen = watched(f"ERROR: failed to reproduce '{name}': failed to run: cat 'b.yaml:c': d, exited with 1")
+    assert seen.failed == "mine@a"
 
 
 def test_dvcs_text_goes_to_the_log_and_the_end_is_told(
@@ -202,10 +248,121 @@ def test_a_log_that_grows_too_long_goes_on_in_another(
     assert sum(path.stat().st_size for path in project.paths.state.glob("run.log*")) < 2 * (10_000 + 65_536 + 1)
 
 
-def started(project: Project) -> "subprocess.Popen[bytes]":
+def log_of(project: Project) -> Path:
+    log = project.paths.state / "run.log"
+    log.parent.mkdir(exist_ok=True)
+    return log
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_at_the_log_is_not_written_through(
+    is_there: bool, project: Project, dvc: Callable[..., Path], tmp_path: Path
+) -> None:
+    dvc("echo text")
+    log, elsewhere = log_of(project), tmp_path / "elsewhere"
+    if is_there:
+        elsewhere.write_text("somebody's")
+    log.symlink_to(elsewhere)
+    for _ in range(2):
+        assert run(project) == 0
+    assert log.read_text() == (log.parent / "run.log.1").read_text() == "text\n"
+    assert elsewhere.exists() == is_there
+    assert not is_there or elsewhere.read_text() == "somebody's"
+
+
+def test_a_pipe_at_the_log_does_not_hold_a_run_up(project: Project, dvc: Callable[..., Path]) -> None:
+    dvc("echo text")
+    os.mkfifo(log_of(project))
+    assert started(project).wait(PATIENCE) == 0
+    assert log_of(project).read_text() == "text\n"
+
+
+@pytest.mark.parametrize("name", ["run.log", "run.log.1"])
+def test_a_log_that_cannot_be_written_is_told_once_and_ends_no_run(
+    name: str, project: Project, dvc: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    log_of(project).with_name(name).mkdir()
+    log_of(project).touch()
+    dvc(say(RUNNING.format("report"), RUNNING.format("chain@a")))
+    assert run(project) == 0
+    first, *_, last = capfd.readouterr().err.splitlines()
+    assert first.startswith(f"driftledger: {log_of(project).with_name(name)}: Is a directory; the run goes on")
+    assert last.startswith("2 stages ran, 0 calls, in 0:")
+    assert "run.log" not in last
+    assert run(project, plain=True) == 0
+    out, err = capfd.readouterr()
+    assert out.splitlines()[:2] == [RUNNING.format("report"), RUNNING.format("chain@a")]
+    assert err.splitlines() == [first]
+
+
+def test_a_full_disk_for_the_log_ends_no_run(
+    project: Project, dvc: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    dvc("yes 0123456789 | head -n 5000", say(RUNNING.format("chain@a"), "driftledger: x is wrong"), "exit 255")
+    with no_file_longer_than(1_000):
+        assert run(project) == 2
+    first, last = capfd.readouterr().err.splitlines()
+    assert first.startswith(f"driftledger: {log_of(project)}: File too large; the run goes on")
+    assert last == "driftledger: chain@a: x is wrong; 'driftledger run --plain' shows the whole text"
+
+
+@pytest.mark.parametrize("lies_there", ["file", "link to itself", "folder at run.lock"])
+def test_where_its_own_files_cannot_be_is_told_in_a_sentence(
+    lies_there: str, project: Project, dvc: Callable[..., Path]
+) -> None:
+    dvc()
+    state = project.paths.state
+    if lies_there == "file":
+        state.touch()
+    elif lies_there == "link to itself":
+        state.symlink_to(state)
+    else:
+        (state / "locks" / "run.lock").mkdir(parents=True)
+    process = started(project)
+    [told] = process.communicate(timeout=PATIENCE)[0].decode().splitlines()
+    assert process.returncode == 2
+    assert told.startswith(f"driftledger: {state}")
+    assert told.endswith("; mend that and run again")
+
+
+def test_a_closed_terminal_does_not_end_a_run_that_ignores_it(
+    project: Project, dvc: Callable[..., Path], tmp_path: Path
+) -> None:
+    begun, goes_on = tmp_path / "begun", tmp_path / "goes on"
+    dvc(f"touch {shlex.quote(str(begun))}", f"until [ -e {shlex.quote(str(goes_on))} ]; do sleep 0.05; done", "exit 3")
+    process = started(project, ignores=[signal.SIGHUP])
+    wait_for(begun.exists)
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.2)
+    goes_on.touch()
+    said = process.communicate(timeout=PATIENCE)[0].decode()
+    assert process.returncode == 3
+    assert "stopped" not in said
+
+
+def test_the_exit_code_is_dvcs_where_nobody_waits_for_children(project: Project, dvc: Callable[..., Path]) -> None:
+    dvc("exit 3")
+    process = started(project, ignores=[signal.SIGCHLD])
+    assert process.wait(PATIENCE) == 3
+
+
+def test_signals_are_heard_as_before_when_the_run_is_over(project: Project, dvc: Callable[..., Path]) -> None:
+    dvc()
+    numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+    before = [signal.getsignal(number) for number in numbers]
+    assert run(project) == 0
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+def started(project: Project, ignores: Sequence[signal.Signals] = ()) -> "subprocess.Popen[bytes]":
     """Ctrl-C reaches it, also where these tests run in the background, which ignores it."""
     command = [sys.executable, "-c", "from driftledger.cli import main; main()", "run"]
-    hears = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+
+    def hears() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in ignores:
+            signal.signal(number, signal.SIG_IGN)
+
     return subprocess.Popen(
         command, cwd=project.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=hears
     )

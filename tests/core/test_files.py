@@ -4,11 +4,12 @@ import json
 import math
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
 from shutil import which
+from threading import get_ident
 from typing import Any
 
 import pytest
@@ -23,16 +24,19 @@ from driftledger.core.files import (
     Record,
     by_bytes,
     copy_file,
+    new_file,
     new_folder,
     parsed_once,
     read_json,
     read_jsonl,
+    write_bytes,
     write_json,
     write_jsonl,
     write_text,
 )
 from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, read_samples
+from tests.support.full_disk import no_file_longer_than
 from tests.support.ledgers import card_of, genception_score, varied, write_ledger
 
 HOSTILE = 'a\u2028b\u2029c\x85d\x1ce\vf\r\ng\x00\x1b[31m \\ " 写真 🙂'
@@ -90,20 +94,69 @@ def test_no_rows_are_an_empty_file(tmp_path: Path) -> None:
     assert read_jsonl(tmp_path / "a.jsonl", ChainRecord) == []
 
 
-def fail_half_way(path: Path, data: bytes) -> int:
-    with path.open("wb") as file:
-        file.write(data[: len(data) // 2])
-    raise OSError(28, "No space left on device", str(path))
+def write_rows(path: Path, text: str) -> None:
+    write_jsonl(path, [record(description=text)])
 
 
-def test_a_write_that_fails_leaves_the_old_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def write_shared(path: Path, text: str) -> None:
+    write_bytes(path, text.encode(), shared=True, synced=True)
+
+
+WAYS = pytest.mark.parametrize("write", [write_text, write_rows, write_shared])
+Write = Callable[[Path, str], None]
+
+
+@WAYS
+def test_a_write_that_fails_leaves_the_old_bytes_and_names_the_file(write: Write, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     write_text(path, "old\n")
-    monkeypatch.setattr(Path, "write_bytes", fail_half_way)
-    with pytest.raises(OSError, match="No space left"):
-        write_text(path, "new and longer\n")
+    with no_file_longer_than(8), pytest.raises(OSError, match="File too large") as error:
+        write(path, "new and longer\n")
+    assert error.value.filename == str(path)
     assert path.read_text(encoding="utf-8") == "old\n"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@WAYS
+@pytest.mark.parametrize("is_there", [True, False])
+def test_nothing_is_written_through_a_link(write: Write, is_there: bool, tmp_path: Path) -> None:
+    path, elsewhere = tmp_path / "folder" / "a.json", tmp_path / "elsewhere"
+    path.parent.mkdir()
+    if is_there:
+        elsewhere.write_text("somebody's")
+    own = f".{os.getpid()}.{get_ident()}" if write is write_shared else ""
+    for link in (path, path.with_name(f"a.json{own}.partial")):
+        link.symlink_to(elsewhere)
+    write(path, "text")
+    assert not path.is_symlink()
+    assert "text" in path.read_text()
+    assert list(path.parent.iterdir()) == [path]
+    assert elsewhere.exists() == is_there
+    assert not is_there or elsewhere.read_text() == "somebody's"
+
+
+def test_a_new_file_has_the_rights_that_any_new_file_has(tmp_path: Path) -> None:
+    usual, path = tmp_path / "usual", tmp_path / "a.json"
+    usual.touch()
+    path.touch(0o600)
+    write_text(path, "text")
+    assert path.stat().st_mode == usual.stat().st_mode
+
+
+def test_a_new_file_may_be_elsewhere_until_it_is_whole(tmp_path: Path) -> None:
+    path, partial = tmp_path / "a", tmp_path / "partial"
+    with new_file(path, partial) as file:
+        file.write(b"text")
+        assert not path.exists()
+    assert path.read_bytes() == b"text"
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(ZeroDivisionError), new_file(path, partial):
+        1 / 0  # noqa: B018
+    assert list(tmp_path.iterdir()) == [path]
+    partial.mkdir()
+    with pytest.raises(OSError, match="partial"), new_file(path, partial):
+        pass
+    assert path.read_bytes() == b"text"
 
 
 def test_a_half_written_file_of_a_killed_run_is_overwritten(tmp_path: Path) -> None:
@@ -300,6 +353,26 @@ def test_the_rest_of_a_killed_run_is_not_taken_over(tmp_path: Path) -> None:
     with new_folder(tmp_path / "out") as folder:
         assert not any(folder.iterdir())
     assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["out", "out.partial"])
+@pytest.mark.parametrize("lies_there", ["file", "link", "broken link", "link to itself"])
+def test_whatever_lies_where_a_new_folder_is_made_gives_way(name: str, lies_there: str, tmp_path: Path) -> None:
+    top, elsewhere = tmp_path / "top", tmp_path / "elsewhere"
+    top.mkdir()
+    if lies_there == "file":
+        (top / name).touch()
+    else:
+        (top / name).symlink_to(top / name if lies_there == "link to itself" else elsewhere)
+    if lies_there == "link":
+        elsewhere.mkdir()
+        (elsewhere / "theirs").touch()
+    with new_folder(top / "out") as folder:
+        (folder / "ours").touch()
+    assert [each.name for each in top.iterdir()] == ["out"]
+    assert [each.name for each in (top / "out").iterdir()] == ["ours"]
+    assert not (top / "out").is_symlink()
+    assert lies_there != "link" or [each.name for each in elsewhere.iterdir()] == ["theirs"]
 
 
 def test_samples_come_in_the_order_of_the_manifest(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import socket
-import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from driftledger.components.remote.limits import Limits
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, Generated, Turn
 from tests.support.canned_server import Canned
+from tests.support.listening import dripping, listening
 from tests.support.memory import peak
 from tests.support.openai_server import asking
 from tests.support.openai_server.asking import KEY
@@ -310,6 +310,25 @@ def test_a_gzip_answer_is_read() -> None:
         chat(server.base_url)
 
 
+def test_what_follows_the_end_of_a_gzip() -> None:
+    answer = json.dumps({"choices": [{"message": {"content": "Hello."}}]}).encode()
+    for more in (b"\0" * 10_000_000, gzip.compress(answer), b"x"):
+        with (
+            Canned(200, gzip.compress(answer) + more, {"content-encoding": "gzip"}) as server,
+            pytest.raises(TransientError, match="it goes on after the end of its gzip"),
+        ):
+            chat(server.base_url)
+
+
+def test_an_error_in_a_slow_charset_is_not_decoded_by_it() -> None:
+    content = "a" * 1_000_000 + "-" + "b" * 1_000_000
+    started = time.monotonic()
+    service = Canned(500, content, {"content-type": "text/plain; charset=punycode"})
+    with service, pytest.raises(TransientError, match="HTTP 500: aaa"):
+        chat(service.base_url)
+    assert time.monotonic() - started < 10
+
+
 def test_deep_json_in_an_answer() -> None:
     with Canned(200, b'{"choices":' + b"[" * 500_000) as server, pytest.raises(TransientError, match="cannot be read"):
         chat(server.base_url)
@@ -354,27 +373,6 @@ def with_timeout(asking_: Any, service: str) -> None:
 
 
 @contextmanager
-def dripping() -> Iterator[int]:
-    """A server that sends a byte of an endless answer every tenth of a second."""
-    over = threading.Event()
-
-    def answer(connection: socket.socket) -> None:
-        connection.recv(65536)
-        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
-        while not over.wait(0.1):
-            try:
-                connection.sendall(b" ")
-            except OSError:
-                return
-
-    with listening(answer) as port:
-        try:
-            yield port
-        finally:
-            over.set()
-
-
-@contextmanager
 def redirecting(to: str) -> Iterator[int]:
     """A server on every loopback address that redirects each request."""
 
@@ -401,32 +399,3 @@ def own_images(answer: dict[str, Any], content: bytes) -> Iterator[int]:
     with listening(respond) as port:
         answer["data"][0]["url"] = f"http://127.0.0.1:{port}/a.png"
         yield port
-
-
-@contextmanager
-def listening(answer: Any, host: str = "127.0.0.1") -> Iterator[int]:
-    """A server that gives each connection to ``answer``."""
-    server = socket.create_server((host, 0))
-    threads = list[threading.Thread]()
-
-    def handle(connection: socket.socket) -> None:
-        with connection:
-            answer(connection)
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            threads.append(threading.Thread(target=handle, args=(connection,), daemon=True))
-            threads[-1].start()
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    try:
-        yield server.getsockname()[1]
-    finally:
-        server.shutdown(socket.SHUT_RDWR)
-        server.close()
-        thread.join()

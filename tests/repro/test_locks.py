@@ -25,7 +25,7 @@ def lock(tmp_path: Path) -> Path:
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[[], Locks]:
     (tmp_path / "temporary").mkdir()
-    return lambda: Locks(tmp_path / "temporary")
+    return lambda: Locks(tmp_path / "temporary", tmp_path / "temporary")
 
 
 def test_nothing_is_written_before_it_is_asked_for(make: Callable[[], Locks], lock: Path, tmp_path: Path) -> None:
@@ -88,10 +88,43 @@ def test_a_lock_keeps_its_rights_and_its_place(make: Callable[[], Locks], lock: 
 
 
 def test_where_no_other_file_can_take_its_place_it_is_written_over(lock: Path, tmp_path: Path) -> None:
-    locks = Locks(tmp_path / "missing")
+    locks = Locks(tmp_path / "missing", tmp_path / "missing")
     locks.note(lock, stages(a="x"))
     locks.write()
     assert lock.read_text() == HEAD + "  a:\n    cmd: x\n"
+
+
+@pytest.mark.parametrize("name", ["dvc.lock.partial", "dvc.lock.settled", "dvc.lock.settled.partial"])
+def test_nothing_is_written_through_a_link_beside_dvcs_temporary_files(
+    name: str, make: Callable[[], Locks], lock: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").write_text("somebody's")
+    (tmp_path / "temporary" / name).symlink_to(tmp_path / "elsewhere")
+    locks = make()
+    locks.note(lock, stages(a="x"))
+    locks.write()
+    assert lock.read_text() == HEAD + "  a:\n    cmd: x\n"
+    assert (tmp_path / "elsewhere").read_text() == "somebody's"
+    assert [each.name for each in (tmp_path / "temporary").iterdir()] == ["dvc.lock.settled"]
+
+
+def test_a_lock_that_cannot_be_written_keeps_no_other_unwritten(
+    make: Callable[[], Locks], lock: Path, tmp_path: Path
+) -> None:
+    locks, others = make(), [tmp_path / name for name in ("bad.lock", "worse.lock")]
+    for each in (*others, lock):
+        locks.note(each, stages(a="x"))
+    for each in others:
+        each.mkdir()
+    with pytest.raises(IsADirectoryError, match=r"bad\.lock"):
+        locks.write()
+    assert lock.read_text() == HEAD + "  a:\n    cmd: x\n"
+    assert locks.has_noted
+    assert not locks.is_due
+    for each in others:
+        each.rmdir()
+    locks.write()
+    assert [each.read_text() for each in others] == [lock.read_text()] * 2
 
 
 def test_time_passes_between_two_writings(
@@ -124,7 +157,7 @@ def test_a_lock_that_is_as_dvc_writes_it_is_not_parsed_again_until_it_is_another
     locks.note(lock, stages(a="1", b="2"))
     locks.write()
     before = lock.stat()
-    again = Locks(tmp_path / "temporary")
+    again = Locks(tmp_path / "temporary", tmp_path / "temporary")
     assert again.note(lock, stages(b="2")) is False
     again.write()
     assert lock.stat() == before
@@ -132,7 +165,7 @@ def test_a_lock_that_is_as_dvc_writes_it_is_not_parsed_again_until_it_is_another
     again.write()
     assert parsings == [""]
     lock.write_text(HEAD + "  a:\n    cmd:   x\n")
-    other = Locks(tmp_path / "temporary")
+    other = Locks(tmp_path / "temporary", tmp_path / "temporary")
     other.note(lock, stages(d="4"))
     other.write()
     assert parsings == ["", HEAD + "  a:\n    cmd:   x\n"]
@@ -145,7 +178,7 @@ def test_a_lock_that_dvc_would_write_otherwise_again_is_parsed_each_time(
     locks = make()
     locks.note(lock, {"a": {"cmd": "x", "moves": 7.493860291067043e-66}})
     locks.write()
-    Locks(tmp_path / "temporary").note(lock, stages(b="2"))
+    Locks(tmp_path / "temporary", tmp_path / "temporary").note(lock, stages(b="2"))
     assert parsings == ["", HEAD + "  a:\n    cmd: x\n    moves: 7.493860291067043e-66\n"]
 
 
@@ -156,7 +189,7 @@ def test_what_was_kept_of_locks_and_cannot_be_read_is_passed_over(
     locks = make()
     (tmp_path / "temporary" / "dvc.lock.settled").write_text(text)
     for cmd in "12":
-        locks = Locks(tmp_path / "temporary")
+        locks = Locks(tmp_path / "temporary", tmp_path / "temporary")
         assert locks.note(lock, stages(a=cmd))
         locks.write()
     assert lock.read_text() == HEAD + "  a:\n    cmd: '2'\n"

@@ -66,6 +66,8 @@ def test_stages_of_somebodys_own_run_in_the_shell_and_read_what_came_before(proj
     by_dvc, own = project("a"), project("b")
     by_dvc.run("dvc", "repro")
     own.run(*REPRO)
+    remembered = {"yaml.json", "dvc.lock.settled"}  # not where whoever made the checkout could have put something else
+    assert not remembered & {each.name for each in own.root.rglob("*")}
     for name in ("dvc.lock", ".gitignore", "third.txt"):
         assert (own.root / name).read_bytes() == (by_dvc.root / name).read_bytes()
     assert int((own.root / "third.txt").read_text().splitlines()[-1]) > 0

@@ -112,3 +112,17 @@ def test_our_own_files_are_remembered_as_they_are(name: str, tmp_path: Path, par
         assert json.dumps(memory.remembering(parse)(text, name)) == json.dumps(parse_yaml(text, name))
         memory.write()
     assert parsed == [text]
+
+
+@pytest.mark.parametrize("value", ["{broken", "[" * 100_000])
+def test_a_kept_value_that_is_no_json_is_passed_over(value: str, tmp_path: Path, parse: Any, parsed: list[str]) -> None:
+    first = YAMLMemory(tmp_path / "yaml.json")
+    first.remembering(parse)("a: 1", "x")
+    first.write()
+    [key] = json.loads((tmp_path / "yaml.json").read_text())
+    (tmp_path / "yaml.json").write_text(json.dumps({key: value}))
+    again = YAMLMemory(tmp_path / "yaml.json")
+    assert again.remembering(parse)("a: 1", "x") == {"a": 1}
+    again.write()
+    assert json.loads((tmp_path / "yaml.json").read_text()) == {key: '{"a": 1}'}
+    assert parsed == ["a: 1"] * 2

@@ -6,25 +6,29 @@ processes may use it at once: each claims a call before it makes it (:mod:`drift
 """
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from filelock import FileLock
+from pydantic import TypeAdapter, ValidationError
 
 from driftledger.collect.call_result import Context, Cost, Finished, Result, Spent
 from driftledger.collect.claims import SCHEMA as CLAIMS
-from driftledger.collect.claims import Claims, add_spent, give_back, spent_on, transaction
+from driftledger.collect.claims import Claims, add_spent, give_back, spent_on
+from driftledger.collect.database import LOCK_SECONDS, connect, select_by_key, transaction
 from driftledger.collect.network import refuse_network
 from driftledger.collect.objects import object_path, whole_image, write_image
 from driftledger.collect.observations import LONGEST_NAME, Observed, Repeat, compare_again, count_observations
 from driftledger.collect.observations import SCHEMA as OBSERVATIONS
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import StoreError
+from driftledger.core.strict import explain
 from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:
@@ -54,8 +58,9 @@ CREATE TABLE IF NOT EXISTS merged (
 """
 _VERSION = 3
 _NEW_IN_2 = ("input_tokens INTEGER", "output_tokens INTEGER", "cost REAL")
-_LOCK_SECONDS = 60
-_MOST_KEYS = 500  # SQLite's limit on variables in one statement is 999 in old builds
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_RESULT = TypeAdapter(Result)
+_NAMES = {field.name for field in fields(Result)}
 
 
 class StoredCall(NamedTuple):
@@ -83,7 +88,7 @@ class CallStore:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # SQLite does not wait where two processes switch a new database to WAL at once: it says that it is locked.
-            with FileLock(folder / "opening.lock", timeout=_LOCK_SECONDS):
+            with FileLock(folder / "opening.lock", timeout=LOCK_SECONDS):
                 self._open()
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
@@ -91,10 +96,7 @@ class CallStore:
             ) from None
 
     def _open(self) -> None:
-        # Whoever runs calls gives the store to one thread, which need not be the one that opened it.
-        self._db = sqlite3.connect(
-            self.folder / "calls.db", timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False
-        )
+        self._db = connect(self.folder)
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=FULL")
         self._create()
@@ -136,24 +138,23 @@ class CallStore:
         """The stored results among ``digests``. One whose image is gone or altered counts as not stored.
 
         Raises:
-            StoreError: the database is damaged.
+            StoreError: the database is damaged, or holds what is not written there.
         """
-        try:
-            loaded = {digest: self._load(text) for digest, text in self._select("result", digests)}
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"the call store {self.folder} cannot be read ({error}); delete it: it only saves work"
-            ) from None
+        with self._reading():
+            rows = select_by_key(self._db, "SELECT key, result FROM calls", digests)
+            loaded = {digest: self._load(text) for digest, text in rows}
         return {digest: result for digest, result in loaded.items() if result is not None}
 
     def costs(self, digests: Sequence[str]) -> dict[str, Cost]:
-        """What each stored call among ``digests`` took."""
-        columns = "seconds, input_tokens, output_tokens, cost"
-        return {digest: Cost(*values) for digest, *values in self._select(columns, digests)}
+        """What each stored call among ``digests`` took; errors as in :meth:`get`."""
+        query = "SELECT key, seconds, input_tokens, output_tokens, cost FROM calls"
+        with self._reading():
+            return {digest: _cost(values) for digest, *values in select_by_key(self._db, query, digests)}
 
     def spent(self, component: str) -> Spent:
-        """What has been spent on the component with this fingerprint."""
-        return spent_on(self._db, component)
+        """What has been spent on the component with this fingerprint; errors as in :meth:`get`."""
+        with self._reading():
+            return spent_on(self._db, component)
 
     def version(self) -> int:
         """Another number whenever another connection has written."""
@@ -202,11 +203,15 @@ class CallStore:
         except (sqlite3.Error, OSError) as error:
             raise self._full(error) from None
 
-    def _select(self, columns: str, digests: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        for start in range(0, len(digests), _MOST_KEYS):
-            some = digests[start : start + _MOST_KEYS]
-            marks = ",".join("?" * len(some))
-            yield from self._db.execute(f"SELECT key, {columns} FROM calls WHERE key IN ({marks})", some)
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._broken(error) from None
+
+    def _broken(self, error: Exception) -> StoreError:
+        return StoreError(f"the call store {self.folder} cannot be read ({error}); delete it: it only saves work")
 
     def keep_image(self, item: Finished) -> Finished:
         """Write a result's image, if it has one, as a file, in any thread; :meth:`put` does it where it is not done.
@@ -237,15 +242,20 @@ class CallStore:
         return [item.result for item in batch]
 
     def _full(self, error: Exception) -> StoreError:
+        if type(error) is sqlite3.DatabaseError:  # a disk that is full or cannot be written is an OperationalError
+            return self._broken(error)
         return StoreError(
             f"a finished call cannot be stored in {self.folder} ({error}); make room there and run again: "
             "calls stored so far are not repeated"
         )
 
     def merged(self, spool: str) -> int:
-        """How many bytes of the lines of a spool are here."""
-        row = self._db.execute("SELECT bytes FROM merged WHERE spool = ?", (spool,)).fetchone()
-        return int(row[0]) if row else 0
+        """How many bytes of the lines of a spool are here; errors as in :meth:`get`."""
+        with self._reading():
+            row = self._db.execute("SELECT bytes FROM merged WHERE spool = ?", (spool,)).fetchone()
+            if row and not isinstance(row[0], int):
+                raise sqlite3.DatabaseError("how much of a spool is merged is no number")
+        return row[0] if row else 0
 
     def absorb(
         self, spool: str, start: int, end: int, finished: Sequence[Finished], spent: Mapping[str, Spent]
@@ -265,8 +275,9 @@ class CallStore:
             return [self._insert(item, spool) for item in finished]
 
     def observations(self) -> dict[str, Observed]:
-        """What was seen of calls that were made twice, by the component's fingerprint."""
-        return count_observations(self._db)
+        """What was seen of calls that were made twice, by the component's fingerprint; errors as in :meth:`get`."""
+        with self._reading():
+            return count_observations(self._db)
 
     def _insert(self, item: Finished, source: str = "") -> "Literal['new'] | Repeat":
         key, row = item.key, item.result.to_row()
@@ -282,8 +293,9 @@ class CallStore:
         """A call that is here was made again. Where its image was lost, the new result takes its place."""
         digest, component = item.key.digest, item.key.component
         [(text,)] = self._db.execute("SELECT result FROM calls WHERE key = ?", (digest,))
-        stored = json.loads(text)
-        is_lost = stored["image"] is not None and not object_path(self.folder, stored["image"]).is_file()
+        stored = _row(text)
+        image = stored["image"]
+        is_lost = image is not None and not (image and object_path(self.folder, image).is_file())
         self._db.execute(
             "UPDATE calls SET made = made + 1, result = ? WHERE key = ?",
             (canonical_json(row) if is_lost else text, digest),
@@ -292,31 +304,69 @@ class CallStore:
         kept, other = (row, stored) if is_lost else (stored, row)
         return compare_again(self._db, digest, named, kept, other, source)
 
-    def _load(self, text: str) -> Result | None:
-        digest, result = _parsed(text)
-        if digest is None:
+    def _load(self, text: object) -> Result | None:
+        sha256, result = _parsed(text)
+        if sha256 is None:
             return result
-        image = whole_image(self.folder, digest)
+        if not sha256:
+            return None
+        image = whole_image(self.folder, sha256)
         if image is None:
-            object_path(self.folder, digest).unlink(missing_ok=True)
+            object_path(self.folder, sha256).unlink(missing_ok=True)
             return None
         return replace(result, image=image)
 
     def rows(self, *, digest_prefix: str = "", sample: str | None = None) -> list[StoredCall]:
-        """Rows in the order in which they were stored, for people and tests."""
+        """Rows in the order in which they were stored, for people and tests; errors as in :meth:`get`."""
         query = "SELECT key, dataset, sample, t, parts, seconds, made FROM calls WHERE key >= ? AND key < ?"
         arguments: list[object] = [digest_prefix, digest_prefix + "g"]
         if sample is not None:
             query += " AND sample = ?"
             arguments.append(sample)
-        return [
-            StoredCall(key, Context(dataset, name, t), json.loads(parts), seconds, made)
-            for key, dataset, name, t, parts, seconds, made in self._db.execute(query + " ORDER BY rowid", arguments)
-        ]
+        with self._reading():
+            found = self._db.execute(f"{query} ORDER BY rowid", arguments)
+            return [
+                StoredCall(key, Context(dataset, name, t), _json_object(parts), seconds, made)
+                for key, dataset, name, t, parts, seconds, made in found
+            ]
 
 
 @lru_cache(2**10)  # many answers are a letter, and nothing else
-def _parsed(text: str) -> tuple[str | None, Result]:
-    """The hash of the image of a stored result, and the result without it."""
-    row = json.loads(text)
-    return row["image"], Result.from_row(row, None)
+def _parsed(text: object) -> tuple[str | None, Result]:
+    """The hash of the image of a stored result, and the result without it; both as in :func:`_row`."""
+    row = _row(text)
+    try:
+        return row["image"], _RESULT.validate_python({**row, "image": None})
+    except ValidationError as error:
+        raise sqlite3.DatabaseError(explain(error, "a stored result")) from None
+
+
+def _row(text: object) -> dict[str, Any]:
+    """A stored result as it is written. A hash, which is part of a path, is "" where it is none.
+
+    Raises:
+        sqlite3.DatabaseError: it is something else.
+    """
+    row = _json_object(text)
+    if "image" not in row or not row.keys() <= _NAMES:
+        raise sqlite3.DatabaseError("a stored result has other fields than are written there")
+    image = row["image"]
+    is_hash = isinstance(image, str) and _SHA256.fullmatch(image) is not None
+    return row if image is None or is_hash else {**row, "image": ""}
+
+
+def _json_object(text: object) -> dict[str, Any]:
+    try:
+        value = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise sqlite3.DatabaseError("what is stored of a call is no JSON object")
+    return value
+
+
+def _cost(values: Sequence[Any]) -> Cost:
+    seconds, *others = values
+    if not isinstance(seconds, int | float) or not all(isinstance(each, int | float | None) for each in others):
+        raise sqlite3.DatabaseError("what a call took is no number")
+    return Cost(*values)

@@ -1,24 +1,26 @@
 """Claims: what each process that uses a call store is about to ask, so that no two pay for the same call.
 
 A claim belongs to an owner. An owner is alive while it holds its lock file, which the kernel frees when the process
-dies, and while it touches that file in time, which a process that was stopped does not. Claims of the dead are taken
-over at once. Budgets are kept here too: an attempt at a service is noted before it is made, so that what several
-processes spend together stays within the limit, and a kill forgets none.
+dies, and while others see it touch a file beside that in time, which a process that was stopped does not. Claims of the
+dead are taken over at once. Budgets are kept here too: an attempt at a service is noted before it is made, so that what
+several processes spend together stays within the limit, and a kill forgets none.
 """
 
 import os
+import re
 import secrets
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Protocol
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from driftledger.collect.call_result import Finished, Result, Spent
+from driftledger.collect.database import connect, select_by_key, transaction
 
 if TYPE_CHECKING:
     from driftledger.components.remote.client import Admission
@@ -44,11 +46,14 @@ CREATE TABLE IF NOT EXISTS attempts ( -- under way
 """
 
 LEASE = 60.0
-"""Seconds after which an owner that does not touch its file counts as dead."""
+"""Seconds for which others must see that an owner does not touch its file before it counts as dead."""
 
 _BEAT = LEASE / 6
-_LOCK_SECONDS = 60
-_MOST_KEYS = 500  # SQLite's limit on variables in one statement is 999 in old builds
+_NAME = re.compile(r"[0-9a-f]{16}")
+
+_last_seen: dict[Path, tuple[int, float]] = {}
+"""Beat file → when it was touched last, and since when this process has seen that: the first by the clock on the wall,
+which goes on while a laptop sleeps, and the second by one that does not."""
 
 
 class Store(Protocol):
@@ -89,23 +94,29 @@ class Owner:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._over = Event()
-        self._appear()
+        self.name, self._lock = self._appear()
         self._beating = Thread(target=self._beat, name="claims", daemon=True)
         self._beating.start()
 
-    def _appear(self) -> None:
-        self.name = secrets.token_hex(8)
-        _beat_file(self._folder, self.name).touch()
-        self._lock = FileLock(_lock_file(self._folder, self.name), thread_local=False)
-        self._lock.acquire(timeout=0)
+    def _appear(self) -> tuple[str, BaseFileLock]:
+        name = secrets.token_hex(8)
+        _beat_file(self._folder, name).touch()
+        lock = FileLock(_lock_file(self._folder, name), thread_local=False)
+        lock.acquire(timeout=0)
+        return name, lock
 
     def _beat(self) -> None:
         while not self._over.wait(_BEAT):
-            try:
-                os.utime(_beat_file(self._folder, self.name))
-            except OSError:  # this process was stopped for so long that another took over its claims
-                self._lock.release()
-                self._appear()
+            with suppress(OSError):  # the next beat tries again
+                self._give_a_sign()
+
+    def _give_a_sign(self) -> None:
+        try:
+            os.utime(_beat_file(self._folder, self.name))
+        except FileNotFoundError:  # this process was stopped for so long that another took over its claims
+            before = self._lock
+            self.name, self._lock = self._appear()
+            before.release()
 
     def leave(self) -> None:
         """Be dead to the others."""
@@ -116,9 +127,19 @@ class Owner:
 
 
 def is_alive(folder: Path, owner: str) -> bool:
-    """Whether an owner still holds its lock file, and has given a sign within the lease."""
-    if _is_silent(folder, owner):
+    """Whether an owner still holds its lock file, unless this process has seen no sign of it for a whole lease. What
+    cannot be the name of an owner is not alive, and no file is looked for."""
+    if not _is_name(owner) or not _beat_file(folder, owner).exists() or not _is_locked(folder, owner):
         return False
+    return not _is_seen_to_be_silent(_beat_file(folder, owner))
+
+
+def _is_name(owner: object) -> bool:
+    """Whether :class:`Owner` may be called so; the database may be a stranger's, and names are parts of paths."""
+    return isinstance(owner, str) and _NAME.fullmatch(owner) is not None
+
+
+def _is_locked(folder: Path, owner: str) -> bool:
     try:
         with FileLock(_lock_file(folder, owner), timeout=0):
             return False
@@ -126,10 +147,23 @@ def is_alive(folder: Path, owner: str) -> bool:
         return True
 
 
-def _is_silent(folder: Path, owner: str) -> bool:
+def _is_seen_to_be_silent(file: Path) -> bool:
     try:
-        return time.time() - _beat_file(folder, owner).stat().st_mtime > LEASE
-    except OSError:  # there is no such file any more
+        touched = file.stat().st_mtime_ns
+    except FileNotFoundError:
+        return True
+    now = time.monotonic()
+    before, since = _last_seen.get(file, (None, now))
+    since = since if before == touched else now
+    _last_seen[file] = touched, since
+    return now - since > LEASE
+
+
+def _is_old(file: Path) -> bool:
+    """Whether a file was touched longer than a lease ago, by the clock on the wall, or is gone."""
+    try:
+        return time.time() - file.stat().st_mtime > LEASE
+    except FileNotFoundError:
         return True
 
 
@@ -143,6 +177,7 @@ def _beat_file(folder: Path, owner: str) -> Path:
 
 
 def _remove(folder: Path, owner: str) -> None:
+    _last_seen.pop(_beat_file(folder, owner), None)
     _beat_file(folder, owner).unlink(missing_ok=True)
     _lock_file(folder, owner).unlink(missing_ok=True)
 
@@ -153,25 +188,23 @@ class Claims:
     def __init__(self, folder: Path) -> None:
         self._owners = folder / "owners"
         self._owner = Owner(self._owners)
-        self._db = sqlite3.connect(
-            folder / "calls.db", timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False
-        )
+        self._db = connect(folder)
         self._db.execute("PRAGMA synchronous=NORMAL")
-        with self._transaction():
+        with transaction(self._db):
             known = self._db.execute("SELECT owner FROM claims UNION SELECT owner FROM attempts").fetchall()
             self._bury({owner for (owner,) in known})
         self._sweep()
 
     def close(self) -> None:
         """Give everything back."""
-        with suppress(sqlite3.Error), self._transaction():  # a full disk: the others see that this owner is gone
+        with suppress(sqlite3.Error), transaction(self._db):  # a full disk: the others see that this owner is gone
             self._forget(self._owner.name)
         self._db.close()
         self._owner.leave()
 
     def take(self, digests: Sequence[str]) -> bool:
         """As :meth:`Store.claim`; a call that this process is making already is another's, too."""
-        with self._transaction():
+        with transaction(self._db):
             if not self._bury(self._holders(digests)):
                 return False
             rows = [(digest, self._owner.name) for digest in digests]
@@ -180,7 +213,7 @@ class Claims:
 
     def give_back(self, digests: Sequence[str]) -> None:
         """As :meth:`Store.release`."""
-        with self._transaction():
+        with transaction(self._db):
             give_back(self._db, digests)
 
     def admit(self, component: str, title: str, most: float, limits: "Limits") -> "Admission | None":
@@ -191,7 +224,7 @@ class Claims:
         """
         from driftledger.components.remote.client import Admission, check_budget  # which readers of a store do without
 
-        with self._transaction():
+        with transaction(self._db):
             [*owners] = self._db.execute("SELECT DISTINCT owner FROM attempts WHERE component = ?", (component,))
             self._bury({owner for (owner,) in owners})
             spent = spent_on(self._db, component)
@@ -207,19 +240,13 @@ class Claims:
 
     def settle(self, admission: "Admission", cost: float | None) -> None:
         """As :meth:`Store.settle`; one that others took for dead has been settled at its dearest."""
-        with self._transaction():
+        with transaction(self._db):
             deleted = self._db.execute("DELETE FROM attempts WHERE number = ? RETURNING component", (admission.number,))
             for (component,) in deleted.fetchall():
                 add_spent(self._db, component, -1 if cost is None else 0, cost or 0.0)
 
     def _holders(self, digests: Sequence[str]) -> set[str]:
-        found: set[str] = set()
-        for start in range(0, len(digests), _MOST_KEYS):
-            some = digests[start : start + _MOST_KEYS]
-            marks = ",".join("?" * len(some))
-            rows = self._db.execute(f"SELECT DISTINCT owner FROM claims WHERE key IN ({marks})", some)
-            found.update(owner for (owner,) in rows)
-        return found
+        return {owner for (owner,) in select_by_key(self._db, "SELECT DISTINCT owner FROM claims", digests)}
 
     def _bury(self, owners: Collection[str]) -> bool:
         """Take over from those that are dead; return whether all of them are. Their attempts may have been paid for."""
@@ -229,7 +256,8 @@ class Claims:
             for component, most in paid.fetchall():
                 add_spent(self._db, component, 0, most)
             self._forget(owner)
-            _remove(self._owners, owner)
+            if _is_name(owner):
+                _remove(self._owners, owner)
         return len(dead) == len(owners)
 
     def _forget(self, owner: str) -> None:
@@ -238,27 +266,10 @@ class Claims:
 
     def _sweep(self) -> None:
         """Remove the files of owners that died without a claim; one that appears just now may not hold its lock."""
-        for owner in {file.stem for file in self._owners.iterdir()} - {self._owner.name}:
-            if _is_silent(self._owners, owner):
-                with suppress(OSError):
+        for owner in filter(_is_name, {file.stem for file in self._owners.iterdir()} - {self._owner.name}):
+            with suppress(OSError):
+                if _is_old(_beat_file(self._owners, owner)) and not _is_locked(self._owners, owner):
                     _remove(self._owners, owner)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with transaction(self._db):
-            yield
-
-
-@contextmanager
-def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing; nobody else writes meanwhile."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
 
 
 def give_back(db: sqlite3.Connection, digests: Sequence[str]) -> None:
@@ -267,8 +278,14 @@ def give_back(db: sqlite3.Connection, digests: Sequence[str]) -> None:
 
 
 def spent_on(db: sqlite3.Connection, component: str) -> Spent:
-    """What has been spent on the component with this fingerprint."""
+    """What has been spent on the component with this fingerprint.
+
+    Raises:
+        sqlite3.DatabaseError: what stands there are no numbers.
+    """
     row = db.execute("SELECT attempts, cost FROM spent WHERE component = ?", (component,)).fetchone()
+    if row and not (isinstance(row[0], int) and isinstance(row[1], int | float)):
+        raise sqlite3.DatabaseError("what was spent on a component is no number")
     return Spent(*row) if row else Spent()
 
 

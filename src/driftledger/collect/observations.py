@@ -141,11 +141,20 @@ def compare_again(
 
 
 def count_observations(db: sqlite3.Connection) -> dict[str, Observed]:
-    """What a store has seen."""
+    """What a store has seen.
+
+    Raises:
+        sqlite3.DatabaseError: something else stands there.
+    """
     rows = db.execute(
         "SELECT component, min(provider), count(*), sum(other > 0) FROM asked_again GROUP BY component"
     ).fetchall()
-    return {one: Observed(name=name, asked_again=again, other=other) for one, name, again, other in rows}
+    try:
+        return _File.model_validate(
+            {one: {"name": name, "asked_again": again, "other": other} for one, name, again, other in rows}
+        ).root
+    except ValidationError as error:
+        raise sqlite3.DatabaseError(explain(error, "what was seen of components")) from None
 
 
 def read_observations(path: Path) -> dict[str, Observed]:
@@ -166,7 +175,7 @@ def read_observations(path: Path) -> dict[str, Observed]:
 
 def write_observations(path: Path, seen: Observations) -> None:
     """Bring what a store or a check has seen into the file. What it says of more calls stays: that store may be gone,
-    or be another's."""
+    or be another's. The caller holds the lock on the file, since it is read and written."""
     before = read_observations(path)
     more = {one: each for one, each in seen.items() if one not in before or _extent(each) > _extent(before[one])}
     kept = {one: each.model_copy(update={"watched": _watched(each, before.get(one))}) for one, each in more.items()}
@@ -175,7 +184,7 @@ def write_observations(path: Path, seen: Observations) -> None:
 
 
 def write_watched(path: Path, fingerprint: str, name: str, watched: Watched) -> None:
-    """Bring what watching a service has shown into the file, beside what else was seen of it."""
+    """Bring what watching a service has shown into the file, beside what else was seen of it; under the same lock."""
     before = read_observations(path)
     seen = before.get(fingerprint)
     now = Observed(name=name, watched=watched) if seen is None else seen.model_copy(update={"watched": watched})

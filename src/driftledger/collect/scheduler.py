@@ -114,6 +114,8 @@ class _Run(Generic[R]):
         self._batches: dict[asyncio.Task[Results], Block] = {}
         self._returned: dict[int, R] = {}
         self._has_told = False
+        self._is_ending = False
+        self._waiting = set[asyncio.Task[Any]]()  # for what another process does
 
     async def finish(self) -> list[R]:
         try:
@@ -136,12 +138,15 @@ class _Run(Generic[R]):
             raise
 
     async def _let_finish(self, error: BaseException) -> None:
-        """What is under way may be paid for: let it arrive and be stored before the run ends, and start nothing new."""
+        """What is under way may be paid for: let it arrive and be stored before the run ends, and start nothing new.
+        What another process makes is not waited for."""
         self._services.refuse(error)
-        if self._under_way:
-            if isinstance(error, asyncio.CancelledError):
-                print("letting the calls under way finish; interrupt again to drop them", file=sys.stderr, flush=True)
-            await asyncio.gather(*self._under_way, return_exceptions=True)
+        self._is_ending = True
+        for task in self._waiting:
+            task.cancel()
+        if isinstance(error, asyncio.CancelledError) and self._under_way.keys() - self._waiting:
+            print("letting the calls under way finish; interrupt again to drop them", file=sys.stderr, flush=True)
+        await asyncio.gather(*self._under_way, return_exceptions=True)
 
     def _begin_some(self) -> None:
         """Begin protocols until enough of them wait, or none is left."""
@@ -286,12 +291,20 @@ class _Run(Generic[R]):
             share.replicas = self._workers.replicas(component)
 
     async def _changed(self) -> None:
+        if self._is_ending:
+            raise asyncio.CancelledError
         if not self._has_told:
             self._has_told = True
             print(
                 "some of these calls are being made already; their results are waited for", file=sys.stderr, flush=True
             )
-        await self._disk.changed()
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting.add(task)
+        try:
+            await self._disk.changed()
+        finally:
+            self._waiting.remove(task)
 
     async def _wait_for(self, digests: Sequence[str]) -> Results:
         """What another process stores; None once it is this one's turn to make what is missing."""

@@ -90,7 +90,8 @@ def note(project: Project, checked: CheckedEntry) -> None:
     settings = project.settings
     ours = checked.name in getattr(settings, checked.section) or checked.name in settings.named(checked.section)
     if ours and checked.observed is not None:
-        write_observations(project.paths.observations, {checked.component.fingerprint: checked.observed})
+        with project.only_one(project.paths.observations):
+            write_observations(project.paths.observations, {checked.component.fingerprint: checked.observed})
         file = project.paths.observations.relative_to(project.root)
         print(for_line(f"{checked.observed}: noted in {file}; commit it"), file=sys.stderr, flush=True)
 

@@ -175,7 +175,8 @@ def collect(
                     apart.add(place)
         seen = store.observations()
         if any(each.other for each in seen.values()):
-            write_observations(project.paths.observations, seen)
+            with project.only_one(project.paths.observations):
+                write_observations(project.paths.observations, seen)
     _show(project, [shown for each in work for shown in each.shown])
 
 

@@ -44,8 +44,9 @@ NOTHING = "none"
 
 def resolve(project: Project) -> None:
     """Note what every selected name stands for now, and under an open plan that it was tried."""
-    noted = resolved(project)
-    write_json(project.paths.resolved, noted)
+    with project.only_one(project.paths.resolved):
+        noted = resolved(project)
+        write_json(project.paths.resolved, noted)
     if project.paths.ledger.is_file() and PLAN_LINE in project.paths.ledger.read_bytes():
         from driftledger.commands.attempts import note_attempt  # which only plans need
 

@@ -4,6 +4,7 @@ DVC's own text, and that of the stages, goes to a log, of which the names of sta
 a session of its own, so that it and all that it has started can be ended together, and it ends when this process does.
 """
 
+import errno
 import os
 import queue
 import re
@@ -55,13 +56,18 @@ _BASIS = 3
 _PATIENCE = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
 
 _STAGE = re.compile(
-    r"(?P<ran>Running stage|Stage) '(?:[\w./-]+\.yaml:)?(?P<name>[^':]+)'"
+    r"(?P<ran>Running stage|Stage) '(?:.+?\.yaml:)??(?P<name>[^':]+)'"
     r"(?:$|:| didn't change, skipping| is cached - skipping run| is frozen)"
 )
 _OURS = re.compile(r"driftledger: (.+)")
 _ERROR = re.compile(r"(?:ERROR: |\w*(?:Error|Exception): )(.+)")
 _MLFLOW = re.compile(r"(?:scores|MLflow): .")
-_FAILED = re.compile(r"ERROR: failed to reproduce '(?:[\w./-]+\.yaml:)?([^':]+)'")
+_FAILED = re.compile(r"ERROR: failed to reproduce '(?:.+?\.yaml:)??([^':]+)'(?:$|:)")
+_TRACEBACK = "Traceback (most recent call last):"
+_RAISED = re.compile(r"([A-Za-z_][\w.<>]*)(?:: (.+))?$")
+"""The line below a traceback, which is indented."""
+_ASIDE = ("Exception ignored ", "Exception in thread ")
+"""How the line begins above a traceback of something that ends no process."""
 
 
 class Watched:
@@ -83,22 +89,35 @@ class Watched:
         """Where the last stage says that MLflow shows the scores, or why not."""
         self.is_mistake = False
         """Whether that is a sentence of ours, for the user to mend."""
+        self._before = ""
+        self._in_traceback = False
 
     def read(self, text: str, now: float) -> None:
         """Take a line in."""
+        before, self._before = self._before, text
         if stage := _STAGE.match(text):
             self._over(now)
-            self.stage, self._began, self.sentence, self.is_mistake = stage["name"], now, None, False
+            self.stage, self._began = stage["name"], now
+            self.sentence, self.is_mistake, self._in_traceback = None, False, False
             if stage["ran"] == "Running stage":
                 self.ran.append(stage["name"])
         elif self.stage == "track" and _MLFLOW.match(text):
             self.mlflow.append(text)
         elif failed := _FAILED.match(text):
             self.failed = failed[1]
+        elif text == _TRACEBACK:
+            self._in_traceback = not before.startswith(_ASIDE)
         elif ours := _OURS.match(text):
-            self.sentence, self.is_mistake = ours[1], True
-        elif not self.is_mistake and (error := _ERROR.match(text)):
-            self.sentence = error[1]
+            self.sentence, self.is_mistake, self._in_traceback = ours[1], True, False
+        elif error := self._error(text):
+            self.sentence, self.is_mistake, self._in_traceback = error, False, False
+
+    def _error(self, text: str) -> str | None:
+        """Why, if a line says so and is no sentence of ours; after such a sentence only one below a traceback does."""
+        if not self.is_mistake and (error := _ERROR.match(text)):
+            return error[1]
+        raised = _RAISED.match(text) if self._in_traceback else None
+        return raised and (raised[2] or raised[1])
 
     def _over(self, now: float) -> None:
         if self._began is not None:
@@ -185,7 +204,7 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
         except _StoppedError as stopped:
             _tell("stopped; 'driftledger run' goes on from here")
             return stopped.code
-        log_at = f"{(state / LOG).relative_to(project.root)}"
+        log_at = f"{(state / LOG).relative_to(project.root)}" if log.is_whole else None
         if code:
             if watched.failed == "track":
                 show_closing(project, mlflow=())
@@ -195,7 +214,8 @@ def run(project: Project, targets: Sequence[str] = (), *, force: bool = False, p
             spent = f", cost {calls.cost:.2f}" if calls.cost else ""
             took = clock(time.monotonic() - began)
             told = f"{len(ran)} {'stage' if len(ran) == 1 else 'stages'} ran" if ran else "nothing had to be done"
-            _tell(f"{told}, {calls.calls:,} calls{spent}, in {took}; DVC's text is in {log_at}")
+            where = f"; DVC's text is in {log_at}" if log_at else ""
+            _tell(f"{told}, {calls.calls:,} calls{spent}, in {took}{where}")
         if not (plain and "track" in watched.ran):
             show_closing(project, mlflow=watched.mlflow or None)
         return 0
@@ -205,10 +225,11 @@ def _tell(text: str) -> None:
     print(for_line(text), file=sys.stderr, flush=True)
 
 
-def _failed(watched: Watched, code: int, log: str) -> int:
+def _failed(watched: Watched, code: int, log: str | None) -> int:
     where = f"{watched.failed or watched.stage}: " if watched.failed or watched.stage else ""
     what = watched.sentence or "DVC ended without a word of why"
-    _tell(f"driftledger: {where}{what}; the whole text is in {log}")
+    text = f"the whole text is in {log}" if log else "'driftledger run --plain' shows the whole text"
+    _tell(f"driftledger: {where}{what}; {text}")
     return 2 if watched.is_mistake else code
 
 
@@ -242,32 +263,62 @@ def _pull(root: Path, environment: Mapping[str, str]) -> list[str]:
 
 
 class _Log:
-    """The log: that of the run before is kept, and one that grows too long goes on in a new file."""
+    """The log: that of the run before is kept, and one that grows too long goes on in a new file.
+
+    If it cannot be written, that is told once, and the run goes on.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._file: IO[bytes] | None = None
+        self._bytes = 0
+        self.is_whole = True
+        """Whether all that was to be written could be."""
 
     def __enter__(self) -> "_Log":
-        self._begin()
+        with self._or_without():
+            self._file = self._begun()
         return self
 
-    def _begin(self) -> None:
-        if self._path.is_file():
+    def _begun(self) -> IO[bytes]:
+        """A new file; what lies there is moved and never written through, since it may be a link or a pipe."""
+        if self._path.is_dir() and not self._path.is_symlink():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(self._path))
+        with suppress(FileNotFoundError):
             self._path.replace(self._path.with_name(f"{self._path.name}.1"))
-        self._file: IO[bytes] = self._path.open("wb")
         self._bytes = 0
+        return self._path.open("xb")
 
     def write(self, data: bytes) -> None:
         """Add to it."""
-        if self._bytes > _MOST_BYTES:
-            self._file.close()
-            self._begin()
-        self._file.write(data)
-        self._file.flush()
-        self._bytes += len(data)
+        if self._file is None:
+            return
+        with self._or_without():
+            if self._bytes > _MOST_BYTES:
+                self._file.close()
+                self._file = self._begun()
+            self._file.write(data)
+            self._file.flush()
+            self._bytes += len(data)
+
+    @contextmanager
+    def _or_without(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self._close()
+            self.is_whole = False
+            place = error.filename2 or self._path
+            _tell(f"driftledger: {place}: {error.strerror}; the run goes on, and DVC's text is kept no further")
+
+    def _close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):  # what could not be written before cannot be now
+                file.close()
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self._close()
 
 
 class _StoppedError(BaseException):
@@ -357,12 +408,17 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Let SIGTERM, and a terminal that is closed, end the run as Ctrl-C does."""
+    """Let SIGTERM, and a terminal that is closed, end the run as Ctrl-C does, unless they are ignored, as with nohup.
+
+    Whoever started this process may ignore SIGCHLD, and then no exit code of a child would be known.
+    """
 
     def stop(number: int, _: Any) -> None:
         raise _StoppedError(128 + number)
 
-    kept = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGHUP)}
+    heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
+    kept = {each: signal.signal(each, stop) for each in heard}
+    kept[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         yield
     finally:

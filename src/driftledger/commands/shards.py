@@ -164,7 +164,8 @@ def merge(project: Project, paths: Sequence[Path]) -> str:
                 total = total.plus(merge_spool(store, folder))
                 progress.update()
         finally:
-            write_observations(project.paths.observations, store.observations())
+            with project.only_one(project.paths.observations):
+                write_observations(project.paths.observations, store.observations())
     again = f", {total.same} were there with the same bytes" if total.same else ""
     other = f", {total.other} gave other bytes than before, which are kept as observations" if total.other else ""
     spools = "1 spool" if len(folders) == 1 else f"{len(folders)} spools"

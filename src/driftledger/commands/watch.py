@@ -76,7 +76,8 @@ def watch(project: Project, names: Sequence[str] = (), paid: int | None = None) 
             file = project.paths.watch(component.fingerprint)
             watches = [*kept_watches(file), ask(name.partition(".")[2], component)]
             keep(file, watches)
-            write_watched(project.paths.observations, component.fingerprint, component.provider, verdict(watches))
+            with project.only_one(project.paths.observations):
+                write_watched(project.paths.observations, component.fingerprint, component.provider, verdict(watches))
     return [_known(project, name, component) for name, component in chosen.items()]
 
 

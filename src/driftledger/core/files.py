@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock, get_ident
-from typing import Any, ClassVar, TypeVar
+from typing import IO, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -46,6 +46,8 @@ R = TypeVar("R", bound=Record)
 
 _FICLONE = 0x40049409
 """Linux's ioctl that clones a file."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a write for which there is no room; they name no file."""
 
 
 def write_json(path: Path, value: Record | dict[str, Any]) -> None:
@@ -55,7 +57,7 @@ def write_json(path: Path, value: Record | dict[str, Any]) -> None:
 
 def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
     """Write one canonical JSON object per line, in one step, each row as it comes."""
-    with _whole(path, path.name) as partial, partial.open("wb") as file:
+    with new_file(path) as file:
         file.writelines(f"{canonical_json(row.to_dict())}\n".encode() for row in rows)
 
 
@@ -71,24 +73,34 @@ def write_bytes(path: Path, data: bytes, *, shared: bool = False, synced: bool =
         shared: whether another thread or process may write the same bytes at the same time.
         synced: whether the bytes must be on the disk first, or a power cut could leave an empty file under the name.
     """
-    own = f".{os.getpid()}.{get_ident()}" if shared else ""
-    with _whole(path, f"{path.name}{own}") as partial:
-        partial.write_bytes(data)
+    own = path.with_name(f"{path.name}.{os.getpid()}.{get_ident()}.partial") if shared else None
+    with new_file(path, own) as file:
+        file.write(data)
         if synced:
-            with partial.open("rb+") as file:
-                os.fsync(file.fileno())
+            file.flush()
+            os.fsync(file.fileno())
 
 
 @contextmanager
-def _whole(path: Path, own_name: str) -> Iterator[Path]:
-    """A file beside ``path`` that takes its place when the block ends well, and is gone otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{own_name}.partial")
+def new_file(target: Path, partial: Path | None = None) -> Iterator[IO[bytes]]:
+    """A file that appears at ``target`` whole, when the block ends well, and not at all otherwise.
+
+    Args:
+        partial: where it is until then, on the same disk; else beside ``target``. What lies there is removed and never
+            written through: whoever made the checkout may have put a link there.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = partial or target.with_name(f"{target.name}.partial")
+    partial.unlink(missing_ok=True)
+    opened = partial.open("xb")  # which follows no link
     try:
-        yield partial
-        partial.replace(path)
-    except BaseException:
+        with opened as file:
+            yield file
+        partial.replace(target)
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+            error.filename = str(target)
         raise
 
 
@@ -247,11 +259,19 @@ def new_folder(target: Path) -> Iterator[Path]:
     """A folder that appears at ``target`` whole, when the block ends well, and not at all otherwise."""
     partial = target.with_name(target.name + ".partial")
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(partial, ignore_errors=True)
+    _remove(partial)
     partial.mkdir()
     try:
         yield partial
-        shutil.rmtree(target, ignore_errors=True)
+        _remove(target)
         partial.replace(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    """Remove what lies there, if anything does: of a link only the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from driftledger.benchmarks.registry import lock_files
+from driftledger.ledger.objects.reach import own_folder
 from driftledger.repro import held, locks, parameters, stages, tracked
 from driftledger.repro.ahead import Ahead
 from driftledger.repro.hashes import Hashes
@@ -81,7 +82,7 @@ def replaced() -> Iterator[None]:
 
     hashes = Hashes()
     run = _Run(hashes)
-    texts = YAMLMemory(_temporary() / "yaml.json")
+    texts = YAMLMemory(_memory() / "yaml.json")
     parse = texts.remembering(_yaml.parse_yaml)
     new: list[tuple[Any, str, Any]] = [
         (_yaml, "parse_yaml", parse),
@@ -110,15 +111,15 @@ def replaced() -> Iterator[None]:
         texts.write()
 
 
-def _temporary() -> Path:
-    """Where DVC has its own temporary files; a place that is not there, where there is no project."""
+def _memory() -> Path:
+    """Where this user keeps what was read of the project; of the folder, where there is none."""
     from dvc.exceptions import NotDvcRepoError
     from dvc.repo import Repo
 
     try:
-        return Path(Repo.find_root(), Repo.DVC_DIR, "tmp")
+        return own_folder(Path(Repo.find_root()))
     except NotDvcRepoError:
-        return Path(Repo.DVC_DIR, "tmp")
+        return own_folder(Path.cwd())
 
 
 def _reader(read: parameters.Read, kind: type) -> parameters.Read:
@@ -175,7 +176,7 @@ class _Run:
             return self._reproduce(of, *arguments, **more)
         self._repo = of[0].repo
         if not _depend_on_locks(of):
-            self._locks = locks.Locks(Path(self._repo.tmp_dir))
+            self._locks = locks.Locks(Path(self._repo.tmp_dir), own_folder(Path(self._repo.root_dir)))
         self._ahead = Ahead(self._repo.root_dir, [_known_as(stage) for stage in of], pulls=bool(more.get("pull")))
         try:
             return self._reproduce(of, *arguments, **more)

@@ -4,10 +4,11 @@ Written is every few seconds, before anything runs that may read a lock, and at 
 a kill. What a kill loses is noted nowhere else, and done again: its outputs are in DVC's cache, and its calls stored.
 
 To know how DVC would write a lock again, all of it must be parsed, slowly. The digest of one that has turned out to
-stay as it is is kept beside DVC's other temporary files: as long as the lock has that digest, it need not be.
+stay as it is is kept in the reader's own cache: as long as the lock has that digest, it need not be.
 """
 
-import shutil
+import os
+import stat
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,6 +18,7 @@ from typing import Any
 from dvc.utils.serialize import modify_yaml
 
 from driftledger.core.canonical import sha256_bytes
+from driftledger.core.files import FULL, new_file
 from driftledger.repro.kept_texts import read_texts, write_texts
 from driftledger.repro.lock_text import Entry, LockText, parsed, read, settled, written
 
@@ -29,9 +31,10 @@ _SHARE = 10
 class Locks:
     """The locks that this process writes."""
 
-    def __init__(self, temporary: Path) -> None:
-        """Write each first to a file in ``temporary``, on the same disk, so that a kill leaves the lock as it was."""
-        self._settled = _Settled(temporary / "dvc.lock.settled")
+    def __init__(self, temporary: Path, memory: Path) -> None:
+        """Write each first to a file in ``temporary``, on the same disk, so that a kill leaves the lock as it was; what
+        is remembered of locks is in ``memory``."""
+        self._settled = _Settled(memory / "dvc.lock.settled")
         self._partial = temporary / "dvc.lock.partial"
         self._locks: dict[Path, _Lock] = {}
         self._left_to_dvc: set[Path] = set()
@@ -64,13 +67,19 @@ class Locks:
         return any(lock.has_noted for lock in self._locks.values())
 
     def write(self) -> None:
-        """Write all that is noted."""
+        """Write all that is noted; where one lock cannot be written, the others are, before its error is raised."""
         began = time.monotonic()
+        errors: list[Exception] = []
         for lock in self._locks.values():
-            lock.write()
+            try:
+                lock.write()
+            except Exception as error:  # whatever is wrong with it
+                errors.append(error)
         self._settled.write()
         self._written = time.monotonic()
         self._took = self._written - began
+        if errors:
+            raise errors[0]
 
 
 class _Settled:
@@ -157,11 +166,11 @@ def _replace(path: Path, data: bytes, partial: Path) -> None:
     """Write a file in one step; as DVC does, over itself, where it stands on another disk."""
     path = path.resolve()
     try:
-        partial.write_bytes(data)
-        if path.exists():
-            shutil.copymode(path, partial)
-        partial.replace(path)
-    except OSError:
-        with suppress(OSError):
-            partial.unlink()
+        with new_file(path, partial) as file:
+            file.write(data)
+            with suppress(FileNotFoundError):
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+    except OSError as error:
+        if error.errno in FULL:
+            raise
         path.write_bytes(data)

@@ -1,11 +1,13 @@
 """What YAML says, parsed once per text and not once per run: of what DVC does where nothing is to be done, a fifth.
 
-What is remembered lies beside DVC's other temporary files, by the SHA-256 of the text, and is disposable. It is JSON;
-what JSON cannot hold, as dates and values that stand in two places, is parsed each time.
+What is remembered lies in the reader's own cache, by the SHA-256 of the text, and is disposable: in the checkout, its
+maker could have put a file that says something else than the text. It is JSON; what JSON cannot hold, as dates and
+values that stand in two places, is parsed each time.
 """
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +38,10 @@ class YAMLMemory:
                 self._kept = read_texts(self._file)
             key = sha256_bytes(f"{parser}\n{text}".encode())
             if (known := self._used.get(key) or self._kept.get(key)) is not None:
-                self._used[key] = known
-                return json.loads(known)
+                with suppress(ValueError, RecursionError):
+                    value = json.loads(known)
+                    self._used[key] = known
+                    return value
             value = parse(text, path, typ)
             if (written := _as_json(value)) is not None:
                 self._used[key] = written

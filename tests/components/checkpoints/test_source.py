@@ -1,6 +1,8 @@
 """Which bytes a checkpoint's name stands for."""
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,36 @@ def test_without_a_cache_folder_files_are_read_each_time(
     assert reads == ["config.json"] * 2
 
 
+@pytest.mark.parametrize("damage", ["bytes", "columns", "full", "read-only"])
+def test_a_memory_that_cannot_be_used_stops_nothing(
+    folder: Path, reads: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    file = folder / "config.json"
+    before = remembered_sha256(file)
+    database = tmp_path / "cache" / "driftledger" / "hashes.db"
+    if damage == "bytes":
+        data = database.read_bytes()
+        database.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))  # the first page has the schema
+    elif damage == "columns":
+        with closing(sqlite3.connect(database)) as memory:
+            memory.executescript("DROP TABLE hashes; CREATE TABLE hashes (x)")
+    else:
+        pragma = {"full": "max_page_count = 2", "read-only": "query_only = on"}[damage]
+        connect = sqlite3.connect
+        monkeypatch.setattr(module.sqlite3, "connect", lambda *args, **more: limited(connect(*args, **more), pragma))
+        file = folder.joinpath(*["x" * 200] * 10)  # a name that takes a page of its own
+        file.parent.mkdir(parents=True)
+        file.write_text("{}")
+    assert {remembered_sha256(file) for _ in range(2)} == {before}
+    assert len(reads) == 3
+
+
+def limited(memory: sqlite3.Connection, pragma: str) -> sqlite3.Connection:
+    """As where nothing more can be written."""
+    memory.execute(f"PRAGMA {pragma}")
+    return memory
+
+
 def test_a_check_believes_no_memory(folder: Path) -> None:
     """Not even the user's own, which somebody else may have written."""
     file = folder / "config.json"
@@ -86,6 +118,35 @@ def test_a_folder_is_what_its_loadable_files_hold(folder: Path, tmp_path: Path) 
     assert find_source(str(moved), None).identity() == identity
     (moved / "unet" / "model.safetensors").rename(moved / "unet" / "other.safetensors")
     assert find_source(str(moved), None).identity() != identity
+
+
+def test_what_a_link_leads_to_counts_as_what_stands_there(folder: Path, tmp_path: Path) -> None:
+    """A folder, which loaders follow, and files, as in the hub's own cache."""
+    identity = find_source(str(folder), None).identity()
+    elsewhere = (folder / "unet").rename(tmp_path / "elsewhere")
+    (folder / "unet").symlink_to(elsewhere)
+    blob = (elsewhere / "model.safetensors").rename(tmp_path / "blob")
+    (elsewhere / "model.safetensors").symlink_to(blob)
+    assert find_source(str(folder), None).identity() == identity
+    blob.write_bytes(b"WEIGHTS")
+    assert find_source(str(folder), None).identity() != identity
+
+
+@pytest.mark.parametrize("target", ["{folder}", "{folder}/unet", "{outside}/back", "{outside}"])
+def test_a_link_in_a_circle_is_one_sentence(folder: Path, tmp_path: Path, target: str) -> None:
+    """Also one that leads there through another folder."""
+    (tmp_path / "outside" / "back").mkdir(parents=True)
+    (tmp_path / "outside" / "back" / "again").symlink_to(folder / "unet")
+    (folder / "unet" / "link").symlink_to(target.format(folder=folder, outside=tmp_path / "outside"))
+    with pytest.raises(ConfigError, match="is a link back to a folder that it lies in; remove it"):
+        find_source(str(folder), None)
+
+
+def test_two_links_to_one_folder_are_no_circle(folder: Path) -> None:
+    (folder / "one").symlink_to(folder / "unet")
+    (folder / "two").symlink_to("unet")
+    (folder / "nothing").symlink_to("nothing")
+    assert find_source(str(folder), None).identity()["files"] == 4
 
 
 def test_a_commit_is_taken_at_its_word() -> None:
@@ -113,6 +174,9 @@ def test_a_branch_is_found_in_the_hubs_cache_without_a_network(tmp_path: Path, m
         ("{folder}", "main", "is a folder here, which has no revision"),
         ("{empty}", None, "holds no files"),
         ("a//b", "main", "not reachable on the hub"),
+        ("~nosuch-user/x", None, "'~nosuch-user/x' cannot be reached (Could not determine home directory"),
+        ("~nosuch\0user/x", "main", "cannot be reached (embedded null byte); mend path"),
+        ("a" * 300, "main", "cannot be reached ([Errno 36] File name too long"),
     ],
 )
 def test_a_name_that_stands_for_nothing_is_one_sentence(
@@ -125,3 +189,16 @@ def test_a_name_that_stands_for_nothing_is_one_sentence(
         find_source(path, revision)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_what_a_source_has(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub")
+    source = find_source(str(folder), None)
+    assert [source.has(name) for name in ("config.json", "adapter_config.json", "unet")] == [True, False, False]
+    kept = tmp_path / "hub" / "models--someone--something" / "snapshots" / COMMIT
+    kept.mkdir(parents=True)
+    (kept / "adapter_config.json").write_text("{}")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    source = find_source("someone/something", COMMIT)
+    assert [source.has(name) for name in ("adapter_config.json", "config.json")] == [True, False]

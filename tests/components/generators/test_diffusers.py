@@ -428,6 +428,13 @@ def test_missing_weights_are_refused(copy, file, key, value):
         generator(copy).generate(["a cat"], [1])
 
 
+@pytest.mark.parametrize("place", ["", "text_encoder"])
+def test_an_adapter_is_refused(copy, place):
+    (copy / place / "adapter_config.json").write_text('{"base_model_name_or_path": "some/base"}')
+    with pytest.raises(ConfigError, match=rf"^{place}.*is an adapter of peft.*merge it into its base first"):
+        generator(copy).generate(["a cat"], [1])
+
+
 def test_code_in_a_checkpoint_is_not_run(copy, tmp_path):
     ran = tmp_path / "ran"
     (copy / "unet/evil.py").write_text(f"open({str(ran)!r}, 'w')\nclass Evil: pass\n")
@@ -439,8 +446,11 @@ def test_code_in_a_checkpoint_is_not_run(copy, tmp_path):
 
 def test_a_folder_that_is_no_pipeline_is_one_sentence(tmp_path):
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(ConfigError, match=r"no checkpoint of diffusers: model_index\.json cannot be read"):
-        generator(tmp_path).fingerprint  # noqa: B018
+    for content in (None, "[]", "{"):
+        if content is not None:
+            (tmp_path / INDEX).write_text(content)
+        with pytest.raises(ConfigError, match=r"no checkpoint of diffusers: model_index\.json cannot be read"):
+            generator(tmp_path).fingerprint  # noqa: B018
 
 
 def test_a_pipeline_that_draws_from_no_text_is_one_sentence(copy):

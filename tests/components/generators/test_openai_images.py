@@ -69,6 +69,21 @@ def test_an_image() -> None:
     assert given.usage == Usage(3, 12, images=1)
 
 
+@pytest.mark.parametrize("figure", [2**63, -1, 12.5, float("nan"), "x", None])
+def test_an_odd_figure_throws_no_image_away(figure: object) -> None:
+    content = base64.b64encode(png(Image.new("RGB", (16, 8), "red"))).decode()
+    answer = {
+        "data": [{"b64_json": content, "revised_prompt": 7}],
+        "model": 7,
+        "usage": {"input_tokens": 5, "output_tokens": figure},
+    }
+    with Canned(200, json.dumps(answer)) as server:
+        [given] = generator(server.base_url).generate(["a red boat"], [5])
+        assert len(server.requests) == 1
+    assert given.image is not None
+    assert (given.usage, given.revised_prompt, given.served_model) == (Usage(5, None, images=1), None, None)
+
+
 def test_settings_are_sent() -> None:
     settings = {"quality": "high", "style": "vivid", "response_format": "b64_json", "extra": {"moderation": "low"}}
     with OpenAIServer() as server:

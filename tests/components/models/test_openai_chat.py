@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from driftledger.core.errors import ConfigError, ServiceError
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject, Turn, Usage
 from tests.conftest import draw
+from tests.support.canned_server import Canned
 from tests.support.openai_server import ChatAnswer, Faults, OpenAIServer, asking
 from tests.support.openai_server.asking import KEY, attempt
 
@@ -277,6 +279,29 @@ def test_the_estimate(image: ImageFile) -> None:
     turns = (Turn("system", ("1234567",)), Turn("user", (image, "猫猫", image)))
     usage = OpenAIChat(model="m", image_tokens=100, max_tokens=50).expected(Conversation(turns))
     assert usage == Usage(3 + 100 + 2 + 100, 50)
+
+
+def test_all_beams_are_in_the_estimate() -> None:
+    usage = OpenAIChat(model="m", max_tokens=50, beams=3).expected(Conversation((Turn("user", ("1234567",)),)))
+    assert usage == Usage(3, 150)
+
+
+@pytest.mark.parametrize("figure", [2**40 + 1, 2**63, "1" + "0" * 400, "1" + "0" * 308, "NaN", -1, 12.5, '"x"', "[]"])
+def test_an_odd_figure_throws_no_answer_away(image: ImageFile, figure: object) -> None:
+    usage = f'{{"prompt_tokens": {figure}, "completion_tokens": 3}}'
+    body = f'{{"choices": [{{"message": {{"content": "A boat."}}}}], "usage": {usage}}}'
+    with Canned(200, body) as server:
+        one = OpenAIChat(model="m", base_url=server.base_url, api_key_env=None, prices=Prices(input=1.0))
+        [reply] = one.respond([Conversation.ask("Describe.", image)])
+        assert len(server.requests) == 1
+    assert reply == Reply("A boat.", usage=Usage(None, 3))
+
+
+@pytest.mark.parametrize("more", [{"usage": 7}, {"usage": []}, {"model": 7}, {"system_fingerprint": 7}])
+def test_an_odd_label_throws_no_answer_away(image: ImageFile, more: dict[str, object]) -> None:
+    with Canned(200, json.dumps({"choices": [{"message": {"content": "A boat."}}]} | more)) as server:
+        one = OpenAIChat(model="m", base_url=server.base_url, api_key_env=None)
+        assert attempt(one, Conversation.ask("Describe.", image)) == Reply("A boat.")
 
 
 def test_the_fingerprint() -> None:

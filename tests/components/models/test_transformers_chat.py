@@ -165,7 +165,15 @@ def test_a_text_that_a_template_cuts_has_failed(llava: Path, images: list[ImageF
 
 
 @pytest.mark.parametrize(
-    "template", ["{% if %}", "{{ messages.nothing.at_all }}", "{{ raise_exception('never') }}", ""]
+    "template",
+    [
+        "{% if %}",
+        "{{ messages.nothing.at_all }}",
+        "{{ raise_exception('never') }}",
+        "{{ 1 / 0 }}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+        "",
+    ],
 )
 def test_a_broken_or_missing_template_is_one_sentence(llava: Path, asked: list[Conversation], template: str):
     write_template(llava, template)

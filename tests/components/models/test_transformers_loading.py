@@ -142,6 +142,41 @@ def test_broken_files_are_one_sentence(llava: Path, asked: list[Conversation]):
     assert "hidden_size" in refused(llava, asked[0])
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *((name, "[]") for name in ("config.json", "generation_config.json", "processor_config.json")),
+        *((name, "3") for name in ("config.json", "tokenizer_config.json", "tokenizer.json")),
+        ("config.json", {"quantization_config": 3}),
+        ("generation_config.json", {"eos_token_id": "x"}),
+        ("generation_config.json", {"eos_token_id": [[1]]}),
+        ("generation_config.json", {"eos_token_id": [True]}),
+        ("generation_config.json", {"eos_token_id": 10**30}),
+    ],
+)
+def test_whatever_a_library_raises_over_a_damaged_file_is_one_sentence(
+    llava: Path, asked: list[Conversation], name: str, content: str | dict[str, Any]
+):
+    if isinstance(content, str):
+        (llava / name).write_text(content, encoding="utf-8")
+    else:
+        change_json(llava / name, lambda config: config.update(content))
+    assert "llava' cannot be loaded: " in refused(llava, asked[0])
+
+
+def test_what_reads_like_a_bug_is_named(llava: Path, asked: list[Conversation]):
+    change_json(llava / "config.json", lambda config: config["text_config"].update(num_attention_heads=0))
+    assert "cannot be loaded: ZeroDivisionError: integer modulo by zero" in refused(llava, asked[0])
+
+
+def test_an_adapter_is_refused(llava: Path, asked: list[Conversation]):
+    """With peft installed, transformers would load the base that it names, from anywhere."""
+    (llava / "adapter_config.json").write_text('{"base_model_name_or_path": "some/base"}', encoding="utf-8")
+    said = refused(llava, asked[0])
+    assert "llava' is an adapter of peft (adapter_config.json)" in said
+    assert "merge it into its base first" in said
+
+
 def test_pickles_are_loaded_only_where_allowed(llava: Path, asked: list[Conversation]):
     before = model(llava).respond(asked)
     torch.save(load_file(llava / "model.safetensors"), llava / "pytorch_model.bin")

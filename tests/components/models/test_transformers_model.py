@@ -129,6 +129,31 @@ def test_a_static_cache_is_compiled_for_once_a_shape(built: dict[str, Path], ask
     assert len(compiled) == 2
 
 
+def test_torch_compiles_for_every_shape_and_stops_at_no_number_of_them(llava: Path, asked: list[Conversation]):
+    """Beyond its limit it would compute without what it compiles, and so round otherwise."""
+    one = model(llava, cache_implementation="static", max_new_tokens=3)
+    generate: Callable[..., Any] = one.loaded.model.generate
+    compiled: list[Any] = []
+
+    def compiler(graph: Any, inputs: Any) -> Any:
+        compiled.append(graph)
+        return graph.forward
+
+    def on_any_device(**given: Any) -> Any:
+        config = transformers.CompileConfig(dynamic=False, backend=compiler, mode=None)
+        config._compile_all_devices = True
+        given["generation_config"].compile_config = config
+        return generate(**given)
+
+    one.loaded.model.generate = on_any_device
+    limits = {"recompile_limit": 1, "accumulated_recompile_limit": 1}
+    with torch._dynamo.config.patch(limits):
+        for size in (1, 2, 3, 1):
+            one.respond(asked[:size])
+        assert {name: getattr(torch._dynamo.config, name) for name in limits} == limits
+    assert len(compiled) == 3
+
+
 def test_a_tokenizer_saved_with_padding_on_the_right_changes_nothing(llava: Path, asked: list[Conversation]):
     before = model(llava).respond(asked)
     change_json(llava / "tokenizer_config.json", lambda config: config.update(padding_side="right"))
@@ -168,14 +193,32 @@ def test_scores_that_are_no_numbers_have_failed(llava: Path, asked: list[Convers
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(beams: int):
-    watch = _Watch(2)
+    watch = _Watch()
+    assert watch.broken([3, 3]) == [False, False]
     scores = torch.full((2 * beams, 5), -torch.inf)
     watch(None, scores)
-    assert watch.broken() == [False, False]
+    assert watch.broken([1, 1]) == [False, False]
     scores[-1, 2] = torch.nan
     watch(None, scores)
     watch(None, torch.full((2 * beams, 5), torch.inf))
-    assert watch.broken() == [False, True]
+    assert watch.broken([3, 3]) == [False, True]
+    assert watch.broken([3, 2]) == [False, True]
+    assert watch.broken([3, 1]) == [False, False]
+
+
+def test_what_is_computed_after_an_answers_end_says_nothing_of_it(llava: Path, images: list[ImageFile]):
+    """A batch goes on with padding for the answers that have ended; here, no number comes of padding."""
+    alike = [Conversation.ask("Describe it.", image) for image in images]  # so that none is padded in front
+    one = model(llava)
+    answers = [text.split() for text in texts(one.respond(alike))]
+    word = next(word for word in answers[0][1:] if not all(word in answer for answer in answers))
+    end, padding = one.loaded.words.convert_tokens_to_ids(f"Ġ{word}"), one.loaded.words.pad_token_id
+    with torch.no_grad():
+        one.loaded.model.get_input_embeddings().weight[padding] = torch.nan
+    one.__dict__["loaded"] = one.loaded._replace(ends=frozenset([end]))
+    alone = [one.respond([each])[0] for each in alike]
+    assert {reply.outcome for reply in alone} == {Outcome.OK, Outcome.TRUNCATED}
+    assert one.respond(alike) == alone
 
 
 def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(

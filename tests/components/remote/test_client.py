@@ -126,6 +126,56 @@ def test_once_a_service_refuses_for_good_nobody_asks_again() -> None:
     assert len(asked) <= 2
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_once_a_service_refuses_for_good_nobody_sleeps_any_longer(is_there: bool) -> None:
+    """Whether a sleeping call has kept its slot, or has given it to others, or waits for the service's break to end."""
+
+    async def many() -> float:
+        one = line(Limits(concurrency=3, deadline=900.0))
+        calls = [one.call(scripted(2.0, TransientError("429", retry_after=600)), EXPECTED)]
+        calls += [one.call(scripted(3.0, ServiceError("the key is not valid")), EXPECTED)]
+        calls += [one.call(scripted(1.0, FINE), EXPECTED)] if is_there else []
+        tasks = [asyncio.create_task(each) for each in calls]
+        await asyncio.sleep(2.5)
+        tasks.append(asyncio.create_task(one.call(scripted(FINE), EXPECTED)))
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert sum(isinstance(result, ServiceError) for result in results) == 3
+        return time.monotonic() - STARTED
+
+    assert run(many()) == pytest.approx(3)
+
+
+def test_an_attempt_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_none() -> None:
+    async def dropped(limits: Limits) -> Meter:
+        meter = Meter(limits, "far model")
+        one = ServiceClient(limits, PRICES, meter)
+        tasks = [asyncio.create_task(one.call(scripted(100.0, FINE), EXPECTED)) for _ in range(2)]
+        await asyncio.sleep(1)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return meter
+
+    both = run(dropped(Limits()))
+    assert (both.calls, both.cost) == (2, pytest.approx(2 * MOST))
+    one = run(dropped(Limits(requests_per_minute=1)))
+    assert (one.calls, one.cost) == (1, pytest.approx(MOST))
+
+
+@pytest.mark.parametrize(
+    ("used", "cost"),
+    [
+        (None, MOST),
+        (Usage(None, None), MOST),
+        (Usage(None, 100), 0.0012),
+        (Usage(200, None), 0.0022),
+        (Usage(0, 0), 0.0),
+    ],
+)
+def test_tokens_that_a_service_does_not_count_cost_what_was_expected(used: Usage | None, cost: float) -> None:
+    assert call(Limits(), Reply("fine", usage=used)).bill.cost == pytest.approx(cost)
+
+
 def test_max_calls_counts_attempts_of_earlier_runs_too() -> None:
     async def spend() -> int:
         one = line(Limits(max_calls=5), calls=2)

@@ -158,6 +158,38 @@ def test_an_answer_shows_no_key_but_a_placeholder_is_a_word(monkeypatch: pytest.
         assert post(thing(server.base_url)).said == f"{KEY} is EMPTY"
 
 
+@pytest.mark.parametrize("body", ['{"said": "KEY"}', '{"KEY": [["KEY"]], "said": "KEY"}', '{"other": "KEY"}'])
+def test_a_key_written_with_escapes_is_the_key(body: str) -> None:
+    hidden = body.replace("KEY", f"\\u0073{KEY[1:]}")
+    with Canned(200, hidden) as server:
+        try:
+            said = post(thing(server.base_url)).said
+        except TransientError as error:
+            said = str(error)
+    assert "***" in said
+    assert KEY[1:] not in said
+    with Canned(500, hidden) as server, pytest.raises(TransientError) as caught:
+        post(thing(server.base_url))
+    assert "***" in str(caught.value)
+    assert KEY[1:] not in str(caught.value)
+
+
+def test_a_message_that_is_no_unicode_can_be_stored() -> None:
+    with Canned(500, '{"error": {"message": "a\\ud800b"}}') as server, pytest.raises(TransientError) as caught:
+        post(thing(server.base_url))
+    assert str(caught.value) == "HTTP 500: a\\ud800b"
+
+
+CHARSETS = ["hex", "zlib", "base64", "bz2", "uu", "quopri", "rot13", "idna", "undefined", "punycode", "utf-7", "none"]
+
+
+@pytest.mark.parametrize("charset", CHARSETS)
+def test_an_error_is_utf_8_whatever_it_says(charset: str) -> None:
+    headers = {"content-type": f"application/json; charset={charset}"}
+    with Canned(500, error("Später."), headers) as server, pytest.raises(TransientError, match="HTTP 500: Später"):
+        post(thing(server.base_url))
+
+
 def test_the_environment_changes_neither_the_address_nor_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     with Canned(200, '{"said": "here"}') as server, Canned(200, '{"said": "there"}') as other:
         monkeypatch.setenv("OPENAI_BASE_URL", other.base_url)
@@ -276,11 +308,27 @@ def test_no_service_is_sent_the_key_of_another() -> None:
         "https://me:secret@host/v1",
         "https://host/v1?key=1",
         "http://h/#a",
+        "http://localhost:abc/v1",
+        "http://localhost:99999/v1",
+        "http://localhost:-1/v1",
+        "http://localhost:8000/v1\n",
+        "http://local\thost/v1",
+        "http://local\x00host/v1",
+        "http://localhost/a b",
+        "http://[::1/v1",
+        "http://me:secret@\u2100/v1",
     ],
 )
 def test_addresses_that_are_none(url: str) -> None:
-    with pytest.raises(ValidationError, match="base_url must"):
+    with pytest.raises(ValidationError, match="base_url must") as caught:
         thing(url)
+    assert "secret" not in explain(caught.value, "models.m")
+
+
+@pytest.mark.parametrize("url", ["http://[v1.x]/v1", "http://xn--\u00e9/v1", "http://host/" + "a" * 70_000])
+def test_addresses_that_only_the_library_refuses_are_one_sentence(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"openai m: base_url cannot be asked: .*; mend it"):
+        post(thing(url))
 
 
 def test_a_slash_at_the_end_does_not_matter_to_the_request() -> None:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from driftledger.components.generators.openai_images import OpenAIImages
 from driftledger.components.models.openai_chat import OpenAIChat
+from driftledger.components.remote import openai_service
 from driftledger.components.remote import servers as spreading
 from driftledger.components.remote.openai_failures import UnreachedError
 from driftledger.components.remote.openai_service import Service
@@ -20,6 +21,7 @@ from driftledger.core.errors import BudgetError, ServiceError
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply
 from tests.conftest import draw
 from tests.support.canned_server import Canned
+from tests.support.listening import dripping
 from tests.support.openai_server import Faults, Incoming, OpenAIServer, asking
 from tests.support.openai_server.asking import KEY
 
@@ -244,6 +246,7 @@ def test_what_is_said_of_the_server_is_in_the_fingerprint(settings: dict[str, An
         ({"base_url": None, "service_name": "ours"}, "set base_url"),
         ({"base_url": None, "server_version": "1"}, "set base_url"),
         ({"base_url": None, "replicas": [TWO]}, "set base_url"),
+        ({"base_url": [ONE], "replicas": [TWO]}, "put all into the list"),
         ({"base_url": [ONE, TWO], "api_key_env": ...}, "api_key_env must name"),
     ],
 )
@@ -280,6 +283,28 @@ def test_a_server_that_says_no_version_cannot_have_a_declared_one(image: ImageFi
         assert len(model(silent.base_url, other.base_url).respond(asked(image, 2))) == 2
     with Canned(200, '{"version": 3}') as odd, pytest.raises(ServiceError, match="does not say its version"):
         model(odd.base_url, server_version="3").respond(asked(image, 1))
+
+
+def test_a_version_shows_no_key_and_is_short(image: ImageFile) -> None:
+    long = f"{KEY} \x1b[2J" + "x" * 1_000_000
+    with OpenAIServer(version=long) as one, OpenAIServer(version=f"1 {KEY}") as two:
+        said = refused(image, one, two)
+        assert KEY not in said
+        assert "***" in said
+        assert "\x1b" not in said
+        assert len(said) < 500
+        assert "is version ***" in refused(image, one, server_version="2")
+
+
+def test_a_server_that_never_ends_saying_its_version_is_not_waited_for(
+    image: ImageFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_service, "_PATIENCE", 0.5)
+    with dripping() as port:
+        one = model(f"http://127.0.0.1:{port}/v1", server_version="1", limits={"attempts": 1})
+        [reply] = one.respond(asked(image, 1))
+    assert reply.outcome is Outcome.FAILED
+    assert "no answer (TimeoutError)" in str(reply.error)
 
 
 def test_a_server_that_comes_later_is_asked_for_its_version_before_its_first_call(

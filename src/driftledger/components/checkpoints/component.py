@@ -13,7 +13,7 @@ from pydantic import Field
 
 from driftledger.components.base import Component, Operational, library_versions
 from driftledger.components.checkpoints.source import Source, find_source
-from driftledger.core.errors import ConfigError, MissingExtraError, OutOfMemoryError
+from driftledger.core.errors import ConfigError, DriftledgerError, MissingExtraError, OutOfMemoryError
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
 
@@ -23,6 +23,10 @@ DType = Literal["float32", "bfloat16", "float16"]
 
 REPORTING: dict[str, Any] = {"output_loading_info": True, "ignore_mismatched_sizes": True}
 """With these, ``from_pretrained`` of transformers names in a report the weights that it fills with random numbers."""
+
+ADAPTER = "adapter_config.json"
+"""Where a folder has one and peft is installed, transformers loads the base that it names, from anywhere and at any
+commit, or changes the weights beside it."""
 
 
 class CheckpointComponent(Component):
@@ -131,19 +135,26 @@ class CheckpointComponent(Component):
             OutOfMemoryError: it does not fit.
         """
         with self._trouble_in_one_sentence(), memory_guard(self.path):
+            if self.source.has(ADAPTER):
+                raise adapter_refused(f"{self.path!r:.200}")
             if self.dtype == "float32":
                 import_extra("torch").backends.cudnn.allow_tf32 = False  # which has the digits of float16
             return self.load(self.source)
 
     @contextmanager
     def _trouble_in_one_sentence(self) -> Iterator[None]:
-        """Let whatever the libraries say about files that are missing, broken or of another shape be a sentence."""
-        configuration = import_extra("huggingface_hub.errors").StrictDataclassError
-        weights = import_extra("safetensors").SafetensorError
+        """Let whatever the libraries say about files that are missing, broken or of another shape be a sentence.
+
+        They look at nothing before they use it, so that a damaged file can raise anything.
+        """
         try:
             yield
-        except (OSError, ValueError, ImportError, KeyError, RuntimeError, configuration, weights) as error:
-            said = for_line(str(error)) or type(error).__name__
+        except DriftledgerError:
+            raise
+        except Exception as error:
+            said = for_line(str(error))
+            if not said or not isinstance(error, OSError | ValueError | ImportError | RuntimeError):
+                said = f"{type(error).__name__}: {said}".removesuffix(": ")  # others' texts alone say too little
             raise ConfigError(f"{self.path!r:.200} cannot be loaded: {said:.400}") from None
 
     def answer_without_end(self) -> None:
@@ -153,6 +164,13 @@ class CheckpointComponent(Component):
     def release(self) -> None:
         if self.__dict__.pop("loaded", None) is not None:
             _free()
+
+
+def adapter_refused(what: str) -> ConfigError:
+    return ConfigError(
+        f"{what} is an adapter of peft ({ADAPTER}), and its base is in no fingerprint; merge it into its base first "
+        "(merge_and_unload), and use what comes out"
+    )
 
 
 def lacking_weights(report: Mapping[str, Any], unused: str | None = None) -> list[str]:

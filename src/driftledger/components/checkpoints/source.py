@@ -3,10 +3,11 @@
 The hashes of large files are remembered, so that weights are read once and not at every stage.
 """
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from platformdirs import user_cache_path
 from driftledger.components.checkpoints.signature import SIGNATURE, signed_by
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError
+from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
 from driftledger.core.missing import MissingSourceError, nothing_at
 
@@ -56,6 +58,21 @@ class Source(NamedTuple):
             files.pop(SIGNATURE)  # who signs the same files again makes other bytes
         return {"files": len(files), "sha256": sha256_of(files), **signed}
 
+    def has(self, name: str) -> bool:
+        """Whether a file of that name stands at the top; of the hub, without a network, whether its local cache has it.
+
+        Raises:
+            OSError: the hub does not say.
+        """
+        if self.folder is not None:
+            return (self.folder / name).is_file()
+        hub, errors = import_extra("huggingface_hub"), import_extra("huggingface_hub.errors")
+        try:
+            hub.hf_hub_download(self.repository, name, revision=self.commit)
+        except errors.EntryNotFoundError:
+            return False
+        return True
+
 
 def find_source(path: str, revision: str | None) -> Source:
     """The folder ``path``, or the hub repository of that name at the commit behind ``revision``.
@@ -64,10 +81,15 @@ def find_source(path: str, revision: str | None) -> Source:
 
     Raises:
         MissingSourceError: neither a folder nor a repository that can be reached.
-        ConfigError: a file or an empty folder, or a folder with a revision.
+        ConfigError: a file or an empty folder, a folder with a revision or with a link in a circle, or a path that
+            nothing can be asked of.
     """
-    folder = Path(path).expanduser().absolute()
-    if folder.is_dir():
+    try:
+        folder = Path(path).expanduser().absolute()
+        is_folder = folder.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ConfigError(f"{path!r:.200} cannot be reached ({for_line(str(error)):.200}); mend path") from None
+    if is_folder:
         if revision is not None:
             raise ConfigError(f"{path!r} is a folder here, which has no revision; remove revision or the folder")
         if not _files(folder):
@@ -80,13 +102,25 @@ def find_source(path: str, revision: str | None) -> Source:
 
 
 def _files(folder: Path) -> list[Path]:
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [
-        path
-        for path in found
-        if not path.name.endswith(_NOT_LOADED)
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
+    """What a loader may read; like a loader, through links to files and to folders."""
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder, followlinks=True):
+        here = Path(place)
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in folders:
+            _refuse_circle(here / name, folder)
+        found += [here / name for name in names if not name.startswith(".") and not name.endswith(_NOT_LOADED)]
+    return sorted(path for path in found if path.is_file())
+
+
+def _refuse_circle(inner: Path, folder: Path) -> None:
+    """Refuse a link to a folder that the walk from ``folder`` to it has come through, or to one that holds such."""
+    if not inner.is_symlink():
+        return
+    target = inner.resolve()
+    passed = [place for place in inner.parents if place.is_relative_to(folder)]
+    if any(place.resolve().is_relative_to(target) for place in passed):
+        raise ConfigError(f"{str(inner)!r:.300} is a link back to a folder that it lies in; remove it")
 
 
 def _commit_of(repository: str, revision: str) -> str:
@@ -117,8 +151,8 @@ def _cached_commit(hub: Any, repository: str, revision: str) -> str | None:
 def remembered_sha256(file: Path) -> str:
     """Hex SHA-256 of a file's bytes; read again if its size, its inode, or the time it was written has changed.
 
-    What is remembered lives in the user's cache folder. Without one, and within :func:`hashed_anew`, the file is read
-    each time.
+    What is remembered lives in the user's cache folder. Without one that can be read and written, and within
+    :func:`hashed_anew`, the file is read each time.
     """
     path = file.resolve()
     before = path.stat()
@@ -126,14 +160,19 @@ def remembered_sha256(file: Path) -> str:
     with _memory() as memory:
         if memory is None:
             return sha256_file(path)
-        query = "SELECT bytes, modified_ns, changed_ns, inode, sha256 FROM hashes WHERE path = ?"
-        row = memory.execute(query, (str(path),)).fetchone()
-        if row is not None and row[:4] == seen:
-            return str(row[4])
+        with suppress(*_FORGETS):
+            query = "SELECT bytes, modified_ns, changed_ns, inode, sha256 FROM hashes WHERE path = ?"
+            row = memory.execute(query, (str(path),)).fetchone()
+            if row is not None and row[:4] == seen:
+                return str(row[4])
         digest = sha256_file(path)
-        memory.execute("REPLACE INTO hashes VALUES (?, ?, ?, ?, ?, ?)", (str(path), *seen, digest))
+        with suppress(*_FORGETS):
+            memory.execute("REPLACE INTO hashes VALUES (?, ?, ?, ?, ?, ?)", (str(path), *seen, digest))
         return digest
 
+
+_FORGETS = (sqlite3.Error, OverflowError)
+"""A memory on a full disk, damaged, locked or read-only; and numbers of files that are too large for SQLite."""
 
 _anew = ContextVar("anew", default=False)
 
@@ -157,11 +196,12 @@ def _memory() -> Iterator[sqlite3.Connection | None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         memory = sqlite3.connect(folder / "hashes.db", timeout=60, isolation_level=None)
-        memory.execute(_SCHEMA)
     except (OSError, sqlite3.Error):
-        memory = None
+        yield None
+        return
     try:
+        with suppress(sqlite3.Error):  # where this fails, so does what follows
+            memory.execute(_SCHEMA)
         yield memory
     finally:
-        if memory is not None:
-            memory.close()
+        memory.close()

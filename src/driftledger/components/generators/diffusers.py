@@ -12,7 +12,14 @@ from PIL import Image
 from pydantic import Field
 
 from driftledger.components.base import Generator, Operational
-from driftledger.components.checkpoints.component import CheckpointComponent, lacking_weights, memory_guard, quietly
+from driftledger.components.checkpoints.component import (
+    ADAPTER,
+    CheckpointComponent,
+    adapter_refused,
+    lacking_weights,
+    memory_guard,
+    quietly,
+)
 from driftledger.components.checkpoints.source import Source
 from driftledger.components.generators.prompt_reading import PromptReader
 from driftledger.core.errors import ConfigError, first_few, unknown_name
@@ -149,6 +156,8 @@ class Diffusers(CheckpointComponent, Generator):
         if not with_weights:
             return None  # without weights, or for the pipeline to refuse
         place = folder / name if (folder / name).is_dir() else folder
+        if (place / ADAPTER).is_file():
+            raise adapter_refused(f"{name} of {self.path!r:.200}")
         arguments = {key: value for key, value in self.weight_arguments.items() if key in ("dtype", "use_safetensors")}
         if self.variant is not None and any(place.glob(f"*.{self.variant}*")):
             arguments["variant"] = self.variant
@@ -249,6 +258,8 @@ class Diffusers(CheckpointComponent, Generator):
             else:
                 file = source.folder / name
             found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            if not isinstance(found, dict):
+                raise ValueError("it is no object")
             return found
         except (OSError, ValueError) as error:
             said = f"{name} cannot be read ({' '.join(str(error).split()):.300})"

@@ -6,13 +6,14 @@ import binascii
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from io import BytesIO
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from PIL import Image
 from pydantic import BaseModel, Field, model_validator
 
 from driftledger.components.base import Operational
 from driftledger.components.remote.component import OneImage, RemoteGenerator
+from driftledger.components.remote.lenient import OR_NONE, Label, TokenCount
 from driftledger.components.remote.openai_client import OpenAIComponent, tokens_of
 from driftledger.components.remote.openai_failures import Rejected
 from driftledger.components.remote.openai_service import Service
@@ -92,20 +93,20 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 class _Image(BaseModel):
     b64_json: str | None = None
     url: str | None = None
-    revised_prompt: str | None = None
+    revised_prompt: Label = None
 
 
 class _Tokens(BaseModel):
-    input_tokens: int | None = Field(default=None, ge=0)
-    output_tokens: int | None = Field(default=None, ge=0)
+    input_tokens: TokenCount = None
+    output_tokens: TokenCount = None
 
 
 class _Images(BaseModel):
     """As much of the answer as is read."""
 
     data: list[_Image] = Field(min_length=1)
-    model: str | None = None
-    usage: _Tokens | None = None
+    model: Label = None
+    usage: Annotated[_Tokens | None, OR_NONE] = None
 
     @property
     def used(self) -> Usage:

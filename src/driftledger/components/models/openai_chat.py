@@ -3,12 +3,13 @@
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
 from driftledger.components.base import Operational
 from driftledger.components.remote.component import OneReply, RemoteModel
+from driftledger.components.remote.lenient import OR_NONE, Label, TokenCount
 from driftledger.components.remote.openai_client import OpenAIComponent, tokens_of
 from driftledger.components.remote.openai_failures import Rejected
 from driftledger.components.remote.openai_service import Service
@@ -68,9 +69,10 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             yield reply
 
     def expected(self, conversation: Conversation) -> Usage:
+        """As for every model; with beams, all of them have tokens, since a service may bill each that it returns."""
         parts = [part for turn in conversation.turns for part in turn.parts]
         tokens = sum(self.image_tokens if isinstance(part, ImageFile) else tokens_of(part) for part in parts)
-        return Usage(tokens, self._most(conversation))
+        return Usage(tokens, self._most(conversation) * (self.beams or 1))
 
     @property
     def continues(self) -> bool:
@@ -140,17 +142,17 @@ class _Choice(BaseModel):
 
 
 class _Tokens(BaseModel):
-    prompt_tokens: int | None = Field(default=None, ge=0)
-    completion_tokens: int | None = Field(default=None, ge=0)
+    prompt_tokens: TokenCount = None
+    completion_tokens: TokenCount = None
 
 
 class _Completion(BaseModel):
     """As much of a chat completion as is read."""
 
     choices: list[_Choice] = Field(min_length=1)
-    model: str | None = None
-    system_fingerprint: str | None = None
-    usage: _Tokens | None = None
+    model: Label = None
+    system_fingerprint: Label = None
+    usage: Annotated[_Tokens | None, OR_NONE] = None
 
     @property
     def used(self) -> Usage | None:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from datetime import date
 from functools import cached_property, partial
@@ -22,6 +23,8 @@ from driftledger.core.types import Conversation, Reply, Usage
 
 _ROOM = 1024
 """A static cache has a multiple of these tokens: it is compiled for again only where an answer needs more."""
+_SHAPES = 1_000_000
+"""More sizes of batches and caches than any run has."""
 
 
 class _Ready(NamedTuple):
@@ -132,12 +135,10 @@ class Transformers(CheckpointComponent, Model):
         processor = load_processor(source.location, self.image_backend, self.hub_arguments)
         chat = Chat(f"{self.path!r:.200}", processor, self.image_processor, self.template_variables, self.today)
         model = self._load_model(source)
-        ends = model.generation_config.eos_token_id
-        ends = processor.tokenizer.eos_token_id if ends is None else ends
-        ends = [] if ends is None else [ends] if isinstance(ends, int) else ends
+        ends = _ends(model.generation_config.eos_token_id, processor.tokenizer.eos_token_id)
         model.generation_config = transformers.GenerationConfig()  # what a call leaves open is taken from here
         context = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-        return _Ready(model, chat, deepcopy(processor.tokenizer), frozenset(ends), context)
+        return _Ready(model, chat, deepcopy(processor.tokenizer), ends, context)
 
     def _load_model(self, source: Source) -> Any:
         import_extra("accelerate")  # which puts weights on devices
@@ -258,8 +259,8 @@ class Transformers(CheckpointComponent, Model):
 
     def _answer(self, ready: _Ready, part: _Part) -> list[Reply]:
         inputs = part.inputs.to(self.torch_device, self.torch_dtype)
-        watch = _Watch(len(inputs["input_ids"]))
-        with import_extra("torch").inference_mode():
+        watch = _Watch()
+        with import_extra("torch").inference_mode(), self._compiling():
             settings = self._generation(ready, part.most)
             cache = self._cache(ready, inputs["input_ids"].shape[1] + part.most)
             made = ready.model.generate(**inputs, **cache, generation_config=settings, logits_processor=[watch])
@@ -273,7 +274,7 @@ class Transformers(CheckpointComponent, Model):
         said = f"the model's scores are no numbers: {self.dtype} overflowed, or weights are broken; set another dtype"
         return [
             failed(said, reply.usage) if broken else reply
-            for reply, broken in zip(replies, watch.broken(), strict=True)
+            for reply, broken in zip(replies, watch.broken([len(tokens) for tokens in answers]), strict=True)
         ]
 
     def _generation(self, ready: _Ready, most: int) -> Any:
@@ -304,25 +305,49 @@ class Transformers(CheckpointComponent, Model):
             return None
         return import_extra("transformers").CompileConfig(dynamic=False)
 
+    def _compiling(self) -> AbstractContextManager[Any]:
+        """Kernels for every shape: after the eighth, torch would compute without them, so that an answer's last bits
+        would depend on what was asked before. So they would where it passes over what it cannot compile."""
+        if self.cache_implementation == "dynamic":
+            return nullcontext()
+        limits = {"recompile_limit": _SHAPES, "accumulated_recompile_limit": _SHAPES}
+        patched: AbstractContextManager[Any] = import_extra("torch._dynamo").config.patch(
+            limits | {"fail_on_recompile_limit_hit": True, "suppress_errors": False}
+        )
+        return patched
+
 
 class _Watch:
     """Looks at the scores of every next token, and changes none: of those that are no numbers, the first is taken."""
 
-    def __init__(self, rows: int) -> None:
-        self._rows = rows
+    def __init__(self) -> None:
         self._broken: list[Any] = []
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         self._broken.append(scores.amax(dim=-1).isnan())  # the largest of numbers with NaN among them is NaN
         return scores
 
-    def broken(self) -> list[bool]:
-        """Whether there was such a score, for each conversation; the device is waited for once, and not per token."""
+    def broken(self, lengths: Sequence[int]) -> list[bool]:
+        """Whether there was such a score before an answer of so many tokens ended, for each conversation: what is
+        computed for it after that is padding beside longer answers. The device is waited for once, and not per token.
+        """
         if not self._broken:
-            return [False] * self._rows
-        steps = import_extra("torch").stack(self._broken)
-        found: list[bool] = steps.view(len(steps), self._rows, -1).any(dim=-1).any(dim=0).tolist()
-        return found
+            return [False] * len(lengths)
+        steps = import_extra("torch").stack(self._broken).view(len(self._broken), len(lengths), -1).any(dim=-1)
+        return [any(row[:length]) for row, length in zip(steps.T.tolist(), lengths, strict=True)]
+
+
+def _ends(configured: Any, of_tokenizer: int | None) -> frozenset[int]:
+    """The tokens that end an answer, as a generation configuration names them, or else the tokenizer.
+
+    Raises:
+        ValueError: they are no numbers of tokens.
+    """
+    named = of_tokenizer if configured is None else configured
+    ends = [] if named is None else named if isinstance(named, list) else [named]
+    if not all(type(end) is int and abs(end) < 2**63 for end in ends):
+        raise ValueError(f"eos_token_id is no token and no list of tokens ({named!r:.100}); fetch it anew")
+    return frozenset(ends)
 
 
 def _until_end(tokens: list[int], ends: frozenset[int]) -> list[int]:

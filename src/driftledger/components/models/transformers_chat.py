@@ -282,4 +282,4 @@ def _template_errors() -> tuple[type[Exception], ...]:
     """What rendering a template raises that cannot take its input: beside Jinja's own, those of its expressions."""
     from jinja2 import TemplateError
 
-    return (TemplateError, TypeError, ValueError, AttributeError, LookupError)
+    return (TemplateError, TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)

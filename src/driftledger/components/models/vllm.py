@@ -119,7 +119,8 @@ class VLLM(CheckpointComponent, Model):
 
         Raises:
             ValueError, RuntimeError: vLLM does not take the checkpoint, or there is no processor for images and text.
-            ConfigError: batch invariance cannot be had here, or a setting does not fit the checkpoint.
+            ConfigError: batch invariance cannot be had here, vLLM computes on another kind of device than the
+                identity says, or a setting does not fit the checkpoint.
             OutOfMemoryError: the weights or a single conversation do not fit.
         """
         arguments = self.hub_arguments
@@ -147,14 +148,24 @@ class VLLM(CheckpointComponent, Model):
         for name, value in _ENVIRONMENT.items():
             os.environ.setdefault(name, value)
         vllm = import_module("vllm")
+        platform = import_module("vllm.platforms").current_platform
+        self._check_device(platform)
         if self.batch_invariant:
-            self._check_invariance(version)
+            self._check_invariance(version, platform)
         return vllm
 
-    def _check_invariance(self, version: str) -> None:
+    def _check_device(self, platform: Any) -> None:
+        """vLLM is built for one kind of device, and cannot be told another."""
+        kind, built_for = self.torch_device.partition(":")[0], platform.device_type
+        if kind != built_for:
+            raise ConfigError(
+                f"{self.path!r:.200}: the vLLM that is installed computes on {built_for or 'no device here'}, and "
+                f"device is {kind}; mend device, or install vLLM for {kind}"
+            )
+
+    def _check_invariance(self, version: str, platform: Any) -> None:
         if tuple(int(number) for number in re.findall(r"\d+", version)[:3]) < _FIRST_INVARIANT:
             raise ConfigError(f"{self.path!r:.200}: vLLM {version} has no batch_invariant; take 0.11.1 or newer")
-        platform = import_module("vllm.platforms").current_platform
         if not platform.has_device_capability(_INVARIANT_GPU):
             raise ConfigError(
                 f"{self.path!r:.200}: batch_invariant needs a GPU of compute capability 8.0 or more (A100); take "

@@ -26,11 +26,12 @@ class RefusedAddressError(Exception):
 
 def bounded(most: int) -> Callable[[httpx2.Response], Awaitable[None]]:
     """A hook that ends an answer with an error at ``most`` decoded bytes, before there are more: a small gzip may hold
-    gigabytes."""
+    gigabytes. Its text is UTF-8, whatever it says: some of Python's encodings give no text, or take minutes."""
 
     async def hook(response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _Decoded(response.stream, response.headers.pop("content-encoding", "identity"), most)
+        response.encoding = "utf-8"
 
     return hook
 
@@ -49,6 +50,8 @@ class _Decoded(httpx2.AsyncByteStream):
                 decoded = decoder.decompress(piece, left + 1) if decoder else piece
             except zlib.error as error:
                 raise httpx2.DecodingError(str(error)) from None
+            if decoder and decoder.unused_data:  # which would be kept without a bound
+                raise httpx2.DecodingError("it goes on after the end of its gzip")
             left -= len(decoded)
             if left < 0:
                 raise httpx2.DecodingError(f"it has more than {self._most:,} bytes")

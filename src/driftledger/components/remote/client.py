@@ -161,8 +161,9 @@ class ServiceClient:
         self._answers = 0
 
     def refuse(self, reason: BaseException) -> None:
-        """Start no further attempt; whoever asks for one gets ``reason``."""
+        """Start no further attempt; whoever asks for one, or sleeps before one, gets ``reason``."""
         self._refused = self._refused or reason
+        self._pace.wake()
 
     def slot(self) -> AbstractAsyncContextManager[None]:
         """One of the calls that may be on their way at once, with its attempts."""
@@ -200,7 +201,7 @@ class ServiceClient:
             return self._pause(state, is_there)
 
         async def rest(seconds: float) -> None:
-            await (self._pace.rest(seconds) if is_there and seconds >= _SHORT else asyncio.sleep(seconds))
+            await (self._pace.rest(seconds) if is_there and seconds >= _SHORT else self._pace.sleep(seconds))
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(TransientError),
@@ -244,11 +245,14 @@ class ServiceClient:
             started = time.perf_counter()
             try:
                 answer = await self._timed(attempt)
+            except asyncio.CancelledError:
+                cost = most  # the service may go on with the work
+                raise
             finally:
                 bill.seconds = time.perf_counter() - started
             self._answers += 1
             used = answer.usage
-            cost = most if used is None else self._prices.cost(used)
+            cost = self._prices.cost(_completed(used, expected))
             self._pace.settle(taken, _tokens(used) if used else None)
             return answer
         except TransientError as error:
@@ -272,6 +276,15 @@ class ServiceClient:
                 return await attempt()
         except TimeoutError:
             raise TransientError(f"no answer within {self._limits.timeout:g} s", billed=True) from None
+
+
+def _completed(used: Usage | None, expected: Usage) -> Usage:
+    """What a call used; of what the service does not count, what was expected."""
+    if used is None:
+        return expected
+    tokens_in = expected.input_tokens if used.input_tokens is None else used.input_tokens
+    tokens_out = expected.output_tokens if used.output_tokens is None else used.output_tokens
+    return Usage(tokens_in, tokens_out, used.images)
 
 
 def _tokens(usage: Usage) -> int | None:

@@ -82,6 +82,8 @@ class OpenAIComponent(RemoteComponent):
             return data
         if not urls:
             raise ValueError("base_url is an empty list; name a server in it, or set null for OpenAI's own")
+        if data.get("replicas"):
+            raise ValueError("base_url is a list and replicas names further servers; put all into the list")
         return data | {"base_url": urls[0], "replicas": urls[1:]}
 
     @model_validator(mode="after")
@@ -132,7 +134,7 @@ class OpenAIComponent(RemoteComponent):
         """A client of every server, open for as long as the context lasts.
 
         Raises:
-            ConfigError: there is no key.
+            ConfigError: there is no key, or an address is none.
             MissingExtraError: the library is not installed.
             ServiceError: a server is not of the version that it should have.
         """
@@ -155,6 +157,10 @@ class OpenAIComponent(RemoteComponent):
 
         from driftledger.components.remote.bounded import ENCODING, bounded
 
+        try:
+            httpx2.URL(url)
+        except httpx2.InvalidURL as error:
+            raise ConfigError(f"{self.title}: base_url cannot be asked: {error}; mend it and run again") from None
         timeout, most = self.limits.timeout, self.limits.concurrency
         bounds: dict[str, Any] = {"headers": ENCODING, "event_hooks": {"response": [bounded(self.most_bytes)]}}
 
@@ -225,7 +231,17 @@ def tokens_of(text: str) -> int:
 
 
 def _check_url(url: str) -> None:
-    parts = urlsplit(url)
+    # Without Python's own words for what is wrong, which may quote a password.
+    if not url.isprintable() or " " in url:
+        raise ValueError("base_url must hold no spaces, line breaks or control characters")
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError("base_url must be an address, and its host cannot be read") from None
+    try:
+        parts.port  # noqa: B018 - is read to be checked
+    except ValueError:
+        raise ValueError("base_url must have a whole number up to 65535 as its port, or none") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("base_url must begin with http:// or https:// and name a host")
     if parts.username is not None or parts.query or parts.fragment:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import from_json, to_json
+
 from driftledger.components.remote.client import TransientError
 from driftledger.core.errors import ServiceError
 from driftledger.core.escaping import for_line
@@ -65,10 +67,19 @@ class OpenAIFailures:
     api_key_env: str | None
     key: str | None = field(repr=False)
 
+    def without_key(self, said: Any) -> Any:
+        """What the service says, as decoded from JSON, with the key masked in every text of it."""
+        if isinstance(said, str):
+            return said.replace(self.key, "***") if self.key else said
+        if isinstance(said, list):
+            return [self.without_key(each) for each in said]
+        if isinstance(said, dict):
+            return {self.without_key(name): self.without_key(value) for name, value in said.items()}
+        return said
+
     def say(self, text: str) -> str:
         """``text`` from the service on one short line, without the key."""
-        if self.key:
-            text = text.replace(self.key, "***")
+        text = self.without_key(text).encode(errors="backslashreplace").decode()
         line = _MASKED_KEY.sub("***", for_line(text)[: 2 * _LONGEST_MESSAGE])
         return line if len(line) <= _LONGEST_MESSAGE else f"{line[: _LONGEST_MESSAGE - 1]}…"
 
@@ -89,7 +100,7 @@ class OpenAIFailures:
         status, text = error.status_code, error.response.text
         detail = _detail(error.body)
         message = detail.get("message")
-        message = message if isinstance(message, str) and message else text
+        message = message if isinstance(message, str) and message else self._plain(text)
         said = f"HTTP {status}: {self.say(message)}"
         codes = {str(detail.get("code")), str(detail.get("type"))}
         if codes & _FILTERED or (status in (400, 403) and _FLAGGED.search(message)):
@@ -102,6 +113,13 @@ class OpenAIFailures:
         if status in _THIS_INPUT:
             return Rejected(Outcome.FAILED, said, Usage(0, 0))
         return self._for_every_call(status, said)
+
+    def _plain(self, text: str) -> str:
+        """``text``, where it is JSON without the escapes that a key may hide in."""
+        try:
+            return to_json(self.without_key(from_json(text))).decode()
+        except ValueError:
+            return text
 
     def _for_every_call(self, status: int, said: str) -> ServiceError:
         advice = {

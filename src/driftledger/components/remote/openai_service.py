@@ -1,9 +1,11 @@
 """One open line to one server that speaks OpenAI's protocol: single attempts, and what they mean."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json, to_json
 
 from driftledger.components.remote.client import TransientError
 from driftledger.components.remote.openai_failures import AnsweredError, OpenAIFailures, UnreachedError
@@ -15,6 +17,8 @@ _SHORTEST_SECRET = 16
 """A shorter key is a placeholder such as EMPTY or lm-studio, and such a word may stand in an answer."""
 _PATIENCE = 10.0
 """Seconds to wait for a server to say its version."""
+_QUOTED = 1000
+"""Characters of an answer that cannot be read, of which a sentence shows the first."""
 
 
 class _Version(BaseModel):
@@ -55,14 +59,7 @@ class Service:
             raise self.failures.lost(error) from None
         finally:
             self._under_way[place] -= 1
-        content: bytes = response.content
-        key = self.failures.key
-        if key and len(key) >= _SHORTEST_SECRET:
-            content = content.replace(key.encode(), b"***")
-        try:
-            return answer.model_validate_json(content)
-        except ValidationError:
-            raise self.useless(f"an answer that cannot be read: {content[:1000].decode(errors='replace')}") from None
+        return self._read(response.content, answer)
 
     async def fetch(self, url: str, most: int) -> bytes:
         """Fetch up to ``most`` bytes from an address that an answer holds, without the key.
@@ -98,7 +95,8 @@ class Service:
         return bytes(content)
 
     async def version(self) -> str | None:
-        """What the server says at ``/version`` beside ``/v1``, as vLLM does; None where it says nothing.
+        """What the server says at ``/version`` beside ``/v1``, as vLLM does; None where it says nothing. It may hold
+        the key, and be long.
 
         Raises:
             UnreachedError: it cannot be asked now.
@@ -109,13 +107,31 @@ class Service:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         url = self.url.rstrip("/").removesuffix("/v1") + "/version"
         try:
-            response = await self._http.get(url, headers=headers, timeout=_PATIENCE)
-        except httpx2.HTTPError as error:
+            async with asyncio.timeout(_PATIENCE):
+                response = await self._http.get(url, headers=headers, timeout=_PATIENCE)
+        except (httpx2.HTTPError, TimeoutError) as error:
             raise UnreachedError(f"{self.failures.who}: no answer ({type(error).__name__})") from None
         try:
             return _Version.model_validate_json(response.content).version if response.is_success else None
         except ValidationError:
             return None
+
+    def _read(self, content: bytes, answer: type[A]) -> A:
+        failures = self.failures
+        try:
+            said = from_json(content)
+            if failures.key and len(failures.key) >= _SHORTEST_SECRET:
+                said = failures.without_key(said)
+        except ValueError:
+            raise self._unreadable(content) from None
+        try:
+            return answer.model_validate(said)
+        except ValidationError:
+            raise self._unreadable(to_json(said)) from None
+
+    def _unreadable(self, content: bytes) -> TransientError:
+        text = self.failures.without_key(content.decode(errors="replace"))
+        return self.useless(f"an answer that cannot be read: {text[:_QUOTED]}")
 
     def useless(self, text: str) -> TransientError:
         """The service has done something, but nothing to go on with; ``text`` may quote it."""

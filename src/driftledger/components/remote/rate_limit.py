@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from driftledger.components.remote.limits import Limits
 
@@ -83,10 +83,21 @@ class Pace:
         self._requests = _Window(limits.requests_per_minute) if limits.requests_per_minute else None
         self._tokens = _Window(limits.tokens_per_minute) if limits.tokens_per_minute else None
         self._held_until = 0.0
+        self._awake = asyncio.Event()
 
     def hold(self, seconds: float) -> None:
         """Let no request start for so long: the service has asked for it."""
         self._held_until = max(self._held_until, time.monotonic() + seconds)
+
+    def wake(self) -> None:
+        """Let nobody sleep any longer, since no request will start."""
+        self._awake.set()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for so long, or until :meth:`wake`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._awake.wait()
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
@@ -101,21 +112,21 @@ class Pace:
         """Let others have the :meth:`slot` that this is called in for so long, and be the first to get one back."""
         self._slots.give()
         try:
-            await asyncio.sleep(seconds)
+            await self.sleep(seconds)
             await self._slots.take(back=True)
         except BaseException:
             self._slots.take_at_once()
             raise
 
     async def start(self, tokens: int) -> list[float] | None:
-        """Wait until one more request of about ``tokens`` tokens may start.
+        """Wait until one more request of about ``tokens`` tokens may start, or until :meth:`wake`.
 
         Returns:
             What :meth:`settle` needs once the tokens have been counted.
         """
         async with self._turn:
-            while (wait := self._wait(tokens)) > 0:
-                await asyncio.sleep(wait)
+            while (wait := self._wait(tokens)) > 0 and not self._awake.is_set():
+                await self.sleep(wait)
             now = time.monotonic()
             if self._requests:
                 self._requests.take(1, now)

@@ -14,7 +14,6 @@ from driftledger.components.remote.client import TransientError
 from driftledger.components.remote.openai_failures import AnsweredError, OpenAIFailures, UnreachedError
 from driftledger.components.remote.openai_service import A, Service
 from driftledger.core.errors import ServiceError
-from driftledger.core.escaping import for_line
 
 _REST = 30.0
 """Seconds for which a server that is lost or overloaded is left out; then a single call tries it."""
@@ -134,13 +133,14 @@ class Servers(Service):
             return
         found = await server.service.version()
         server.checked = True
-        who, said = server.service.failures.who, for_line(str(found))
+        who, say = server.service.failures.who, server.service.failures.say
         if found is None and self._declared is not None:
             raise ServiceError(f"{who} does not say its version at /version; remove server_version and run again")
         if found is not None and self._version not in (None, found):
             told = "its entry says" if self._declared is not None else "another of its servers is"
+            this, other = say(found), say(str(self._version))
             raise ServiceError(
-                f"{who} is version {said:.80}, and {told} {self._version}; start the same version everywhere, or mend "
+                f"{who} is version {this:.80}, and {told} {other:.100}; start the same version everywhere, or mend "
                 "server_version: what another version answers is another component's"
             )
         self._version = self._version or found

@@ -1,4 +1,6 @@
 class Platform:
+    device_type = "cuda"
+    """What it is built for."""
     capability: int | None = 90
     """Of a GPU, times ten."""
 
