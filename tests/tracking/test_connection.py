@@ -145,10 +145,18 @@ def test_a_database_of_another_version(mlflow_store: Store) -> None:
     assert _is_a_sentence(str(caught.value))
 
 
-@pytest.mark.parametrize("uri", ["sqlite://", "sqlite:///:memory:", "gopher://x", "sqlite:nonsense"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        *("sqlite://", "sqlite:///:memory:", "sqlite:nonsense", "sqlite:///a\0b.db", "gopher://x"),
+        *("mlruns", "file:./mlruns", "http://[bad", "postgresql://alice:hunter2@localhost:bad/x"),
+    ],
+)
 def test_an_address_that_names_no_store(tmp_path: Path, uri: str) -> None:
-    with pytest.raises(LedgerError, match=r"MLFLOW_TRACKING_URI|driftledger track"):
+    with pytest.raises(LedgerError, match=r"names no MLflow store; set MLFLOW_TRACKING_URI") as caught:
         _push(uri, tmp_path)
+    assert _is_a_sentence(str(caught.value))
+    assert "hunter2" not in str(caught.value)
 
 
 def test_dumping_makes_nothing(tmp_path: Path, mlflow_store: Store) -> None:

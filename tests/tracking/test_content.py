@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from driftledger.tracking.content import ComponentVersion, DatasetInput, LoggedMetric
+from driftledger.tracking.content import ComponentVersion, DatasetInput, LoggedMetric, clip
 
 from .contents import PHOTOS, generator, run
 
@@ -74,3 +74,7 @@ def test_names_and_digests_fit_their_columns() -> None:
         run("it's")
     with pytest.raises(ValueError, match="needs a name"):
         run("f1", name=" ")
+
+
+def test_what_no_store_takes_is_inert() -> None:
+    assert clip("a\0b\ud800", 100) == r"a\x00b\ud800"

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mlflow.entities import AssessmentSource, Feedback
+from mlflow.tracing.client import TracingClient
 
 from driftledger.ledger.findings import VerifyResult
-from driftledger.tracking import check, store
+from driftledger.tracking import check, runs, store
 from driftledger.tracking.content import CURRENT, FINGERPRINT, NOTE, LoggedMetric, RunContent
 from driftledger.tracking.store import Pushed
+from driftledger.tracking.traces import Traces
 
 from .contents import EXPERIMENT, generator, model, run, two_runs
 from .steps import KILLED, watch_writes
@@ -419,3 +422,31 @@ def _shown(held: Store) -> Any:
     for each in runs:
         each["tags"].pop(NOTE)
     return runs, shown["logged_models"], shown["registered_versions"], descriptions(held.client())
+
+
+@pytest.mark.parametrize("value", ["fine", True, 0.5, float("nan"), {"why": ["so"]}], ids=str)
+def test_what_people_say_of_a_trace_is_theirs(held: Store, value: Any) -> None:
+    """Also of what has a score of ours, by the name of that."""
+    client, person = held.client(), AssessmentSource("HUMAN", "ada")
+    for trace in client.search_traces([held.experiment_id()]):
+        for name in ("GC@3", "mine"):
+            said_of_it = Feedback(name=name, value=value, source=person)
+            TracingClient(held.uri).log_assessment(trace.info.trace_id, said_of_it)
+    said = sum(len(each.info.assessments) for each in client.search_traces([held.experiment_id()]))
+    assert said == 1 + 2 * 2
+    assert told(held) == []
+    assert repair(held) == Pushed(0, 0, 2)
+    assert sum(len(each.info.assessments) for each in client.search_traces([held.experiment_id()])) == said
+
+
+def test_a_repair_that_was_killed_lets_no_published_run_go(held: Store) -> None:
+    """Another selection retires the run that was being written again; once selected, it is completed."""
+    was, run_id = held.dump()["runs"], first_of(held).info.run_id
+    runs.Runs(held.client(), Traces(held.uri, held.experiment_id()), held.experiment_id()).reopen(first_of(held))
+    assert held.push(RUNS[1:]) == Pushed(0, 0, 1)
+    retired = first_of(held)
+    assert (retired.info.run_id, retired.info.lifecycle_stage) == (run_id, "active")
+    assert retired.data.tags[CURRENT] == "false"
+    assert held.push(RUNS[1:]) == Pushed(0, 0, 1)
+    assert held.push(RUNS) == Pushed(created=0, resumed=1, unchanged=1)
+    assert held.dump()["runs"] == was

@@ -153,7 +153,7 @@ def test_a_repair_is_always_made(tracked: Audited, pushes: list[Path]) -> None:
     assert pushes
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": 1}', "[" * 100_000, '{"schema": 2, "key": null}'])
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": 1}', "[" * 100_000, '{"schema": 3, "key": null}'])
 def test_a_note_that_cannot_be_read_is_no_note(text: str, tracked: Audited, pushes: list[Path]) -> None:
     (tracked.root / ".driftledger" / "last_push.json").write_text(text)
     show(tracked)
@@ -179,7 +179,14 @@ def test_a_push_that_somebody_wrote_beside_is_not_remembered(
 
 @pytest.mark.parametrize(
     "uri",
-    ["http://127.0.0.1:1", "postgresql://host/db", "sqlite:///missing.db", "sqlite://", "sqlite:///mlflow.db?a=b"],
+    [
+        "http://127.0.0.1:1",
+        "postgresql://host/db",
+        "sqlite:///missing.db",
+        "sqlite://",
+        "sqlite:///mlflow.db?a=b",
+        "sqlite:///a\0b.db",
+    ],
 )
 def test_only_a_file_that_is_there_has_a_mark(uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -193,3 +200,31 @@ def test_the_end_of_a_run_asks_nobody_for_what_was_noted(tracked: Audited, pushe
     assert pushed is not None
     assert tracking_uri(TRACKING).startswith("sqlite:////")
     assert pushed.experiment_id == "1"
+    assert last_push.last_push(tracked.root, TRACKING.model_copy(update={"experiment": "another"})) is None
+
+
+def test_a_file_that_is_written_beside_the_second_look_is_not_remembered(
+    tracked: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push, made = projection.show, list[Path]()
+
+    def beside(root: Path, *rest: object, **options: object) -> str:
+        made.append(root)
+        if len(made) == 2:
+            (root / "reports" / "correlation.md").write_text("other words")
+        return push(root, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(projection, "show", beside)
+    show(tracked)
+    assert len(made) == 2
+    assert last_push.last_push(tracked.root, TRACKING) is None
+
+
+def test_a_store_behind_a_link_has_its_journals_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "store.db").write_bytes(b"SQLite format 3\0")
+    (tmp_path / "mlflow.db").symlink_to(tmp_path / "elsewhere" / "store.db")
+    assert last_push.store_mark("sqlite:///mlflow.db") is not None
+    (tmp_path / "elsewhere" / "store.db-wal").touch()
+    assert last_push.store_mark("sqlite:///mlflow.db") is None

@@ -14,6 +14,7 @@ from driftledger.ledger.audit.targets import resolve_target
 from driftledger.ledger.audit.touched import touched
 from driftledger.ledger.code import CodeVersion
 from driftledger.project.settings import Tracking
+from driftledger.tracking import lookup
 from driftledger.tracking.lookup import MlflowRuns
 from driftledger.tracking.projection import run_content
 from tests.support.audited import Audited, audited_in, version
@@ -158,3 +159,10 @@ def test_a_store_that_is_not_there_is_said(audited: Audited, tmp_path: Path, in_
     said = in_child(asked, audited.root, away, tree("seer/brush/eye"))
     assert "MLflow was not asked: the MLflow store" in said
     assert "does not exist yet" in said
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "told"), [(10**18, "9999-12-31T23:59:59Z"), (-(10**18), "1970-01-01T00:00:00Z")]
+)
+def test_a_time_beyond_the_calendar(milliseconds: int, told: str) -> None:
+    assert lookup._iso(milliseconds) == told

@@ -23,12 +23,14 @@ from driftledger.benchmarks.selection import Selected
 from driftledger.collect.call_key import CallKey
 from driftledger.collect.call_result import Context, Cost, Finished, Result
 from driftledger.collect.call_store import CallStore
+from driftledger.core.canonical import canonical_json
 from driftledger.core.files import read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.lineage import Evidence, read_evidence
 from driftledger.ledger.log.chain import evidence_digest
 from driftledger.project.settings import Tracking
+from driftledger.tracking import projection
 from driftledger.tracking.content import LoggedMetric, RunContent
 from driftledger.tracking.projection import run_content, tracking_uri
 from tests.conftest import REPOSITORY
@@ -651,3 +653,10 @@ def test_a_run_has_its_units_on_a_page_of_its_own(tmp_path: Path) -> None:
     assert [page.count('class="unit"') for page in pages] == [0, 1, 2]
     assert [page.count("data:image/webp;base64,") for page in pages] == [0, 3, 6]
     assert all("<h1>seer · brush · eye</h1>" in page for page in pages)
+
+
+def test_a_dataset_may_hold_any_line_break(tmp_path: Path) -> None:
+    lines = [{"id": f"1{separator}x"} for separator in "\u2028\u2029\u0085"]
+    (tmp_path / "samples.jsonl").write_text("".join(f"{canonical_json(line)}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "empty.jsonl").touch()
+    assert [record["inputs"] for record in projection._records(tmp_path)] == lines

@@ -153,6 +153,33 @@ def test_a_clone_that_slept_writes_nothing_more(
     assert in_child(tags_left, mlflow_store) == []
 
 
+def test_a_clone_that_slept_before_it_had_a_number_takes_no_turn(
+    mlflow_store: Store, alone: dict[str, Any], in_child: Callable[..., Any]
+) -> None:
+    slow = Clone(mlflow_store, "a", stops_after=8, renews=False)
+    asleep = Child(_push_asleep_before_its_number, slow)
+    asleep.wait_until_asleep()
+    assert Clone(mlflow_store, "b", lease=9).child(two_runs()).result() == Pushed(2, 0, 0)
+    asleep.signal(signal.SIGCONT)
+    with pytest.raises(LedgerError, match="this process did not answer for a while"):
+        asleep.result()
+    assert in_child(mlflow_store.dump) == alone
+    assert in_child(tags_left, mlflow_store) == []
+
+
+def _push_asleep_before_its_number(clone: Clone) -> Pushed:
+    look = turn.Turn._others
+
+    def look_and_sleep(self: turn.Turn) -> dict[str, str]:
+        others = look(self)
+        turn.Turn._others = look  # type: ignore[method-assign]
+        fall_asleep()
+        return others
+
+    turn.Turn._others = look_and_sleep  # type: ignore[method-assign]
+    return clone.push(two_runs())
+
+
 def test_two_experiments_at_once_register_a_component_once(
     mlflow_store: Store, monkeypatch: pytest.MonkeyPatch, in_child: Callable[..., Any]
 ) -> None:

@@ -328,8 +328,9 @@ def test_hundreds_of_values_go_in(mlflow_store: Store) -> None:
     mlflow_store.push([run("f1", metrics=metrics, params=params, tags=params)])
     shown = mlflow_store.dump()["runs"][0]
     assert len(shown["metrics"]) == 1234
-    assert shown["params"] == params
-    assert params.items() <= shown["tags"].items()
+    inert = {key: text.replace("\0", r"\x00") for key, text in params.items()}  # which PostgreSQL would not take
+    assert shown["params"] == inert
+    assert inert.items() <= shown["tags"].items()
 
 
 def test_half_a_surrogate_pair_is_written_out(mlflow_store: Store) -> None:

@@ -3,6 +3,7 @@ serves them."""
 
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -65,6 +66,13 @@ def test_a_taken_port_is_one_sentence(mlflow_store: Store) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=rf"port {port} of 127.0.0.1 .*; choose another with --port"):
             list(serve(tracking(mlflow_store), port))
+
+
+def test_a_server_that_ends_by_itself_is_one_sentence(mlflow_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow_store.push([run("f1")])
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(LedgerError, match="MLflow does not start; 'mlflow ui --port"):
+        list(serve(tracking(mlflow_store), _free_port()))
 
 
 def _free_port() -> int:

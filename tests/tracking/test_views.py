@@ -12,8 +12,18 @@ from driftledger.project.settings import Tracking
 from driftledger.tracking import views
 from driftledger.tracking.projection import show
 from driftledger.tracking.score_part import ScorePart
-from driftledger.tracking.views import VIEW, Chart, SavedView, tags_of
-from tests.support.ledgers import COMBINATION, SELECTED, component, genception_score, varied, write_ledger
+from driftledger.tracking.views import LEADERBOARD, VIEW, Chart, SavedView, key_of_view, tags_of
+from tests.support.description_ledgers import TRAC, add_trac
+from tests.support.ledgers import (
+    COMBINATION,
+    KEYS,
+    SELECTED,
+    component,
+    genception_score,
+    selected,
+    varied,
+    write_ledger,
+)
 
 from .stores import Store
 
@@ -100,6 +110,32 @@ def test_the_experiment_has_its_note_and_views(tmp_path: Path, mlflow_store: Sto
         "Leaderboard",
         "Drift (GenCeption)",
     }
+
+
+def test_the_views_are_those_of_what_is_selected_now(tmp_path: Path, mlflow_store: Store) -> None:
+    """Also where it was selected before, and where somebody deleted one."""
+    write_ledger(tmp_path)
+    add_trac(tmp_path)
+    tracking = Tracking(uri=mlflow_store.uri, experiment="e", traces="none")
+
+    def shown(*keys: Any, repair: bool = False) -> list[str]:
+        show(tmp_path, [read_evidence(tmp_path, selected(*keys), COMBINATION)], tracking, repair=repair)
+        [leaderboard] = [tag for tag in tags().values() if '"name": "Leaderboard"' in tag]
+        return [each["metricKey"] for each in held(leaderboard)["compareRunCharts"]]
+
+    def tags() -> dict[str, str]:
+        found: dict[str, str] = mlflow_store.client().get_experiment_by_name("e").tags
+        return {key: tag for key, tag in found.items() if key.startswith(VIEW)}
+
+    drift, both = [("genception", KEYS)], [("genception", KEYS), *TRAC]
+    first = shown(*drift)
+    assert shown(*both) != first
+    assert shown(*drift) == first
+    before = tags()
+    client = mlflow_store.client()
+    client.delete_experiment_tag(client.get_experiment_by_name("e").experiment_id, f"{VIEW}{key_of_view(LEADERBOARD)}")
+    assert shown(*drift, repair=True) == first
+    assert tags().keys() == before.keys()
 
 
 @pytest.mark.parametrize(("provider", "colour"), [("seer_provider", COLOURS[0]), ("blind", GREY)])

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from filelock import FileLock
 
@@ -35,6 +36,9 @@ ENVIRONMENT = {
 
 _CHATTER = ("alembic", "mlflow.store.db.utils", "urllib3.connectionpool")
 _SQLITE_MAGIC = b"SQLite format 3\0"
+_INVALID = "INVALID_PARAMETER_VALUE"
+"""MLflow's word for an argument that it does not take, an address among them."""
+
 _PLAIN_WORDS = {
     "Connection refused": "the connection was refused",
     "timed out": "it did not answer in time",
@@ -78,8 +82,9 @@ def connect(tracking_uri: str, *, create: bool, artifacts: str | None = None) ->
         os.environ.setdefault(variable, value)
     for chatter in _CHATTER:
         logging.getLogger(chatter).setLevel(logging.ERROR)
+    _refuse_unreadable(tracking_uri)
     from mlflow import MlflowClient  # after the variables are set, and slow
-    from mlflow.tracking.registry import UnsupportedModelRegistryStoreURIException
+    from mlflow.exceptions import MlflowException
 
     _keep_credentials(tracking_uri)
     with spoken_errors(tracking_uri):
@@ -89,8 +94,28 @@ def connect(tracking_uri: str, *, create: bool, artifacts: str | None = None) ->
             database.prepare(tracking_uri, create=create, artifacts=artifacts)
         try:
             return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
-        except UnsupportedModelRegistryStoreURIException:
+        except MlflowException as error:
+            if error.error_code != _INVALID:
+                raise
             raise LedgerError(_names_no_store(tracking_uri)) from None
+
+
+def _refuse_unreadable(tracking_uri: str) -> None:
+    """Of databases and servers alone: which others there are, MLflow knows.
+
+    Raises:
+        LedgerError: the address is none.
+    """
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        if tracking_uri.startswith("sqlite") or database.is_database(tracking_uri):
+            make_url(tracking_uri)
+        else:
+            urlsplit(tracking_uri)
+    except (ValueError, ArgumentError):
+        raise LedgerError(_names_no_store(tracking_uri)) from None
 
 
 def _keep_credentials(tracking_uri: str) -> None:
@@ -123,7 +148,7 @@ def sqlite_file(tracking_uri: str) -> Path:
     from sqlalchemy.engine import make_url
 
     database = make_url(tracking_uri).database
-    if not database or database == ":memory:":
+    if not database or database == ":memory:" or "\0" in database:
         raise LedgerError(_names_no_store(tracking_uri))
     return Path(database)
 
@@ -240,7 +265,7 @@ def spoken_errors(tracking_uri: str) -> Iterator[None]:
     try:
         yield
     except failures() as error:
-        if getattr(error, "error_code", None) == "INVALID_PARAMETER_VALUE":
+        if getattr(error, "error_code", None) == _INVALID:
             raise
         raise LedgerError(cannot_be_used(tracking_uri, _reason(error, tracking_uri))) from None
 

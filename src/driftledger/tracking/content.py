@@ -20,6 +20,9 @@ FINGERPRINT = "driftledger.fingerprint"
 CURRENT = "driftledger.current"
 """Tag of runs: ``true`` on those that show what ``dvc.lock`` says now."""
 
+REOPENED = "SCHEDULED"
+"""Status of runs that were FINISHED and are being written again; one that never was is RUNNING."""
+
 SUPERSEDED = " (superseded)"
 """Ends the name of a run that shows what another run of that name shows now."""
 
@@ -54,6 +57,7 @@ _ROOM_FOR_NOTE = 40
 def clip(text: str, limit: int) -> str:
     """``text`` in at most ``limit`` characters of valid Unicode, ending in a note of how many were cut."""
     text = text.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair fits in no store
+    text = text.replace("\0", r"\x00")  # and this in no PostgreSQL
     if len(text) <= limit:
         return text
     kept = limit - _ROOM_FOR_NOTE

@@ -27,7 +27,7 @@ from driftledger.reports.correlation import FILES
 from driftledger.tracking.addresses import artifact_store, tracking_uri
 
 _FILE = "last_push.json"
-_SCHEMA = 2
+_SCHEMA = 3
 _IN_A_FILE = re.compile(r"sqlite:///([^?%]+)")
 _MAGIC = b"SQLite format 3\0"
 _HEAD = 100
@@ -37,8 +37,9 @@ _HEAD = 100
 class LastPush(NamedTuple):
     """A push that found nothing to do, as the next one will."""
 
+    experiment: str
+    """The name of the experiment of the combinations."""
     experiment_id: str
-    """Of the experiment of the combinations."""
     told: tuple[str, ...]
     """A line for each experiment."""
 
@@ -78,17 +79,17 @@ def store_mark(uri: str) -> str | None:
     match = _IN_A_FILE.fullmatch(uri)
     if match is None:
         return None
-    file = Path(match[1])
     try:
+        file = Path(os.path.realpath(match[1]))  # beside which its journals are
         with file.open("rb") as opened:
             head, stat = opened.read(_HEAD), os.fstat(opened.fileno())
-    except OSError:
+    except (OSError, ValueError):  # a NUL in its name
         return None
     if not head.startswith(_MAGIC) or any(
         file.with_name(f"{file.name}-{kind}").exists() for kind in ("journal", "wal")
     ):
         return None
-    return sha256_of([str(file.resolve()), stat.st_dev, stat.st_ino, stat.st_size, stat.st_ctime_ns, head.hex()])
+    return sha256_of([str(file), stat.st_dev, stat.st_ino, stat.st_size, stat.st_ctime_ns, head.hex()])
 
 
 def note(root: Path, key: str, mark: str, pushed: LastPush) -> None:
@@ -101,7 +102,7 @@ def last_push(root: Path, tracking: Tracking, key: str | None = None) -> LastPus
     """What was last pushed from this checkout, where the store is as it was then; else None.
 
     Args:
-        key: what is to be shown now; None: whatever it was.
+        key: what is to be shown now; None: whatever it was, in the experiment that the settings name.
     """
     held = _held(root)
     if held.get("schema") != _SCHEMA or key not in (None, held.get("key")):
@@ -109,9 +110,13 @@ def last_push(root: Path, tracking: Tracking, key: str | None = None) -> LastPus
     if (mark := store_mark(tracking_uri(tracking))) is None or held.get("mark") != mark:
         return None
     experiment_id, told = held.get("experiment_id"), held.get("told")
-    if not isinstance(experiment_id, str) or not isinstance(told, list):
+    if (
+        held.get("experiment") != tracking.experiment
+        or not isinstance(experiment_id, str)
+        or not isinstance(told, list)
+    ):
         return None
-    return LastPush(experiment_id, tuple(for_line(str(each)) for each in told))
+    return LastPush(tracking.experiment, experiment_id, tuple(for_line(str(each)) for each in told))
 
 
 def _held(root: Path) -> dict[str, Any]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _FINISHED = "attributes.status = 'FINISHED'"
 """Of any other run, a part may be missing."""
 
+_LAST = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
+
 
 class MlflowRuns:
     """The finished runs of the project's experiment; MLflow is imported and asked when the first is wanted.
@@ -113,7 +115,9 @@ def _written(run: "Run") -> int:
 
 
 def _iso(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    """MLflow takes any number; one beyond the calendar is told as its first or last moment."""
+    seconds = min(max(0, milliseconds / 1000), _LAST)
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _refuse(number: str) -> None:

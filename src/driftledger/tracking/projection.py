@@ -360,8 +360,9 @@ def _datasets(root: Path, evidence: Evidence) -> Iterable[DatasetInput]:
 
 def _lines(folder: Path) -> list[dict[str, Any]]:
     """What a dataset or question set has, less what is empty; nothing without the folder."""
-    texts = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.jsonl"))]
-    lines = [json.loads(line) for text in texts for line in text.splitlines()]
+    files = [file.read_bytes().removesuffix(b"\n") for file in sorted(folder.glob("*.jsonl"))]
+    texts = [line for file in files if file for line in file.split(b"\n")]  # a text may hold other line breaks
+    lines = [json.loads(line) for line in texts]
     return [{key: value for key, value in line.items() if value not in (None, [], {})} for line in lines]
 
 

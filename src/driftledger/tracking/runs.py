@@ -1,7 +1,8 @@
 """One experiment's runs: find them by fingerprint, fill them so that filling them again changes nothing.
 
 A run is created with its fingerprint, filled with rows that all carry its own start time, and set FINISHED
-last: that is the commit marker. Whatever is not FINISHED was cut short and is filled again or deleted.
+last: that is the commit marker. Whatever is not FINISHED was cut short and is filled again or deleted; what was
+FINISHED before is retired instead.
 """
 
 import json
@@ -33,6 +34,7 @@ from driftledger.tracking.content import (
     METRICS_AGAIN_PER_CALL,
     METRICS_PER_CALL,
     NOTE,
+    REOPENED,
     ROOM_FOR_STATE,
     SUPERSEDED,
     DatasetInput,
@@ -118,8 +120,8 @@ class Runs:
             self._client.log_batch(run.info.run_id, tags=_items(entities.RunTag, new), synchronous=True)
 
     def reopen(self, run: Run) -> None:
-        """Let a finished run be one that was cut short, which a push fills again."""
-        self._client.update_run(run.info.run_id, "RUNNING")
+        """Let a finished run be one that a push fills again, or retires where it is not pushed."""
+        self._client.update_run(run.info.run_id, REOPENED)
 
     def delete(self, run: Run) -> None:
         """Move a run to MLflow's trash; its traces, for which there is no trash, are gone."""

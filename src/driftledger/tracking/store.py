@@ -19,7 +19,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
 from driftledger.tracking import connection, database
 from driftledger.tracking.addresses import without_credentials
-from driftledger.tracking.content import CURRENT, FINGERPRINT, RunContent
+from driftledger.tracking.content import CURRENT, FINGERPRINT, REOPENED, RunContent
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -64,7 +64,7 @@ def push(
         experiment: Created where it does not exist.
         lock: A lock file: of several processes at once, one pushes and the others find its work done. Processes with
             other lock files, those of other clones, take turns by tags of the experiment.
-        about: The experiment's tags → what to set anew of them, asked after a push that wrote a run.
+        about: The experiment's tags → what to set anew of them, asked before a push writes anything, or repairs.
         repair: Whether a FINISHED run is written again where it holds something else, or anew where MLflow never writes
             over that, and what is there twice is merged. A repair that was cut short is finished by the next push.
         artifacts: Where the files of a new experiment go whose database is addressed directly.
@@ -106,6 +106,8 @@ def _push(
     client = turn.guarded()
     runs = Runs(client, Traces(tracking_uri, experiment_id, turn.begin), experiment_id, turn.begin)
     versions = Versions(client, tracking_uri, experiment_id)
+    if turn.is_mine:  # first, since a push that is killed later on is done again
+        _describe(client, experiment_id, about)
     merged, current = 0, runs.tagged(CURRENT, "true")
     if repair or _has_doubles(current):
         turn.begin()
@@ -117,10 +119,16 @@ def _push(
     pushed = push.all(contents, tidy=repair)
     if versions.doubled or any(_has_doubles(runs.tagged(FINGERPRINT, each.fingerprint)) for each in push.written):
         merged += _merge(client, tracking_uri, experiment_id, runs)
-    if pushed.created or pushed.resumed:
-        for key, value in about(client.get_experiment(experiment_id).tags).items():
-            client.set_experiment_tag(experiment_id, key, value)
     return pushed._replace(merged=merged)
+
+
+def _describe(
+    client: "MlflowClient", experiment_id: str, about: Callable[[Mapping[str, str]], Mapping[str, str]]
+) -> None:
+    held = client.get_experiment(experiment_id).tags
+    for key, value in about(held).items():
+        if held.get(key) != value:
+            client.set_experiment_tag(experiment_id, key, value)
 
 
 def _has_doubles(runs: "Sequence[Run]") -> bool:
@@ -220,10 +228,11 @@ class _Push:
         return known
 
     def _let_go(self, names: Collection[str]) -> None:
-        """Finished runs that are not pushed now say so; what was cut short and not resumed is deleted."""
+        """Runs that are not pushed now, and were finished once, say so; what was cut short before and not resumed is
+        deleted."""
         for run_id, run in self._seen.items():
             if run_id not in self._kept:
-                if _is_finished(run):
+                if _is_finished(run) or run.info.status == REOPENED:
                     self._runs.retire(run, names)
                 else:
                     self._turn.begin()

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import urlencode
 from uuid import UUID
 
-from mlflow.entities import AssessmentSource, Feedback, Span, TraceInfo, TraceLocation, TraceState
+from mlflow.entities import Assessment, AssessmentSource, Feedback, Span, TraceInfo, TraceLocation, TraceState
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from mlflow.tracing.client import TracingClient
 
 from driftledger.benchmarks.traces import Shot, Shown, Step
-from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
+from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.escaping import for_line
 from driftledger.core.types import Outcome
 from driftledger.tracking import connection
@@ -33,6 +33,9 @@ _PREVIEW = 1000
 
 SOURCE_RUN = "mlflow.sourceRun"
 """What says which run a trace is of."""
+
+_SOURCE = "driftledger"
+"""Of the scores of a trace: what tells them from what people say."""
 
 _LISTED = 500
 """Traces that are listed at once."""
@@ -235,7 +238,7 @@ class _Written:
             feedback = Feedback(
                 name=title,
                 value=value,
-                source=AssessmentSource("CODE", "driftledger"),
+                source=AssessmentSource("CODE", _SOURCE),
                 trace_id=self.id,
                 metadata={"mlflow.assessment.sourceRunId": self.run_id},
                 create_time_ms=self.start,
@@ -277,9 +280,16 @@ class _Together:
 
 def _told(info: TraceInfo) -> tuple[str, str]:
     tags = [info.tags.get(key) for key in ("unit", "benchmark", "on", "outcome", "mlflow.traceName")]
-    scores = sorted([each.name, each.value] for each in info.assessments if isinstance(each, Feedback))
+    scores = sorted(([each.name, each.value] for each in info.assessments if _is_ours(each)), key=json.dumps)
     shown = [str(info.state), info.request_preview, info.response_preview, *tags[3:], scores]
-    return f"{tags[0]} of {tags[1]}/{tags[2]}", canonical_json(shown)
+    return f"{tags[0]} of {tags[1]}/{tags[2]}", json.dumps(
+        shown, sort_keys=True, ensure_ascii=False, separators=(",", ":")
+    )
+
+
+def _is_ours(assessment: Assessment) -> TypeGuard[Feedback]:
+    """Whether it is a score, and no more than what a person says of it in MLflow's pages."""
+    return isinstance(assessment, Feedback) and assessment.source.source_id == _SOURCE
 
 
 def _is_sound(outcome: Outcome) -> bool:

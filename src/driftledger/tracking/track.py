@@ -36,12 +36,14 @@ def _push(
 
 
 def _note(root: Path, key: str, evidence: Sequence[Evidence], tracking: Tracking, calls: Path | None) -> None:
-    """Push once more, which finds nothing to do, and remember that, where nobody wrote to the store meanwhile."""
+    """Push once more, which finds nothing to do, and remember that, where nobody wrote to the store or to the files
+    meanwhile."""
     from driftledger.tracking.ui import experiment_id
 
     uri = tracking_uri(tracking)
     if (mark := store_mark(uri)) is None:
         return
-    pushed = LastPush(experiment_id(tracking), _push(root, evidence, tracking, False, calls))
-    if store_mark(uri) == mark:
-        note(root, content_key(root, key, tracking), mark, pushed)
+    shown = content_key(root, key, tracking)
+    told = _push(root, evidence, tracking, False, calls)
+    if store_mark(uri) == mark and content_key(root, key, tracking) == shown:
+        note(root, shown, mark, LastPush(tracking.experiment, experiment_id(tracking), told))

@@ -79,6 +79,11 @@ class Turn:
         """
         return cast("MlflowClient", _Guarded(self._client, self))
 
+    @property
+    def is_mine(self) -> bool:
+        """Whether it has come: something is to be written."""
+        return self._mine
+
     def begin(self) -> None:
         """To be called before something is written.
 
@@ -102,7 +107,8 @@ class Turn:
         number = 1 + max(map(_number, self._others().values()), default=0)
         with self._writing:
             self._number = number
-            self._write_tag()
+            self._renew()
+        self._refuse_lost()
         self._wait()
         self._mine = True
 

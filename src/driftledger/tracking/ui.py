@@ -8,7 +8,7 @@ import sys
 import time
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.project.settings import Tracking
@@ -120,12 +120,18 @@ def _running(uri: str, port: int) -> "Iterator[subprocess.Popen[bytes]]":
     except KeyboardInterrupt:
         pass
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
+        _signal(process, signal.SIGTERM)
         try:
             process.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            _signal(process, signal.SIGKILL)
         signal.signal(signal.SIGTERM, held)
+
+
+def _signal(process: "subprocess.Popen[bytes]", number: int) -> None:
+    """To it and to all its children, if any of them is left."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def _wait_for(process: "subprocess.Popen[bytes]", port: int) -> None:

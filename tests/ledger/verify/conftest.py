@@ -3,11 +3,16 @@
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from random import Random
+from struct import pack
 from typing import Any
+from zlib import crc32
 
 import pytest
+from PIL import Image
 
 from driftledger.benchmarks.score import SCORE
+from driftledger.core.images import png_bytes
 from driftledger.core.paths import Combination
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents
@@ -115,6 +120,15 @@ def ledger(untouched: Checkout, tmp_path: Path) -> Ledger:
 def kept(untouched: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Ledger:
     """A copy that all tests look at."""
     return Ledger(untouched.copy(tmp_path_factory.mktemp("kept") / "checkout"))
+
+
+def torn_png() -> bytes:
+    """A PNG with something else after its first block of pixels, over which Pillow raises SyntaxError."""
+    noise = Image.frombytes("RGB", (64, 64), Random(1).randbytes(64 * 64 * 3))
+    data, length = png_bytes(noise), 100
+    header = 8 + 25  # the signature, and IHDR
+    block = b"IDAT" + data[header + 8 : header + 8 + length]
+    return data[:header] + pack(">I", length) + block + pack(">I", crc32(block)) + bytes(32)
 
 
 def places(findings: Iterable[tuple[str, str, str]]) -> list[str]:

@@ -1,18 +1,23 @@
 """Services asked again: exchanged answers show, honest ones do not, and no key goes where it does not belong."""
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from driftledger.benchmarks.runner import RecordedCall
 from driftledger.components.card import ComponentCard
 from driftledger.components.models.openai_chat import OpenAIChat
-from driftledger.core.types import Reply
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.types import ImageFile, Reply
+from driftledger.demo.generators.painter import Painter
+from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.verify import ask_again as module
-from driftledger.ledger.verify.ask_again import Services, _Answers, ask_again, doubt
+from driftledger.ledger.verify.ask_again import Services, _Answers, _asked, ask_again, doubt
 from driftledger.ledger.verify.components import Unavailable
 from driftledger.project.catalogue import CatalogueEntry
-from tests.ledger.verify.conftest import CHAINS, Ledger
+from tests.ledger.verify.conftest import CHAINS, Ledger, torn_png
 
 WORDS = [f"word{number}" for number in range(200)]
 
@@ -125,3 +130,13 @@ def test_records_that_tell_of_no_call_are_asked_of_nobody(ledger: Ledger, monkey
     told, result = ask_again(ledger.project, [ledger.evidence], ledger.contents, 10, 1)
     assert (told, called) == ([], [])
     assert any("it cannot be put together" in each.why for each in result.skipped)
+
+
+def test_an_answer_that_cannot_be_decoded_is_asked_of_nobody(tmp_path: Path) -> None:
+    stored = ImageFile(tmp_path / "1.png", sha256_bytes(torn_png()))
+    stored.path.write_bytes(torn_png())
+    call = RecordedCall("draw", Painter(), "1.png", lambda: None, stored)  # type: ignore[arg-type,return-value]
+    result = VerifyResult()
+    assert _asked([call], result) == []
+    [skipped] = result.skipped
+    assert "SyntaxError: broken PNG file" in skipped.why

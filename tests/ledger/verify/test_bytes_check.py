@@ -1,5 +1,6 @@
 """Bytes and lock entries that were changed: each is found, once, and named where it stands."""
 
+import os
 import random
 import shutil
 import subprocess
@@ -403,3 +404,27 @@ def test_without_a_lock_the_evidence_speaks_for_itself(ledger: Ledger) -> None:
     result = check_bytes(ledger.root, [evidence], ledger.contents)
     assert result.findings == []
     assert check_stages(ledger.root, ledger.project.selected, ledger.contents).findings != []
+
+
+def test_settings_outside_of_the_checkout_are_not_read(ledger: Ledger, tmp_path: Path) -> None:
+    """Through a link; nor is a device, which never ends."""
+    outside = tmp_path / "outside.yaml"
+    outside.write_text("secret: 7\n")
+    (ledger.root / "linked.yaml").symlink_to(outside)
+    (ledger.root / "endless.yaml").symlink_to("/dev/zero")
+    files = ("linked.yaml", "endless.yaml")
+
+    def change(stages: Stages) -> None:
+        if CHAIN in stages:
+            stages[CHAIN]["params"] |= {file: {"secret": 7} for file in files}
+
+    ledger.change_locks(change)
+    found = [each.what for each in checked(ledger).findings if "it ran with secret = '7'" in each.what]
+    assert len(found) == len(files)
+
+
+def test_settings_of_any_size_are_not_read(tmp_path: Path) -> None:
+    large = tmp_path / "large.yaml"
+    large.touch()
+    os.truncate(large, 2**42)
+    assert lock_check._settings(large) is None

@@ -26,6 +26,7 @@ from tests.ledger.verify.conftest import (
     TRAC,
     Ledger,
     places,
+    torn_png,
 )
 
 pytestmark = pytest.mark.slow
@@ -382,3 +383,10 @@ def test_an_image_of_too_many_pixels_is_not_decoded(ledger: Ledger) -> None:
     [why] = [skipped.why for skipped in result.skipped if "pixels" in skipped.why]
     assert why.startswith("Image size (176890000 pixels) exceeds limit of 67108864 pixels")
     assert result.checked["scores"] == 0
+
+
+def test_an_image_that_cannot_be_decoded_is_found(ledger: Ledger) -> None:
+    path = next(path for path in sorted((ledger.root / CHAINS / "images").rglob("*.png")))
+    ledger.write(path.relative_to(ledger.root).as_posix(), torn_png())
+    [found] = check(ledger, GENCEPTION).findings
+    assert found.what.startswith("no score can be had from what is stored: SyntaxError: broken PNG file")

@@ -19,7 +19,7 @@ from driftledger.demo.models.regions import Regions
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.verify import regenerate as regenerating
 from driftledger.ledger.verify.regenerate import CallKind, Pool, draw_lots, own_seed, regenerate
-from tests.ledger.verify.conftest import CHAINS, DESCRIPTIONS, GENCEPTION, MODEL, Ledger, places
+from tests.ledger.verify.conftest import CHAINS, DESCRIPTIONS, GENCEPTION, MODEL, Ledger, places, torn_png
 
 pytestmark = pytest.mark.slow
 
@@ -195,3 +195,10 @@ def test_a_component_that_does_not_repeat_itself_is_not_asked(kept: Ledger, monk
         f"model {model}: in bfloat16, the company changes what comes out" for model in models
     }
     assert result.checked["calls"] > 0
+
+
+def test_a_call_with_an_image_that_cannot_be_decoded_is_found(ledger: Ledger) -> None:
+    path = next(path for path in sorted((ledger.root / CHAINS / "images").rglob("*.png")))
+    ledger.write(path.relative_to(ledger.root).as_posix(), torn_png())
+    found = [each.what for each in check(ledger).findings]
+    assert any(what.startswith("it cannot be made again from the records: SyntaxError: broken PNG") for what in found)

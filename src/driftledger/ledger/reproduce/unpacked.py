@@ -11,7 +11,7 @@ from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import RecordedCall
 from driftledger.collect.local import make_batch
 from driftledger.core.canonical import canonical_json, sha256_bytes
-from driftledger.core.errors import DriftledgerError, LedgerError
+from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import write_bytes
 from driftledger.core.shortening import shortened
@@ -19,6 +19,7 @@ from driftledger.core.strict import explain
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents, recorded
+from driftledger.ledger.verify.unfit import UNFIT
 from driftledger_check import strict_json
 from driftledger_check.bundle import FILES, Bundle
 from driftledger_check.lines import Line
@@ -84,7 +85,7 @@ class Unpacked(Contents):
         """Put what a call gives here in the place of what is stored; whether that can be done."""
         try:
             [made] = make_batch([call.call()])
-        except (DriftledgerError, ValueError, LookupError, OSError):
+        except UNFIT:
             return False
         path, _, place = call.where.partition(": ")
         if made.png is not None and path in self._bundle.files:

@@ -22,7 +22,6 @@ from driftledger.collect.steps import Call
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.remote.component import RemoteComponent
-from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.registry import same_provider
 from driftledger.core.shortening import shortened
@@ -32,6 +31,7 @@ from driftledger.ledger.lineage import Evidence
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components, Unavailable
 from driftledger.ledger.verify.regenerate import draw_lots, pools_behind
+from driftledger.ledger.verify.unfit import UNFIT
 from driftledger.metrics.likeness import Answer, likeness, thumbnail
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger.project.project import Project
@@ -145,25 +145,28 @@ class _Answers(NamedTuple):
 
 
 def _asked(calls: Sequence[RecordedCall], result: VerifyResult) -> list[_Answers]:
-    asked: list[tuple[RecordedCall, Call]] = []
+    asked: list[tuple[RecordedCall, Call, Answer]] = []
     for call in calls:
         try:
-            asked.append((call, call.call()))
-        except (DriftledgerError, ValueError, LookupError, OSError) as error:
+            asked.append((call, call.call(), _stored(call)))
+        except (*UNFIT, Image.DecompressionBombError) as error:
             why = f"it cannot be put together from the records: {type(error).__name__}: {error}"
             result.skipped.append(Skipped(for_line(call.where), shortened(why)))
     if not asked:
         return []
-    made = make_batch([each for _, each in (*asked, *asked)])
+    made = make_batch([each for _, each, _ in (*asked, *asked)])
     answers = []
-    for (call, _), *two in zip(asked, made, made[len(asked) :], strict=False):
+    for (call, _, stored), *two in zip(asked, made, made[len(asked) :], strict=False):
         if any(each.result.outcome is Outcome.FAILED for each in two):
             result.skipped.append(Skipped(for_line(call.where), "it failed when it was asked again"))
             continue
         first, second = (_small(each.png) if each.png is not None else each.result.text or "" for each in two)
-        stored = _small(call.gave.path.read_bytes()) if isinstance(call.gave, ImageFile) else call.gave
         answers.append(_Answers(stored, (first, second)))
     return answers
+
+
+def _stored(call: RecordedCall) -> Answer:
+    return _small(call.gave.path.read_bytes()) if isinstance(call.gave, ImageFile) else call.gave
 
 
 def _small(png: bytes) -> Float64:

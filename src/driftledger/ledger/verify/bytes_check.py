@@ -92,7 +92,7 @@ class _Check:
         check = LockCheck(stages, specs, self.locks.where, self._contents, self._known, are_whole=not self.locks.damage)
         check.check_names()
         check.check_flow()
-        check.check_settings(self._root)
+        check.check_settings()
         check.check_code(here=True)
         check.check_committed(self.locks.files)
         self._add(check, stages, self.locks.where)

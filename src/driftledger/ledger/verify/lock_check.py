@@ -20,7 +20,7 @@ from driftledger.benchmarks.code import code_behind, code_behind_data
 from driftledger.benchmarks.registry import lock_files
 from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
-from driftledger.core.limits import load_json
+from driftledger.core.limits import LARGEST_JSON, load_json
 from driftledger.core.yaml_text import load_yaml
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lock import CODE, RESOLVED, LockedFile, LockEntry, parse_locks
@@ -185,10 +185,10 @@ class LockCheck:
                     self._find(stage, what)
                     break
 
-    def check_settings(self, root: Path) -> None:
+    def check_settings(self) -> None:
         """Every setting is the one here, or one that a run is known to have had."""
         named = {file for entry in self._stages.values() for file in entry.params}
-        files = {file: _settings(root / file) for file in named}
+        files = {file: _settings(self._contents.here(file)) for file in named}
         for stage, entry in self._stages.items():
             for file, key, value in [(file, *each) for file, some in entry.params.items() for each in some.items()]:
                 if key in entry.code or plain(_dug(files[file], key)) == plain(value):
@@ -245,8 +245,11 @@ class LockCheck:
             self.result.skipped.append(Skipped(file, why))
 
 
-def _settings(path: Path) -> Any:
+def _settings(path: Path | None) -> Any:
+    """What a file of settings holds; None where there is none, or none that is read."""
     try:
+        if path is None or path.stat().st_size > LARGEST_JSON:
+            return None
         data = path.read_bytes()
         return load_json(data) if path.suffix == ".json" else load_yaml(data.decode())
     except (OSError, ValueError, yaml.YAMLError):

@@ -28,11 +28,9 @@ from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents, Recorded, recorded
 from driftledger.ledger.verify.components import Components, Unavailable, other_code
+from driftledger.ledger.verify.unfit import UNFIT
 from driftledger.ledger.verify.values import Place, ValueComparison, compare, compare_rows
 from driftledger.project.project import Project
-
-_TROUBLE = (DriftledgerError, ValueError, LookupError, OSError)
-"""What scoring raises over files that were not written by this code, or not as they are now."""
 
 
 def recompute(
@@ -101,7 +99,7 @@ class _Check:
             Image.DecompressionBombError,
         ) as error:  # not to be had here
             self._skip(self._path, for_line(str(error)))
-        except _TROUBLE as error:
+        except UNFIT as error:
             kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
             self._find(self._path, f"no {what} can be had from what is stored: {kind}{shortened(str(error))}")
 

@@ -41,6 +41,7 @@ from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents, Recorded, recorded
 from driftledger.ledger.verify.components import Components, Unavailable, other_code
+from driftledger.ledger.verify.unfit import UNFIT
 from driftledger.project.project import Project
 
 GREY_LEVELS = 2
@@ -194,7 +195,7 @@ def _calls(lineage: Lineage, folders: Recorded, components: Components, result: 
         return [call for caller in callers for call in _callable(caller, lineage, components, result)]
     except (LedgerError, Image.DecompressionBombError) as error:
         result.skipped.append(Skipped(lineage.score_file.path, for_line(str(error))))
-    except (DriftledgerError, ValueError, LookupError, OSError) as error:
+    except UNFIT as error:
         said = f"what was called cannot be told from the records: {type(error).__name__}: {error}"
         result.findings.append(Finding("bytes", lineage.score_file.path, shortened(said)))
     return []
@@ -241,7 +242,7 @@ def make_again(recorded: RecordedCall) -> VerifyResult:
         return _compared(recorded, where, result, png)
     except (DriftledgerError, Image.DecompressionBombError) as error:
         return _skipped(where, str(error))
-    except (ValueError, LookupError, OSError) as error:
+    except UNFIT as error:
         said = f"it cannot be made again from the records: {type(error).__name__}: {error}"
         return _found(where, shortened(said))
 

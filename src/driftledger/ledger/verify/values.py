@@ -89,10 +89,9 @@ def compare_rows(
 
 
 def _other_rows(names: Sequence[str], expected: Sequence[str]) -> list[ValueDifference]:
-    found = [ValueDifference((name,), "its row is missing") for name in expected if name not in names]
-    found += [
-        ValueDifference((name,), "has a row, and the records give none") for name in names if name not in expected
-    ]
+    stored, made = set(names), set(expected)
+    found = [ValueDifference((name,), "its row is missing") for name in expected if name not in stored]
+    found += [ValueDifference((name,), "has a row, and the records give none") for name in names if name not in made]
     return found or [ValueDifference(("rows",), "their order is not that of the records, or one stands there twice")]
 
 
