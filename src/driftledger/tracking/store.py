@@ -228,11 +228,13 @@ class _Push:
         return known
 
     def _let_go(self, names: Collection[str]) -> None:
-        """Runs that are not pushed now, and were finished once, say so; what was cut short before and not resumed is
-        deleted."""
+        """Runs that are not pushed now, and were finished once, say so; what was cut short before and not resumed, or
+        has been made anew, is deleted."""
+        anew = {content.fingerprint for content in self.written}
         for run_id, run in self._seen.items():
             if run_id not in self._kept:
-                if _is_finished(run) or run.info.status == REOPENED:
+                was_whole = run.info.status == REOPENED and run.data.tags.get(FINGERPRINT) not in anew
+                if _is_finished(run) or was_whole:
                     self._runs.retire(run, names)
                 else:
                     self._turn.begin()
