@@ -5,6 +5,7 @@ Each command imports what it needs when it is called: a run starts a hundred sta
 
 import errno
 import json
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -706,6 +707,8 @@ def stage_track(context: typer.Context) -> None:
 
 def main() -> None:
     """The ``driftledger`` command."""
+    if sys.platform != "win32":  # ignored by whoever has started it, no child would say how it ended
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         app()
     except MissingSourceError as error:

@@ -14,6 +14,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from driftledger.collect.database import select_by_key
 from driftledger.collect.objects import whole_image
 from driftledger.collect.plan import by_component
 from driftledger.core.canonical import sha256_of
@@ -25,7 +26,6 @@ FILE = "plan.db"
 """In the folder of the checkout's state."""
 
 _KIND = "calls"
-_MOST_KEYS = 500  # SQLite's limit on variables in one statement is 999 in old builds
 
 
 class KnownCalls(BaseModel):
@@ -114,7 +114,4 @@ def _rows(folder: Path, digests: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What the store holds, which is only read."""
     address = f"{(folder / 'calls.db').absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True)) as store:
-        for start in range(0, len(digests), _MOST_KEYS):
-            some = digests[start : start + _MOST_KEYS]
-            marks = ",".join("?" * len(some))
-            yield from store.execute(f"SELECT key, result FROM calls WHERE key IN ({marks})", some)
+        yield from select_by_key(store, "SELECT key, result FROM calls", digests)

@@ -408,17 +408,13 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Let SIGTERM, and a terminal that is closed, end the run as Ctrl-C does, unless they are ignored, as with nohup.
-
-    Whoever started this process may ignore SIGCHLD, and then no exit code of a child would be known.
-    """
+    """Let SIGTERM, and a closed terminal, end the run as Ctrl-C does, unless they are ignored, as with nohup."""
 
     def stop(number: int, _: Any) -> None:
         raise _StoppedError(128 + number)
 
     heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
     kept = {each: signal.signal(each, stop) for each in heard}
-    kept[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,15 +106,16 @@ def _refuse_unreadable(tracking_uri: str) -> None:
     Raises:
         LedgerError: the address is none.
     """
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
+    read: Callable[[str], Any] = urlsplit
+    wrong: tuple[type[Exception], ...] = (ValueError,)
+    if tracking_uri.startswith("sqlite") or database.is_database(tracking_uri):
+        from sqlalchemy.engine import make_url  # which a server does without
+        from sqlalchemy.exc import ArgumentError
 
+        read, wrong = make_url, (ValueError, ArgumentError)
     try:
-        if tracking_uri.startswith("sqlite") or database.is_database(tracking_uri):
-            make_url(tracking_uri)
-        else:
-            urlsplit(tracking_uri)
-    except (ValueError, ArgumentError):
+        read(tracking_uri)
+    except wrong:
         raise LedgerError(_names_no_store(tracking_uri)) from None
 
 

@@ -106,11 +106,8 @@ def test_a_static_cache_changes_nothing_but_bits(built: dict[str, Path], asked: 
         assert static.respond(conversations) == one.respond(conversations)
 
 
-@pytest.mark.parametrize("layout", ["llava", "qwen2_5_vl"])
-def test_a_static_cache_is_compiled_for_once_a_shape(built: dict[str, Path], asked: list[Conversation], layout: str):
-    """As on CUDA, with a compiler that takes the graph as it is: prompts of any length share what is compiled."""
-    one = model(built[layout], cache_implementation="static")
-    expected = [*one.respond(asked), *one.respond(asked[:1]), *one.respond(asked[3:])]
+def compiles(one: Any, **more: Any) -> list[Any]:
+    """Let it compile as on CUDA, with a compiler that takes the graph as it is; where each graph is noted."""
     generate: Callable[..., Any] = one.loaded.model.generate
     compiled: list[Any] = []
 
@@ -119,12 +116,21 @@ def test_a_static_cache_is_compiled_for_once_a_shape(built: dict[str, Path], ask
         return graph.forward
 
     def on_any_device(**given: Any) -> Any:
-        config = transformers.CompileConfig(fullgraph=True, dynamic=False, backend=compiler, mode=None)
+        config = transformers.CompileConfig(dynamic=False, backend=compiler, mode=None, **more)
         config._compile_all_devices = True
         given["generation_config"].compile_config = config
         return generate(**given)
 
     one.loaded.model.generate = on_any_device
+    return compiled
+
+
+@pytest.mark.parametrize("layout", ["llava", "qwen2_5_vl"])
+def test_a_static_cache_is_compiled_for_once_a_shape(built: dict[str, Path], asked: list[Conversation], layout: str):
+    """Prompts of any length share what is compiled."""
+    one = model(built[layout], cache_implementation="static")
+    expected = [*one.respond(asked), *one.respond(asked[:1]), *one.respond(asked[3:])]
+    compiled = compiles(one, fullgraph=True)
     assert [*one.respond(asked), *one.respond(asked[:1]), *one.respond(asked[3:])] == expected
     assert len(compiled) == 2
 
@@ -132,20 +138,7 @@ def test_a_static_cache_is_compiled_for_once_a_shape(built: dict[str, Path], ask
 def test_torch_compiles_for_every_shape_and_stops_at_no_number_of_them(llava: Path, asked: list[Conversation]):
     """Beyond its limit it would compute without what it compiles, and so round otherwise."""
     one = model(llava, cache_implementation="static", max_new_tokens=3)
-    generate: Callable[..., Any] = one.loaded.model.generate
-    compiled: list[Any] = []
-
-    def compiler(graph: Any, inputs: Any) -> Any:
-        compiled.append(graph)
-        return graph.forward
-
-    def on_any_device(**given: Any) -> Any:
-        config = transformers.CompileConfig(dynamic=False, backend=compiler, mode=None)
-        config._compile_all_devices = True
-        given["generation_config"].compile_config = config
-        return generate(**given)
-
-    one.loaded.model.generate = on_any_device
+    compiled = compiles(one)
     limits = {"recompile_limit": 1, "accumulated_recompile_limit": 1}
     with torch._dynamo.config.patch(limits):
         for size in (1, 2, 3, 1):
