@@ -70,8 +70,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
-app.add_typer(calls, name="calls", rich_help_panel=ASK)
 stage = typer.Typer(help="Run one stage, as the pipelines of DVC do: 'driftledger run' runs all that is needed.")
 app.add_typer(stage, name="stage", hidden=True)
 for group, place in command_groups().items():
@@ -602,34 +600,6 @@ def variance(
     from driftledger.core.terminal import show
 
     show(finding.variance(context.obj, runs or (), benchmark=benchmark, metric=metric, in_json=as_json))
-
-
-@app.command(rich_help_panel=ASK)
-def diff(
-    context: typer.Context,
-    old: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")],
-    new: Annotated[str | None, typer.Argument(help="Another; without it, the working tree.")] = None,
-    remote: RemoteOption = None,
-    trust: TrustOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """What changed between two revisions: components, data, scores, and how answers are read."""
-    from driftledger.commands import ask
-    from driftledger.core.terminal import show
-
-    show(ask.diff(trusted(context.obj, trust), old, new, Reach(remote, trust), as_json=as_json))
-
-
-@calls.command()
-def why(
-    context: typer.Context,
-    call: Annotated[str, typer.Argument(metavar="KEY-OR-SAMPLE", help="The start of a call's key, or a sample's id.")],
-) -> None:
-    """Which part of a call's key differs from the nearest stored call?"""
-    from driftledger.commands import ask
-    from driftledger.core.terminal import show
-
-    show(ask.why(context.obj, call))
 
 
 @stage.callback()

@@ -14,7 +14,6 @@ from driftledger.ledger.audit.query import parse_query
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import resolve_target
 from driftledger.ledger.audit.touched import touched
-from driftledger.ledger.diff.diff import diff
 from tests.support.audited import Audited, audited_in
 from tests.support.ledgers import DATA, SELECTED, locked, write_lock
 
@@ -97,12 +96,3 @@ def test_what_only_version_2_wrote_has_nothing_to_say_of_it(tmp_path: Path, monk
     with made.sources() as sources:
         assert not any("0.1" in each for each in touched(sources, parse_query(model="seer")).said)
     assert "0.1" not in refused(made, "nobody")
-
-
-def test_diff_tells_that_the_old_scores_are_not_compared(audited: Audited) -> None:
-    shutil.rmtree(audited.root / "reports")
-    audited.produce()
-    audited.commit("version 0.2")
-    found = diff(audited.root, "HEAD~1", "HEAD")
-    assert found.untold == [f"{OLD} of HEAD~1 {OF_VERSION_1}"]
-    assert [each.became for each in found.scores] == ["added"]

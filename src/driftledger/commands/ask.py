@@ -1,4 +1,4 @@
-"""What a user asks of the ledger: what a version touched, how revisions differ, and who may know.
+"""What a user asks of the ledger: what a version touched, and who may know.
 
 Where a score comes from and how two runs differ is asked of :class:`~driftledger.notebook.opened.OpenedProject`, in a
 terminal as in a notebook. What only one question needs is imported when it is asked.
@@ -11,7 +11,6 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from driftledger.core.errors import DriftledgerError, LedgerError
-from driftledger.core.terminal import lines
 from driftledger.ledger.audit.sources import Sources
 from driftledger.ledger.audit.targets import find_run, is_called
 from driftledger.ledger.lineage import Evidence, read_all_evidence
@@ -53,22 +52,6 @@ def touched(
     with sources(project, reach) as known:
         answer = touching.touched(known, query)
         return touching.as_json(answer) if as_json else touching.as_table(answer)
-
-
-def diff(project: Project, old: str, new: str | None, reach: Reach, *, as_json: bool) -> RenderableType:
-    """What changed between two Git revisions, or since one: components, data, scores, and how answers are read."""
-    from driftledger.ledger.diff import diff as diffing
-
-    found = diffing.diff(project.root, old, new, reach)
-    return str(found.model_dump_json(indent=2)) if as_json else diffing.as_text(found)
-
-
-def why(project: Project, key_or_sample: str) -> RenderableType:
-    """Which part of a call's key differs from the nearest stored call."""
-    from driftledger.ledger.why import why as explain_call
-
-    with project.store() as store:
-        return lines(explain_call(store, key_or_sample))
 
 
 def evidence_of(project: Project, run: str, reach: Reach = HERE) -> Evidence:
