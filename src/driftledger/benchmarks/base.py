@@ -214,6 +214,21 @@ class Stage:
         """Its name in ``dvc.lock``: ``chain@photos-blind-painter``."""
         return f"{self.name}@{'-'.join(keys[key] for key in self.keys)}"
 
+    def out(self, keys: Mapping[str, str]) -> str:
+        """The output in ``dvc.yaml`` that holds the folder, relative to the top folder.
+
+        >>> Stage("chain", ("model", "dataset"), "data/records/{model}/chains/{dataset}", "").out({"model": "m"})
+        'data/records/m'
+        """
+        head, model, _ = self.path.partition("{model}")
+        return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
+
+    def lock(self, keys: Mapping[str, str]) -> str:
+        """The stage in ``dvc.lock`` that writes that output: ``data``, ``collect@<model>`` or ``score@<model>``."""
+        if "{model}" not in self.path:
+            return "data"
+        return f"{'score' if self.path.startswith(SCORES) else 'collect'}@{keys['model']}"
+
 
 DATASET = Stage("dataset", ("dataset",), "data/datasets/{dataset}", "driftledger.data.datasets.build")
 QUESTION_SET = Stage(
@@ -227,7 +242,7 @@ SCORES = "reports/scores"
 def score_stage(name: str, keys: tuple[str, ...], *settings: str) -> Stage:
     """The stage that scores, by the module ``score`` in the benchmark's folder; it depends on these settings of its
     section beside those that all have."""
-    path = "/".join([SCORES, name, *(f"{{{key}}}" for key in keys)])
+    path = "/".join([SCORES, "{model}", name, *(f"{{{key}}}" for key in keys if key != "model")])
     code = f"driftledger.benchmarks.{name}.score"
     return Stage(name, keys, path, code, settings=("min_coverage", "confidence", *settings))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from driftledger.benchmarks.base import Stage
 from driftledger.core.errors import ConfigError
-from driftledger.ledger.lock import RESOLVED, LockEntry, locks_here, parse_locks
+from driftledger.ledger.lock import RESOLVED, LockEntry, locked_now
 from driftledger.project.project import Project
 from driftledger.project.settings import read_yaml
 
@@ -20,7 +20,7 @@ class Current:
 
     def __init__(self, project: Project) -> None:
         self._root = project.root
-        self._entries = parse_locks(locks_here(project.root)).entries
+        self._entries = locked_now(project.root)
         self._makers = {out.path: name for name, entry in self._entries.items() for out in entry.outs}
         self._files: dict[str, Any] = {RESOLVED: project.noted()}
         self._seen: dict[str, bool] = {}
@@ -51,7 +51,7 @@ class Current:
             return False
         makers = [(self._makers.get(dep.path), dep) for dep in entry.deps]
         return all(
-            name is None or (self._entries[name].out(dep.path).md5 == dep.md5 and self._is_current(name))
+            name is None or (self._entries[name].out(dep.path) == dep and self._is_current(name))
             for name, dep in makers
         )
 

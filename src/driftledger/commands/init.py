@@ -21,7 +21,6 @@ from driftledger.core.all_or_nothing import all_or_nothing
 from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
 from driftledger.core.names import is_relative_path, leads_out
-from driftledger.core.paths import Paths
 from driftledger.core.shortening import shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.project.first_params import FirstParams, Images, first_params, name_of
@@ -120,10 +119,8 @@ def _contents(root: Path, files: list[Generated], first: FirstParams, *, force: 
     found |= {
         path: text for path, text in new.items() if _text(root / path) != text and (force or not _is(root / path))
     }
-    if not _is(Paths(root).ledger):
-        found[Paths(root).ledger.name] = ""
     found |= {PARAMS: found.pop(PARAMS)} if PARAMS in found else {}
-    for path in (*_DVC, *RULES, *new, Paths(root).ledger.name):
+    for path in (*_DVC, *RULES, *new):
         if leads_out(root / path, root) or (root / path).is_dir():
             raise ConfigError(
                 f"{_shown(root / path)} is a folder or leads elsewhere; move it away, or name another folder"
@@ -136,7 +133,6 @@ def _refuse_others(root: Path, files: list[Generated]) -> None:
     others = [each.path for each in files if _is(root / each.path) and not _fits(root, each)]
     if not _is_ours(root / PIPELINE):
         others += [name for name in (PARAMS, LOCK) if _is(root / name)]
-        others += [Paths(root).ledger.name] if _text(Paths(root).ledger) else []
     folder = root / PIPELINES
     inside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if _is(folder) and not (folder.is_dir() and set(inside) <= {*benchmark_names()}):

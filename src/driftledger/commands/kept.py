@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.escaping import for_terminal
 from driftledger.core.missing import MissingSourceError
-from driftledger.ledger.lock import RESOLVED, locks_here, parse_locks
+from driftledger.ledger.lock import RESOLVED, locked_now
 from driftledger.project.project import Project
 
 ENTRIES = "entries"
@@ -89,7 +89,7 @@ class KeptAsNoted:
         """What is kept and is not what any stage ran with."""
         if not self.missing:
             return []
-        entries = parse_locks(locks_here(self.project.root)).entries.values()
+        entries = locked_now(self.project.root).values()
         locked = [entry.params.get(RESOLVED, {}) for entry in entries]
         values = {key: [some[key] for some in locked if key in some] for key in self.missing}
         return [key for key, kept in self.missing.items() if values[key] and kept not in values[key]]

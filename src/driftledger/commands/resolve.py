@@ -27,7 +27,6 @@ from driftledger.core.registry import provider_place
 from driftledger.data.datasets.base import Provider
 from driftledger.data.judgements import judgement_digests, judgement_folder
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
-from driftledger.ledger.log.lines import PLAN_LINE
 from driftledger.ledger.objects.remembered import Remembered
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
@@ -43,14 +42,9 @@ NOTHING = "none"
 
 
 def resolve(project: Project) -> None:
-    """Note what every selected name stands for now, and under an open plan that it was tried."""
+    """Note what every selected name stands for now."""
     with project.only_one(project.paths.resolved):
-        noted = resolved(project)
-        write_json(project.paths.resolved, noted)
-    if project.paths.ledger.is_file() and PLAN_LINE in project.paths.ledger.read_bytes():
-        from driftledger.commands.attempts import note_attempt  # which only plans need
-
-        note_attempt(project, noted)
+        write_json(project.paths.resolved, resolved(project))
 
 
 def resolved(project: Project) -> dict[str, Any]:

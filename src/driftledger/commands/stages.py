@@ -106,13 +106,18 @@ def correlation(project: Project) -> str:
 def track(project: Project, repair: bool = False) -> None:
     """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
     from driftledger.commands.closing import show_after_push
-    from driftledger.ledger.code import code_version
-    from driftledger.ledger.lineage import Unread
+    from driftledger.ledger.lineage import read_all_evidence
+    from driftledger.ledger.objects.git import is_unreadable, why_unread
+    from driftledger.ledger.published import publish
     from driftledger.tracking.track import track as show_in_mlflow
 
-    evidence = Unread(project.root, project.selected, project.combinations, code_version(project.root))
-    told = show_in_mlflow(evidence, project.settings.tracking, repair=repair, calls=project.state)
+    if is_unreadable(project.root):
+        print(f"no commit is noted: {why_unread(project.root)}", file=sys.stderr, flush=True)
+    evidence = read_all_evidence(project.root, project.selected, project.combinations)
+    told = show_in_mlflow(project.root, evidence, project.settings.tracking, repair=repair, calls=project.state)
     print("\n".join(told), flush=True)
+    written = [path for each in evidence if (path := publish(project.root, each)) is not None]
+    print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
     show_after_push(project)
 
 

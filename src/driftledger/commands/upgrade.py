@@ -21,7 +21,7 @@ from driftledger.core.all_or_nothing import all_or_nothing
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
 from driftledger.core.names import leads_out
 from driftledger.core.yaml_text import load_yaml
-from driftledger.ledger.lock import RESOLVED, LockEntry, locks_here, parse_locks
+from driftledger.ledger.lock import RESOLVED, LockEntry, locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.project.scaffold import (
@@ -171,7 +171,7 @@ def _text(file: Path) -> str:
 
 def _stale(project: Project, found: list[_Renewed]) -> list[str]:
     """Which stages that have run will run again, and why: a sentence for each reason."""
-    entries = parse_locks(locks_here(project.root)).entries
+    entries = locked_now(project.root)
     if not entries:
         return []
     try:

@@ -115,14 +115,17 @@ def flow(
         asked: settings of the benchmark's section that the first depends on; ``graded`` and ``scored`` likewise.
     """
     code = f"driftledger.benchmarks.{name}"
-    asking, answers = "driftledger.benchmarks._questions.answers", "data/answers/{question_set}/{model}"
+    asking, answers = (
+        "driftledger.benchmarks._questions.answers",
+        f"data/records/{{model}}/{name}/{{question_set}}/answers",
+    )
     return (
         Stage("answer", KEYS, answers, asking, AnswerRecord, asked),
-        Stage("grade", KEYS, "data/grades/{question_set}/{model}", f"{code}.grade", record, graded),
+        Stage("grade", KEYS, f"data/records/{{model}}/{name}/{{question_set}}/grades", f"{code}.grade", record, graded),
         Stage(
             name,
             KEYS,
-            f"{SCORES}/{name}/{{question_set}}/{{model}}",
+            f"{SCORES}/{{model}}/{name}/{{question_set}}",
             f"{code}.score",
             settings=("min_coverage", "confidence", "unread", *scored),
         ),

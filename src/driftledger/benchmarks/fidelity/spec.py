@@ -53,7 +53,7 @@ class Fidelity(ChainBenchmark):
         Stage(
             "redraw",
             KEYS,
-            "data/redraws/{dataset}/{model}/{generator}",
+            "data/records/{model}/fidelity/{dataset}/{generator}",
             "driftledger.benchmarks.fidelity.collect",
             ChainRecord,
             ("description", "repeats", "generate_prompt"),

@@ -41,7 +41,7 @@ class GenCeption(ChainBenchmark):
         Stage(
             "chain",
             KEYS,
-            "data/chains/{dataset}/{model}/{generator}",
+            "data/records/{model}/genception/{dataset}/{generator}",
             "driftledger.benchmarks._chains.collect",
             ChainRecord,
             (

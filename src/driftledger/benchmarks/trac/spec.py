@@ -62,7 +62,7 @@ class Trac(Benchmark):
         Stage(
             "describe",
             _KEYS,
-            "data/descriptions/{dataset}/{model}/{description}",
+            "data/records/{model}/trac/{dataset}/{description}",
             "driftledger.benchmarks.trac.collect",
             DescriptionRecord,
         ),
