@@ -15,11 +15,10 @@ import typer
 from typer.core import TyperGroup
 
 from driftledger import __version__
-from driftledger.benchmarks.registry import benchmark_names, command_groups, imported
+from driftledger.benchmarks.registry import command_groups, imported
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.missing import MissingSourceError
-from driftledger.core.parent import end_under_run
 from driftledger.ledger.objects.reach import Reach
 from driftledger.tracking.addresses import PORT
 
@@ -268,10 +267,7 @@ def collect(
         Path | None, typer.Option(metavar="FOLDER", help="With --shard: where its calls go, for 'driftledger merge'.")
     ] = None,
 ) -> None:
-    """Make every call that the selected runs still need in one go, which loads each checkpoint once.
-
-    What they say, draw and see waits beside the call store: 'dvc repro' then writes its files without loading any.
-    """
+    """Make every call that the selected models still need in one process, and write their records."""
     from driftledger.commands import collect as collecting
 
     if shard is not None or into is not None:
@@ -280,7 +276,7 @@ def collect(
         part, spool = shards.named_part(shard, into)
         typer.echo(for_terminal(shards.collect_shard(context.obj, part, spool, benchmarks or (), model or ())))
         return
-    collecting.collect(context.obj, benchmarks or (), model or (), on, address)
+    collecting.collect(context.obj, model or context.obj.settings.run.models, benchmarks or (), on, address)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -547,53 +543,36 @@ def why(
     show(ask.why(context.obj, call))
 
 
-@stage.callback()
-def below() -> None:
-    end_under_run()
-
-
 @stage.command(name="resolve")
 def stage_resolve(context: typer.Context) -> None:
-    """Note what the selected names stand for now, and which code is behind each stage."""
+    """Note what the selected names stand for now."""
     from driftledger.commands import resolve as resolving
 
     resolving.resolve(context.obj)
 
 
-@stage.command(name="dataset")
-def stage_dataset(
-    context: typer.Context, dataset: Annotated[str, typer.Argument(help="An entry of datasets.")]
-) -> None:
-    """Read, check and store a dataset."""
+@stage.command(name="data")
+def stage_data(context: typer.Context) -> None:
+    """Read, check and store the selected datasets and question sets."""
     from driftledger.commands import stages
 
-    stages.dataset(context.obj, dataset)
+    stages.data(context.obj)
 
 
-@stage.command(name="question_set")
-def stage_question_set(
-    context: typer.Context, question_set: Annotated[str, typer.Argument(help="An entry of question_sets.")]
-) -> None:
-    """Read, check and store a question set."""
+@stage.command(name="collect")
+def stage_collect(context: typer.Context, model: Annotated[str, typer.Argument(help="One of run.models.")]) -> None:
+    """Make the calls of all benchmarks for a model, and write its records."""
+    from driftledger.commands import collect as collecting
+
+    collecting.collect(context.obj, [model])
+
+
+@stage.command(name="score")
+def stage_score(context: typer.Context, model: Annotated[str, typer.Argument(help="One of run.models.")]) -> None:
+    """Compute the scores of a model from its records."""
     from driftledger.commands import stages
 
-    stages.question_set(context.obj, question_set)
-
-
-def _add_stages_of(benchmark: str) -> None:
-    @stage.command(name=benchmark, help=f"Run a stage of {benchmark}, as pipelines/{benchmark}/dvc.yaml does.")
-    def run_stage(
-        context: typer.Context,
-        name: Annotated[str, typer.Argument(metavar="STAGE", help="One of its stages.")],
-        names: Annotated[list[str], typer.Argument(metavar="NAME...", help="What the keys of the stage stand for.")],
-    ) -> None:
-        from driftledger.commands import stages
-
-        stages.run_stage(context.obj, benchmark, name, names)
-
-
-for each in benchmark_names():
-    _add_stages_of(each)
+    stages.score(context.obj, model)
 
 
 @stage.command(name="report")
