@@ -15,11 +15,10 @@ import typer
 from typer.core import TyperGroup
 
 from driftledger import __version__
-from driftledger.benchmarks.registry import benchmark_names, command_groups, imported
+from driftledger.benchmarks.registry import command_groups, imported
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line, for_terminal
 from driftledger.core.missing import MissingSourceError
-from driftledger.core.parent import end_under_run
 from driftledger.ledger.objects.reach import Reach
 from driftledger.tracking.addresses import PORT
 
@@ -31,8 +30,8 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 """Something else lies where a file or a folder should; a sentence only if the error names the place."""
 
 RUNS_OWN_CODE = frozenset(
-    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "design", "preset", "preregister"}
-    | {"check-component", "batch-size", "watch", *command_groups()}
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "design", "preset"}
+    | {"check-component", "batch-size", *command_groups()}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -82,13 +81,6 @@ TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: ask the remote and MLflow it names, run its code.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
-TimestampOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="URL", envvar="DRIFTLEDGER_TIMESTAMP", help="An RFC 3161 authority that says when; may be repeated."
-    ),
-]
-UnsignedOption = Annotated[bool, typer.Option("--unsigned", help="Without a signature.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -157,7 +149,7 @@ def export(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(metavar="FORMAT", help="every-eval-ever, inspect, in-toto, croissant or hf-model-card."),
+        typer.Argument(metavar="FORMAT", help="every-eval-ever, inspect, croissant or hf-model-card."),
     ],
     run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
@@ -166,27 +158,6 @@ def export(
     from driftledger.commands import export as exporting
 
     typer.echo(f"{exporting.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
-
-
-@app.command(rich_help_panel=PUBLISH)
-def publish(context: typer.Context, timestamp: TimestampOption = None, unsigned: UnsignedOption = False) -> None:
-    """Sign a checkpoint over ledger.jsonl with your Git signing key: who keeps it can tell what was changed since."""
-    from driftledger.commands import publish as publishing
-
-    typer.echo(for_terminal(publishing.publish(context.obj, timestamp or (), unsigned=unsigned)))
-
-
-@app.command(rich_help_panel=PUBLISH)
-def preregister(
-    context: typer.Context,
-    runs: Annotated[int, typer.Option(min=1, help="How many published attempts the plan allows.")] = 1,
-    timestamp: TimestampOption = None,
-    unsigned: UnsignedOption = False,
-) -> None:
-    """Sign what params.yaml selects before it is run; what is tried from then on is noted in ledger.jsonl."""
-    from driftledger.commands import publish as publishing
-
-    typer.echo(for_terminal(publishing.preregister(context.obj, runs, timestamp or (), unsigned=unsigned)))
 
 
 @app.command(rich_help_panel=ASK)
@@ -294,10 +265,7 @@ def collect(
         Path | None, typer.Option(metavar="FOLDER", help="With --shard: where its calls go, for 'driftledger merge'.")
     ] = None,
 ) -> None:
-    """Make every call that the selected runs still need in one go, which loads each checkpoint once.
-
-    What they say, draw and see waits beside the call store: 'dvc repro' then writes its files without loading any.
-    """
+    """Make every call that the selected models still need in one process, and write their records."""
     from driftledger.commands import collect as collecting
 
     if shard is not None or into is not None:
@@ -306,7 +274,7 @@ def collect(
         part, spool = shards.named_part(shard, into)
         typer.echo(for_terminal(shards.collect_shard(context.obj, part, spool, benchmarks or (), model or ())))
         return
-    collecting.collect(context.obj, benchmarks or (), model or (), on, address)
+    collecting.collect(context.obj, model or context.obj.settings.run.models, benchmarks or (), on, address)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -404,26 +372,6 @@ def batch_size(
         show(lines([sizing.write(context.obj, found)]))
 
 
-@app.command(rich_help_panel=ASK)
-def watch(
-    context: typer.Context,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[SERVICE]...", help="Of those that params.yaml selects; else all.")
-    ] = None,
-    paid: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask, with up to N calls; without it, none is asked.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Does a service still answer as it did? Asks the same small probe again, and compares. Exit code 1 if not."""
-    from driftledger.commands import watch as watching
-    from driftledger.core.terminal import show
-
-    found = watching.watch(context.obj, names or (), paid)
-    show(json.dumps(watching.to_dict(found), indent=2) if as_json else watching.as_table(found, asked=paid is not None))
-    raise typer.Exit(1 if any(each.watched and each.watched.changed for each in found) else 0)
-
-
 @app.command(rich_help_panel=EVALUATE)
 def new(
     context: typer.Context,
@@ -484,35 +432,20 @@ def verify(
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls of each run are made again.")] = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")] = None,
-    ask_again: Annotated[
-        int, typer.Option(min=0, help="How many random calls of each run services are asked again; costs money.")
-    ] = 0,
-    ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
+    ledger: Annotated[bool, typer.Option("--ledger", help="Check the files in ledger/ alone.")] = False,
     remote: RemoteOption = None,
     trust: TrustOption = False,
-    since: Annotated[Path | None, typer.Option(metavar="FILE", help="A checkpoint that you kept.")] = None,
-    allowed_signers: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Whom you trust, as ssh-keygen has it; one must have signed.")
-    ] = None,
-    authorities: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Certificates of timestamp authorities that you trust, in PEM.")
-    ] = None,
-    mlflow: Annotated[bool, typer.Option("--mlflow", help="Check too what MLFLOW_TRACKING_URI shows of them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
     from driftledger.commands import verify as verifying
     from driftledger.core.terminal import show
-    from driftledger.ledger.attest.check import Trust
 
     project = trusted(context.obj, trust)
     if ledger:
         verified = verifying.verify_ledger(project)
     else:
-        verified = verifying.verify(
-            project, run, Reach(remote, trust), regenerated=regenerate, seed=seed, asked_again=ask_again, mlflow=mlflow
-        )
-    verified = verifying.by_whose_history(project, verified, Trust(allowed_signers, authorities, since))
+        verified = verifying.verify(project, run, Reach(remote, trust), regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -523,13 +456,12 @@ def bundle(
     run: Annotated[str, typer.Argument(help="A run that was published.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A bundle that is there is written anew.")],
     images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
-    sign: Annotated[bool, typer.Option("--sign", help="With the key that Git signs commits with.")] = False,
 ) -> None:
     """Write one file with all that is behind a run, for people without this checkout: 'driftledger check' reads it."""
     from driftledger.commands import bundle as bundling
     from driftledger.core.terminal import lines, show
 
-    show(lines(bundling.bundle(context.obj, run, out, images=images, sign=sign)))
+    show(lines(bundling.bundle(context.obj, run, out, images=images)))
 
 
 @app.command(rich_help_panel=PUBLISH)
@@ -543,27 +475,6 @@ def check(
     from driftledger_check.cli import run
 
     raise typer.Exit(run(bundle, allowed_signers=allowed_signers, checkpoint=checkpoint, as_json=as_json))
-
-
-@app.command(rich_help_panel=PUBLISH)
-def reproduce(
-    context: typer.Context,
-    bundle: Annotated[Path, typer.Argument(metavar="FILE", help="A bundle; with --note, somebody's statement.")],
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where the statement is written.")] = None,
-    calls: Annotated[int | None, typer.Option(min=1, help="How many calls are made again; else all.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier reproduction.")] = None,
-    note: Annotated[bool, typer.Option("--note", help="Note a statement about your run in ledger.jsonl.")] = False,
-    trust: Annotated[bool, typer.Option("--trust", help="This checkout is my own: run its code.")] = False,
-) -> None:
-    """Make the calls behind somebody's bundle again with your own components, and sign what came of it."""
-    from driftledger.commands import reproduce as reproducing
-
-    if note:
-        typer.echo(for_terminal(reproducing.note_reproduction(context.obj, bundle)))
-        return
-    said, reproduced = reproducing.reproduce(trusted(context.obj, trust), bundle, out, calls, seed)
-    typer.echo(for_terminal("\n".join(said)))
-    raise typer.Exit(0 if reproduced else 1)
 
 
 @app.command(rich_help_panel=ASK)
@@ -602,53 +513,36 @@ def variance(
     show(finding.variance(context.obj, runs or (), benchmark=benchmark, metric=metric, in_json=as_json))
 
 
-@stage.callback()
-def below() -> None:
-    end_under_run()
-
-
 @stage.command(name="resolve")
 def stage_resolve(context: typer.Context) -> None:
-    """Note what the selected names stand for now, and which code is behind each stage."""
+    """Note what the selected names stand for now."""
     from driftledger.commands import resolve as resolving
 
     resolving.resolve(context.obj)
 
 
-@stage.command(name="dataset")
-def stage_dataset(
-    context: typer.Context, dataset: Annotated[str, typer.Argument(help="An entry of datasets.")]
-) -> None:
-    """Read, check and store a dataset."""
+@stage.command(name="data")
+def stage_data(context: typer.Context) -> None:
+    """Read, check and store the selected datasets and question sets."""
     from driftledger.commands import stages
 
-    stages.dataset(context.obj, dataset)
+    stages.data(context.obj)
 
 
-@stage.command(name="question_set")
-def stage_question_set(
-    context: typer.Context, question_set: Annotated[str, typer.Argument(help="An entry of question_sets.")]
-) -> None:
-    """Read, check and store a question set."""
+@stage.command(name="collect")
+def stage_collect(context: typer.Context, model: Annotated[str, typer.Argument(help="One of run.models.")]) -> None:
+    """Make the calls of all benchmarks for a model, and write its records."""
+    from driftledger.commands import collect as collecting
+
+    collecting.collect(context.obj, [model])
+
+
+@stage.command(name="score")
+def stage_score(context: typer.Context, model: Annotated[str, typer.Argument(help="One of run.models.")]) -> None:
+    """Compute the scores of a model from its records."""
     from driftledger.commands import stages
 
-    stages.question_set(context.obj, question_set)
-
-
-def _add_stages_of(benchmark: str) -> None:
-    @stage.command(name=benchmark, help=f"Run a stage of {benchmark}, as pipelines/{benchmark}/dvc.yaml does.")
-    def run_stage(
-        context: typer.Context,
-        name: Annotated[str, typer.Argument(metavar="STAGE", help="One of its stages.")],
-        names: Annotated[list[str], typer.Argument(metavar="NAME...", help="What the keys of the stage stand for.")],
-    ) -> None:
-        from driftledger.commands import stages
-
-        stages.run_stage(context.obj, benchmark, name, names)
-
-
-for each in benchmark_names():
-    _add_stages_of(each)
+    stages.score(context.obj, model)
 
 
 @stage.command(name="report")

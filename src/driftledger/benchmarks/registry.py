@@ -91,16 +91,6 @@ def command_groups() -> dict[str, str]:
     return COMMANDS | {group: place for spec in others for group, place in spec.commands.items()}
 
 
-def lock_files() -> tuple[str, ...]:
-    """Every ``dvc.lock`` of a project, relative to its top folder; a stage's name is in one of them only."""
-    return (LOCK, *map(lock_file, benchmark_names()))
-
-
-def lock_file(name: str) -> str:
-    """The lock of a benchmark's own pipeline."""
-    return f"pipelines/{name}/{LOCK}"
-
-
 def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
     """The benchmark and the keys of the score whose folder, or a file in it, is at ``path``, relative to the top
     folder; None where no score is."""

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from driftledger.commands.ask import evidence_of
 from driftledger.core.escaping import for_line
-from driftledger.ledger.attest.signing import signing_key
 from driftledger.ledger.bundle.write import write_bundle
 from driftledger.ledger.objects.reach import Reach
 from driftledger.project.project import Project
@@ -12,10 +11,10 @@ from driftledger.project.project import Project
 _SHOWN = 5
 
 
-def bundle(project: Project, run: str, out: Path, *, images: bool, sign: bool) -> list[str]:
+def bundle(project: Project, run: str, out: Path, *, images: bool) -> list[str]:
     """Bundle a run, and say in a few lines what is in the file."""
     evidence = evidence_of(project, run, Reach(trust=True))
-    written = write_bundle(project, evidence, out, images=images, key=signing_key(project.root) if sign else None)
+    written = write_bundle(project, evidence, out, images=images)
     left_out = f" and the hashes of {written.left_out:,} images" if written.left_out else ""
     held = f"{written.files:,} files{left_out}, {written.size / 1e6:.1f} MB"
     more = len(written.notes) - _SHOWN

@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.score import Interval
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import canonical_json, md5_file
+from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import DataError, LedgerError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import copy_file, write_bytes
@@ -30,7 +30,6 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*/[A-Za-z0-9_][A-Za-z0-9_.-
 FORMATS = {
     "every-eval-ever": "driftledger.exports.every_eval_ever:files",
     "inspect": "driftledger.exports.inspect_log:files",
-    "in-toto": "driftledger.exports.in_toto:files",
     "croissant": "driftledger.exports.croissant:files",
     "hf-model-card": "driftledger.exports.model_card:files",
 }
@@ -51,16 +50,12 @@ class Run:
         """A run whose files are in the checkout.
 
         Raises:
-            LedgerError: there is no commit, of which exports have their dates; or rows are not those of the lock.
+            LedgerError: there is no commit, of which exports have their dates.
         """
         git = Git.around(root)
         head = None if git is None else git.commit("HEAD")
         if head is None:
             raise LedgerError("an export has its dates from the commit, and there is none here; run 'git commit' first")
-        for each in evidence.lineages:
-            path, locked = root / each.rows_file.path, each.rows_file
-            if not path.is_file() or md5_file(path) != locked.md5:
-                raise LedgerError(f"{locked.path} is not the file that its lock has; run 'dvc repro' or 'dvc checkout'")
         return cls(root, evidence, head.id, datetime.fromisoformat(head.date).astimezone(UTC))
 
     @property

@@ -37,13 +37,13 @@ class _Log:
 
     def whole(self, log: Any) -> Any:
         lineage, score = self._lineage, self._lineage.score
-        rows = read_jsonl(self._run.root / lineage.rows_file.path, Row)
+        rows = read_jsonl(self._run.root / lineage.rows_path, Row)
         samples = [self._sample(log, each) for each in lineage.spec.traces(lineage, self._run.root, rows)]
         metadata = {
             "driftledger": __version__,
             "run": self._run.evidence.name,
             "run_fingerprint": self._run.evidence.fingerprint,
-            "score_md5": lineage.score_file.md5,
+            "scores_md5": lineage.folder.md5,
             "data_digest": score.inputs.data_digest,
             "components": {role: card.fingerprint for role, card in score.components.items()},
             "flags": score.flags,

@@ -72,7 +72,7 @@ def _result(lineage: Lineage, number: Number) -> dict[str, Any]:
                 "type": number.key,
                 "name": number.title,
                 "value": number.value,
-                "args": {"score_md5": lineage.score_file.md5},
+                "args": {"scores_md5": lineage.folder.md5},
             }
         ],
     }

@@ -21,8 +21,9 @@ from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Combination
 from driftledger.ledger.lineage import Evidence, read_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
-from driftledger.ledger.log.chain import codes
+from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.objects.reach import HERE, Reach
+from driftledger.ledger.published import read_published
 from driftledger.notebook.answers import Audited, Compared, Offered
 from driftledger.notebook.chains import ChainLine, Chains
 from driftledger.notebook.frames import rows_frame, scores_frame
@@ -86,7 +87,7 @@ class OpenedProject:
         empty where its scores are not complete."""
         import pandas as pd
 
-        published, rows = codes(self._project.paths.ledger), []
+        published, rows = {each.fingerprint for each in read_published(self._project.root)}, []
         for combination in self._project.combinations:
             scores, evidence = self._project.selected.of(combination).scores, self._evidence(combination)
             fingerprint = "" if evidence is None else evidence.fingerprint
@@ -160,7 +161,7 @@ class OpenedProject:
         for keys in some:
             rows = self._rows(spec, keys)
             if mine := [row for row in rows if row.unit == sample]:
-                for trace in spec.traces(read_lineage(self.path, lock, spec, keys), self.path, mine[:1]):
+                for trace in spec.traces(read_lineage(Workspace(self.path), lock, spec, keys), self.path, mine[:1]):
                     image = next((shown.file for shown in trace.asked.values() if isinstance(shown, Shot)), None)
                     if trace.start and image is not None:
                         original = image

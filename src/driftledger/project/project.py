@@ -90,8 +90,7 @@ class Project:
         folder = self.paths.dataset(dataset)
         if not folder.is_dir():
             raise StoreError(
-                f"dataset {dataset} is not built yet; run 'dvc repro dataset@{dataset}', which asks no model, or "
-                "'dvc pull'"
+                f"dataset {dataset} is not built yet; run 'dvc repro data', which asks no model, or 'dvc pull'"
             )
         return read_samples(folder)
 

@@ -38,7 +38,6 @@ OVERALL, STEP = "overall", "step"
 def write_leaderboard(
     target: Path,
     scores: Sequence[Score],
-    plans: Sequence[str] = (),
     seen: Observations | None = None,
     told: Told | None = None,
 ) -> None:
@@ -47,7 +46,6 @@ def write_leaderboard(
 
     Args:
         scores: in the order of the selection; of each benchmark the first ones are the overview's.
-        plans: sentences on what was registered before it was run.
         seen: of components that were asked the same twice.
         told: the scores with what tests of their differences show; without it nothing is tested.
     """
@@ -55,7 +53,6 @@ def write_leaderboard(
     parts = list(sections(told))
     details = [each for each in parts if any(table.detail for table in each.tables)]
     lines = ["# Leaderboard", "", *overview_lines(told)]
-    lines += [line for plan in plans for line in (plan, "")]
     lines += [line for each in observed(told, seen or {}, for_markdown) for line in (f"- {each}", "")]
     if parts:
         lines += ["Details stand in [tables.md](tables.md), and every table as CSV and LaTeX in [tables](tables).", ""]

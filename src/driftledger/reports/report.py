@@ -15,7 +15,6 @@ from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.core.paths import Combination
-from driftledger.ledger.attest.plans import plans_told
 from driftledger.project.project import Project
 from driftledger.reports.figures import write_figures
 from driftledger.reports.leaderboard import write_leaderboard
@@ -38,7 +37,7 @@ def write_report(project: Project) -> None:
     scores = selected_scores(project)
     rows_of = rows_beside(project)
     seen, told = read_observations(project.paths.observations), by_benchmark(scores, rows_of)
-    write_leaderboard(project.paths.leaderboard, scores, plans_told(project.paths), seen, told)
+    write_leaderboard(project.paths.leaderboard, scores, seen, told)
     write_combinations(project.paths.metrics, project.combinations, scores)
     write_plots(project.paths.plots, scores)
     write_figures(project.paths.figures, told)

@@ -18,15 +18,14 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import for_line, for_markdown
 from driftledger.core.paths import Paths
-from driftledger.ledger.code import CodeVersion, dirty_patch, packages, remote_address
+from driftledger.ledger.code import packages, remote_address
 from driftledger.ledger.lineage import Evidence
-from driftledger.ledger.log import chain
 from driftledger.metrics.exact import exact_mean
 from driftledger.project.settings import Tracking
 from driftledger.reports.site.run_page import run_page
 from driftledger.tracking.addresses import artifact_store, tracking_uri, without_credentials
 from driftledger.tracking.component_versions import all_of, spec_params
-from driftledger.tracking.content import EVIDENCE, NOTE, PACKAGES, PATCH, DatasetInput, RunContent, as_text, clip
+from driftledger.tracking.content import EVIDENCE, NOTE, PACKAGES, DatasetInput, RunContent, as_text, clip
 from driftledger.tracking.score_part import ScorePart, evaluation_table, taken
 from driftledger.tracking.store import Pushed, push
 from driftledger.tracking.views import readable, tags_of, views
@@ -89,24 +88,19 @@ def show(
 ) -> str:
     """Let the current runs of the experiment be exactly those that ``evidence`` stands for; say what it took.
 
-    A run that is shown then gets its line of ``ledger.jsonl``, unless it has one.
-
     Args:
         repair: whether what MLflow holds otherwise is mended, and doubles are merged.
         calls: the folder of the call store, where it is not that of the repository.
 
     Raises:
-        LedgerError: the MLflow store cannot be used, and no line is written; or the ledger cannot, and the runs are
-            shown. The next call does what is left to do.
+        LedgerError: the MLflow store cannot be used.
     """
-    contents, paths = contents_of(root, evidence, tracking, calls), Paths(root)
+    contents = contents_of(root, evidence, tracking, calls)
     about = partial(_about, root, evidence, contents)
     pushed = publish(root, contents, tracking, tracking.experiment, about, repair=repair)
-    lines = chain.append(paths.ledger, evidence, paths.state / "locks" / "ledger.lock")
     return (
         f"MLflow experiment {tracking.experiment!r}: {pushed.created} runs created, {pushed.resumed} completed, "
-        f"{pushed.unchanged} unchanged{f', {pushed.merged} doubles merged' if pushed.merged else ''}; "
-        f"{lines} new in {paths.ledger.name}"
+        f"{pushed.unchanged} unchanged{f', {pushed.merged} doubles merged' if pushed.merged else ''}"
     )
 
 
@@ -117,17 +111,10 @@ def contents_of(
     models = list(dict.fromkeys(each.combination.model for each in evidence))
     cards = [each.components["model"] for each in evidence]
     series = colour_of(models, {card.name for card in cards if card.is_control})
-    codes, contents = chain.codes(Paths(root).ledger), []
-    for each in evidence:
-        code = codes.get(each.fingerprint, each.code)
-        if at_hand := (code.commit, code.dirty) == (each.code.commit, each.code.dirty):
-            told = each
-        else:
-            told = each.model_copy(update={"code": CodeVersion(commit=code.commit, dirty=code.dirty, untracked=[])})
-        colour = series[each.combination.model].colour
-        content = run_content(root, told, colour=colour, traces=tracking.traces, at_hand=at_hand, calls=calls)
-        contents.append(content)
-    return contents
+    return [
+        run_content(root, each, colour=series[each.combination.model].colour, traces=tracking.traces, calls=calls)
+        for each in evidence
+    ]
 
 
 def publish(
@@ -178,7 +165,6 @@ def run_content(
     *,
     colour: str | None = None,
     traces: int | Literal["all", "none"] = "none",
-    at_hand: bool = True,
     calls: Path | None = None,
 ) -> RunContent:
     """One combination as an MLflow run.
@@ -186,15 +172,14 @@ def run_content(
     Args:
         colour: of the run in charts; None is left to MLflow.
         traces: how many units of each score it shows step by step.
-        at_hand: whether the code of the evidence is the one that stands here.
         calls: the folder of the call store, where it is not that of the repository.
     """
     parts = list(_parts(root, evidence))
     params = {"dataset": ", ".join(dict.fromkeys(lineage.on for lineage in evidence.lineages))} if parts else {}
     params |= {"seed": str(evidence.lineages[0].score.inputs.settings["seed"])} if parts else {}
     tags = {"git.commit": evidence.code.commit or "none", "git.dirty": str(evidence.code.dirty).lower()}
-    tags |= EVALUATION | {EVIDENCE_TAG: chain.evidence_digest(evidence)} | ({COLOUR: colour} if colour else {})
-    artifacts = _code_artifacts(root, evidence, at_hand)
+    tags |= EVALUATION | {EVIDENCE_TAG: evidence.fingerprint} | ({COLOUR: colour} if colour else {})
+    artifacts = _code_artifacts(evidence)
     for part in parts:
         params |= part.params
         artifacts |= part.artifacts
@@ -290,13 +275,11 @@ def _packages() -> bytes:
     return packages().encode()
 
 
-def _code_artifacts(root: Path, evidence: Evidence, at_hand: bool) -> Artifacts:
+def _code_artifacts(evidence: Evidence) -> Artifacts:
     artifacts: Artifacts = {
         EVIDENCE: lambda: evidence.model_dump_json(indent=2, by_alias=True).encode(),
         PACKAGES: _packages,
     }
-    if evidence.code.dirty and at_hand:
-        artifacts[PATCH] = lambda: dirty_patch(root).encode(errors="surrogateescape")
     return artifacts
 
 

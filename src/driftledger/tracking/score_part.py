@@ -102,12 +102,12 @@ class ScorePart(NamedTuple):
                 yield LoggedTrace(self.prefix, of_unit.pop(row.unit))
 
     def _rows(self) -> list[Row]:
-        return read_jsonl(self.root / self.lineage.rows_file.path, Row)
+        return read_jsonl(self.root / self.lineage.rows_path, Row)
 
     @property
     def artifacts(self) -> Artifacts:
         """Its rows, and what its benchmark adds."""
-        made: Artifacts = {"rows.csv": partial(rows_csv, self.root / self.lineage.rows_file.path)}
+        made: Artifacts = {"rows.csv": partial(rows_csv, self.root / self.lineage.rows_path)}
         made |= self.lineage.spec.artifacts(self.lineage, self.root)
         return {f"{self.prefix}/{path}": make for path, make in made.items()}
 

@@ -23,7 +23,7 @@ _SHOWN = ("clip_s_i", "image_similarity", "ssim")
 def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
     """A picture of the redrawings, values and descriptions per sample, and categories."""
     dataset, redraws, rows = (
-        root / file.path for file in (lineage.data, lineage.collected["redraw"], lineage.rows_file)
+        root / path for path in (lineage.data.path, lineage.collected["redraw"].path, lineage.rows_path)
     )
     keys = lineage.score.keys
     title = f"{keys['model']} · {keys['generator']} · {keys['encoder']}   on {keys['dataset']}"

@@ -21,7 +21,17 @@ from driftledger.benchmarks._chains.spec import (
     ChainBenchmark,
 )
 from driftledger.benchmarks._chains.traces import traces
-from driftledger.benchmarks.base import Artifacts, Input, Metric, Rule, SideBySide, Stage, Table, score_stage
+from driftledger.benchmarks.base import (
+    RECORDS_OF,
+    Artifacts,
+    Input,
+    Metric,
+    Rule,
+    SideBySide,
+    Stage,
+    Table,
+    score_stage,
+)
 from driftledger.benchmarks.fidelity.artifacts import artifacts
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.fidelity.tables import tables
@@ -53,10 +63,9 @@ class Fidelity(ChainBenchmark):
         Stage(
             "redraw",
             KEYS,
-            "data/redraws/{dataset}/{model}/{generator}",
-            "driftledger.benchmarks.fidelity.collect",
-            ChainRecord,
-            ("description", "repeats", "generate_prompt"),
+            f"{RECORDS_OF}/fidelity/{{dataset}}/{{generator}}",
+            record=ChainRecord,
+            settings=("description", "repeats", "generate_prompt"),
         ),
     )
     scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", "ratings")

@@ -23,7 +23,9 @@ PICTURED = 4
 
 def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
     """A picture of the chains, s(t) and GC@t per sample, and every description."""
-    dataset, chain, rows = (root / file.path for file in (lineage.data, lineage.collected["chain"], lineage.rows_file))
+    dataset, chain, rows = (
+        root / path for path in (lineage.data.path, lineage.collected["chain"].path, lineage.rows_path)
+    )
     keys = lineage.score.keys
     title = f"{keys['model']} · {keys['generator']} · {keys['encoder']}   on {keys['dataset']}"
     return {

@@ -22,7 +22,7 @@ from driftledger.benchmarks.mm_vet.settings import MMVetProtocol, MMVetSettings
 from driftledger.data.question_sets.base import QuestionRules
 
 _grade = partial(Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ)
-_STAGES = flow("mm_vet", JudgedRecord, graded=("grade_prompt", "grade_again", "gradings"))
+_STAGES = flow("mm_vet", JudgedRecord, graded=("grade_prompt", "grade_again", "gradings"), judged=True)
 _TOTAL = _grade(
     "total",
     "total grade",

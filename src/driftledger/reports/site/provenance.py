@@ -21,8 +21,7 @@ from driftledger.benchmarks.selection import is_of
 from driftledger.benchmarks.tables import direction
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import pretty_json, sha256_bytes
-from driftledger.ledger.lineage import upstream_stages
-from driftledger.ledger.lock import RESOLVED, LockEntry, Locks, locks_here, parse_locks
+from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, locked_now
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 
 _PLAIN = re.compile("[a-z][a-z0-9_]*")
@@ -97,16 +96,16 @@ class BytesView(NamedTuple):
 
 def pages(site: Site) -> Iterator[Page]:
     """A page per score."""
-    locks = parse_locks(locks_here(site.project.root))
+    locks = locked_now(site.project.root)
     for score in site.scores:
         yield _page(site, score, locks)
 
 
-def _page(site: Site, score: Score, locks: Locks) -> Page:
+def _page(site: Site, score: Score, locks: Mapping[str, LockEntry]) -> Page:
     spec = benchmark(score.benchmark)
-    folder, stage = spec.scores.at(score.keys), spec.scores.named(score.keys)
-    ways = upstream_stages(spec, score.keys)
-    entries = {name: locks.entries[name] for name in ways if name in locks.entries}
+    folder, stage = spec.scores.at(score.keys), spec.scores.lock(score.keys)
+    ways = {stage.lock(score.keys): stage.out(score.keys) for stage in spec.stages}
+    entries = {name: locks[name] for name in ways if name in locks}
     roles = sorted(score.components, key=lambda role: list(ROLES).index(base_role(role)))
     components = {role: _component(role, score.components[role], entries) for role in roles}
     file = f"{folder}/{SCORE}"
@@ -123,9 +122,9 @@ def _page(site: Site, score: Score, locks: Locks) -> Page:
         "components": list(components.values()),
         "bytes": list(_bytes(spec, score, ways, entries)),
         "file": file,
-        "file_md5": next((out.md5 for out in _outs(entries.get(stage)) if out.path == file), ""),
+        "file_md5": next((out.md5 for out in _outs(entries.get(stage))), ""),
         "stage": stage,
-        "lock": locks.files.get(stage, ""),
+        "lock": LOCK,
         "protocol": pretty_json(score.inputs.protocol),
         "settings": pretty_json(score.inputs.settings),
         "absent": [
@@ -138,7 +137,7 @@ def _page(site: Site, score: Score, locks: Locks) -> Page:
                 if run is not None
                 else []
             ),
-            ("Make it again", f"dvc repro pipelines/{spec.name}/dvc.yaml:{stage}"),
+            ("Make it again", f"dvc repro {stage}"),
         ],
     }
     return Page(path_of(score), "templates/provenance.html.j2", context, f"{score.model}, {spec.title} on {score.on}")

@@ -72,7 +72,7 @@ def _page(name: str, parts: Sequence[_Part]) -> bytes:
 
 def _part(root: Path, group: Group, at_most: int | None) -> _Part:
     first = group.lineages[0]
-    rows = read_jsonl(root / first.rows_file.path, Row)
+    rows = read_jsonl(root / first.rows_path, Row)
     shown = [row.unit for row in worth_showing(first.spec, first.score, rows, at_most)] if at_most != 0 else []
     traces = [_traces(root, lineage, shown) for lineage in group.lineages]
     views = [
@@ -95,7 +95,7 @@ def _part(root: Path, group: Group, at_most: int | None) -> _Part:
 
 
 def _traces(root: Path, lineage: Lineage, units: Sequence[str]) -> dict[str, Trace]:
-    rows = {row.unit: row for row in read_jsonl(root / lineage.rows_file.path, Row)}
+    rows = {row.unit: row for row in read_jsonl(root / lineage.rows_path, Row)}
     chosen = [rows[unit] for unit in units if unit in rows]
     return {trace.unit: trace for trace in lineage.spec.traces(lineage, root, chosen)} if chosen else {}
 

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
+from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.tables import grouped
 from driftledger.benchmarks.traces import Trace
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
-from driftledger.ledger.lineage import Lineage
-from driftledger.ledger.lock import LockedFile
+from driftledger.ledger.lineage import Folder, Lineage
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.thumbnails import ShownImage, Thumbnails
@@ -102,28 +101,17 @@ class Block:
 
 
 def _all_traces(root: Path, lineage: Lineage) -> Iterator[Trace]:
-    return lineage.spec.traces(lineage, root, read_jsonl(root / lineage.rows_file.path, Row))
+    return lineage.spec.traces(lineage, root, read_jsonl(root / lineage.rows_path, Row))
 
 
 def _folders_of(score: Score) -> Lineage:
     """A score's lineage as far as the settings alone tell it: where things are, and no hash of them."""
     spec = benchmark(score.benchmark)
-    score_file, rows_file, data, *collected = (
-        LockedFile(path=path, md5="0" * 32, size=0)
-        for path in (
-            *(f"{spec.scores.at(score.keys)}/{name}" for name in (SCORE, ROWS)),
-            *(stage.at(score.keys) for stage in (spec.data, *spec.collects)),
-        )
+    data, *collected, folder = (
+        Folder(path=stage.at(score.keys), out=stage.out(score.keys), md5="0" * 32) for stage in spec.stages
     )
     names = (stage.name for stage in spec.collects)
-    return Lineage(
-        score=score,
-        score_file=score_file,
-        rows_file=rows_file,
-        data=data,
-        collected=dict(zip(names, collected, strict=True)),
-        stages={},
-    )
+    return Lineage(score=score, folder=folder, data=data, collected=dict(zip(names, collected, strict=True)), stages={})
 
 
 def _is_here(root: Path, lineage: Lineage) -> bool:
