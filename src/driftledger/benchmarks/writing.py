@@ -27,9 +27,11 @@ def write_collected(target: Path, collecting: "Collecting[T]", collected: T) -> 
 
 def write_score(target: Path, spec: "Benchmark", scored: "Scored") -> None:
     """Write a score as the folder ``target``, whole or not at all: numbers for DVC, the record, its rows."""
+    inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
+    score = scored.score.model_copy(update={"inputs": inputs})
     with new_folder(target) as folder:
-        write_json(folder / METRICS, dvc_metrics(spec, scored.score))
-        write_json(folder / SCORE, scored.score)
+        write_json(folder / METRICS, dvc_metrics(spec, score))
+        write_json(folder / SCORE, score)
         write_jsonl(folder / ROWS, scored.rows)
 
 
