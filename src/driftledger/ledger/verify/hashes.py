@@ -23,9 +23,8 @@ def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResu
     """
     lineages = [each for run in evidence for each in run.lineages]
     result = check_folders([folder for each in lineages for folder in each.folders.values()], contents)
-    for stages in {id(each.stages): each.stages for each in lineages}.values():
-        result += _check_flow(stages)
     for run in evidence:
+        result += _check_lock({name: entry for each in run.lineages for name, entry in each.stages.items()})
         where = for_line(f"evidence of {run.name}")
         if fingerprint_of(run.lineages, run.combination) != run.fingerprint:
             what = f"its fingerprint {run.fingerprint} does not follow from what went into its scores"
@@ -109,12 +108,16 @@ def _check_made(folder: Folder, files: Mapping[str, str], contents: Contents) ->
         yield Finding("bytes", where, "its digest is not that of the files beside it, one of which was changed")
 
 
-def _check_flow(stages: Mapping[str, LockEntry]) -> VerifyResult:
-    """Every stage read what another wrote."""
+def _check_lock(stages: Mapping[str, LockEntry]) -> VerifyResult:
+    """Every stage ran its own command, and read what another wrote."""
     result = VerifyResult()
     wrote = {out.path: (name, out.md5) for name, entry in stages.items() for out in entry.outs}
     for name, entry in stages.items():
         result.checked["lock entries"] += 1
+        command = f"driftledger stage {name.replace('@', ' ')}"
+        if entry.cmd != command:
+            what = for_line(f"it ran {entry.cmd!s:.80}, not {command}")
+            result.findings.append(Finding("bytes", for_line(f"{LOCK}: {name}"), what))
         for dep in entry.deps:
             by, md5 = wrote.get(dep.path, (name, dep.md5))
             if md5 != dep.md5:

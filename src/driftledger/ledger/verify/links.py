@@ -225,7 +225,7 @@ class _Links:
                 recorded = fingerprints.get(key, given.get(key, value))
                 if stage is spec.scores and key == "version":
                     recorded = score.inputs.version
-                if _plain(recorded) != _plain(value):
+                if not isinstance(value, dict) and _plain(recorded) != _plain(value) and not isinstance(value, dict):
                     what = f"{folder.path} ran with {key} = {value!s:.80}, and the score has {recorded!s:.80}"
                     self._add(f"dvc.lock: {name}", what)
 
