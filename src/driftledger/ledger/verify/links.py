@@ -11,10 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import DATASET, Stage
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
-from driftledger.benchmarks.score import METRICS
-from driftledger.benchmarks.writing import dvc_metrics
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import pretty_json, sha256_file, sha256_of
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import Record, read_json, read_jsonl
@@ -121,9 +119,6 @@ class _Links:
         for role, card in score.components.items():
             if score.keys.get(role, card.name) != card.name:
                 self._add(f"{file}: components.{role}", f"it is {card.name}, and the key is {score.keys[role]}")
-        metrics = _Opened(lineage.folder, self._contents, self.result).file(METRICS)
-        if metrics is not None and metrics.read_bytes() != pretty_json(dvc_metrics(spec, score)).encode():
-            self._add(f"{lineage.folder.path}/{METRICS}", f"its numbers are not those of {file}")
         self._check_parameters(lineage)
         data = self._read_data(lineage)
         self._same(f"{file}: inputs.data_digest", score.inputs.data_digest, data.digest, data.card)
