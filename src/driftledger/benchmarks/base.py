@@ -449,10 +449,18 @@ class Benchmark(ABC):
         return self.dvc_metrics or self.glanced
 
     def shown_by_dvc(self, score: Score) -> dict[str, float]:
-        """The metrics that ``dvc metrics`` shows of a score, in the order of the table; of a family over t the one at
-        T."""
-        shown = (metric for metric in self.metrics if metric.key in self.for_dvc)
-        return {key: score.metrics[key] for metric in shown for key in self.members(metric, score)[-1:]}
+        """Return what ``dvc metrics`` shows of a score, in the order of the table.
+
+        Of a family over t each value, and the last one without its t, so that scores of different T are compared.
+        """
+        shown: dict[str, float] = {}
+        for metric in self.metrics:
+            if metric.key in self.for_dvc and (keys := self.members(metric, score)):
+                if "_at_{t}" in metric.key:
+                    shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
+                    shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])
+                shown |= {key: score.metrics[key] for key in keys}
+        return shown
 
     def headline(self, score: Score) -> tuple[str, float | None]:
         """The first headline that the score has; the name of the table's first where it has none."""

@@ -91,6 +91,10 @@ def command_groups() -> dict[str, str]:
     return COMMANDS | {group: place for spec in others for group, place in spec.commands.items()}
 
 
+def lock_files() -> tuple[str, ...]:
+    return (LOCK,)
+
+
 def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":
     """The benchmark and the keys of the score whose folder, or a file in it, is at ``path``, relative to the top
     folder; None where no score is."""

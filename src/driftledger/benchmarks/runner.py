@@ -216,7 +216,7 @@ class Runner(ABC):
         """List who was called on the way to a score.
 
         Args:
-            paths: collect stage → its folder, relative to the top folder.
+            paths: collect stage → its folder, relative to the top folder; those that are left out are not read.
             where: stage → the folder with the recorded bytes of what it wrote.
 
         Raises:

@@ -32,6 +32,7 @@ from driftledger.core.strict import explain
 from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:
+    from driftledger.collect.steps import Call
     from driftledger.components.remote.client import Admission
     from driftledger.components.remote.limits import Limits
 

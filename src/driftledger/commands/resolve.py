@@ -81,6 +81,7 @@ def resolved(project: Project) -> dict[str, Any]:
     noted["score"] = {model: _lines(settings, noted, model, collects=False) for model in settings.run.models}
     noted["report"] = {
         "version": REPORT_VERSION,
+        "cross_check": _cross_check(settings, noted),
         "observations": {name: seen.to_dict() for name, seen in read_observations(project.paths.observations).items()},
     }
     noted["correlation"] = {
@@ -94,6 +95,15 @@ def resolved(project: Project) -> dict[str, Any]:
     noted["entries"] = known.entries
     known.tell()
     return noted
+
+
+def _cross_check(settings: Settings, noted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the report's cross-check depends on beside the scores."""
+    if not settings.run.over("genception"):
+        return {}
+    section: Any = settings.section("genception")
+    encoder = section.text_encoder
+    return {"models": [*section.cross_check], "text_encoder": encoder and noted["encoders"][encoder]}
 
 
 def _lines(settings: Settings, noted: Mapping[str, Any], model: str, *, collects: bool) -> dict[str, Any]:

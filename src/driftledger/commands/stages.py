@@ -15,6 +15,7 @@ from driftledger.benchmarks.registry import question_rules, runner
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few
 from driftledger.core.escaping import for_terminal
+from driftledger.core.files import write_json
 from driftledger.core.made import keep_only, make
 from driftledger.core.missing import MissingSourceError, nothing_at
 from driftledger.core.progress import Progress
@@ -81,7 +82,7 @@ def score(project: Project, model: str) -> None:
                 inputs = inputs_of(project, "score", name, keys, (spec.data, *spec.collects))
 
                 def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
-                    write_score(folder, spec, runner(spec.name).score(to_score(project, spec, keys)))
+                    write_score(folder, runner(spec.name).score(to_score(project, spec, keys)))
 
                 try:
                     make(folder, inputs, write)
@@ -163,6 +164,7 @@ def track(project: Project, repair: bool = False) -> None:
     print("\n".join(told), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
+    write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})
     show_after_push(project)
 
 

@@ -66,11 +66,6 @@ class Paths(NamedTuple):
         return self.root / "reports" / "leaderboard"
 
     @property
-    def metrics(self) -> Path:
-        """A row per combination."""
-        return self.root / "reports" / "metrics.json"
-
-    @property
     def figures(self) -> Path:
         """An SVG file per figure of each benchmark."""
         return self.root / "reports" / "figures"

@@ -124,6 +124,7 @@ def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResu
             runs[name] = published
     result.checked["published runs"] = len(there)
     for run in evidence:
+        result.checked["runs"] += 1
         result.findings += _differences(root, run, runs)
     git = Git.around(root)
     if git is None:

@@ -190,6 +190,7 @@ class GenCeption(ChainBenchmark):
     runner: ClassVar[str] = "driftledger.benchmarks.genception.runner:GenCeptionRunner"
     pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "gc_at_{t}"}
+    dvc_metrics: ClassVar[tuple[str, ...]] = ("gc_at_{t}", "similarity_at_{t}")
     tracked_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,

@@ -47,6 +47,8 @@ class MMVetRunner(QuestionRunner):
 
     def callers(self, paths: Mapping[str, str], where: Callable[[str], Path]) -> Iterator[Caller]:
         yield from super().callers(paths, where)
+        if GRADE not in paths:
+            return
         path, folder, data = paths[GRADE], where(GRADE), where(DATA)
         card, graded = read_json(folder / CARD, CollectedCard), read_jsonl(folder / RECORDS, JudgedRecord)
         answers = {(each.question, each.variant): each for each in read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)}

@@ -118,7 +118,7 @@ def _is_here(root: Path, lineage: Lineage) -> bool:
     """Whether the records are in this checkout, and what they are about."""
     paths = [
         lineage.data.path,
-        *(lineage.collected[stage.name].path for stage in lineage.spec.collects if not stage.apart),
+        *(lineage.collected[stage.name].path for stage in lineage.spec.collects),
     ]
     return all((root / path).is_dir() for path in paths)
 
