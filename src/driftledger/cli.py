@@ -401,8 +401,7 @@ def audit(
     encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of image and text encoders.")] = None,
     judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
     dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
-    image: Annotated[Path | None, typer.Option(help="A file, known by its bytes wherever it was copied to.")] = None,
-    since: Annotated[str | None, typer.Option(help="A date or a Git revision.")] = None,
+    rev: Annotated[str | None, typer.Option(metavar="COMMIT", help="The scores of this commit, read from Git.")] = None,
     remote: RemoteOption = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -413,17 +412,13 @@ def audit(
     if target is not None:
         from driftledger.notebook.opened import OpenedProject
 
-        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target)
+        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target, rev)
         show(found.json if as_json else found.tree if full else found.answer)
     else:
         from driftledger.commands import ask
 
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(
-            ask.touched(
-                trusted(context.obj, trust), Reach(remote, trust), **asked, image=image, since=since, as_json=as_json
-            )
-        )
+        show(ask.touched(trusted(context.obj, trust), Reach(remote, trust), asked, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -458,23 +453,24 @@ def bundle(
     images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
 ) -> None:
     """Write one file with all that is behind a run, for people without this checkout: 'driftledger check' reads it."""
-    from driftledger.commands import bundle as bundling
+    from driftledger.commands.ask import sources
     from driftledger.core.terminal import lines, show
+    from driftledger.ledger.audit import find_run
+    from driftledger.ledger.bundle import write_bundle
 
-    show(lines(bundling.bundle(context.obj, run, out, images=images)))
+    evidence = find_run(sources(context.obj, Reach(trust=True)), run)
+    show(lines(write_bundle(context.obj, evidence, out, images=images)))
 
 
 @app.command(rich_help_panel=PUBLISH)
 def check(
     bundle: Annotated[Path, typer.Argument(help="A file that 'driftledger bundle' wrote, anybody's.")],
-    allowed_signers: Annotated[Path | None, typer.Option(help="Whose signatures you trust, as SSH lists them.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="A checkpoint of the ledger that you kept.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a bundle without its repository: bytes, links and numbers. Exit code 1 if something differs."""
     from driftledger_check.cli import run
 
-    raise typer.Exit(run(bundle, allowed_signers=allowed_signers, checkpoint=checkpoint, as_json=as_json))
+    raise typer.Exit(run(bundle, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)

@@ -25,6 +25,8 @@ RESOLVED = "data/resolved.json"
 """The file whose keys are in a stage's ``params``."""
 COMBINATION = ("model", "generator", "encoder")
 DATA_KEYS = ("dataset", "question_set")
+BESIDE_SETTINGS = ("ratings",)
+"""Settings that name a file of the user's."""
 PIXELS = 50_000_000
 """Of one image, as ``max_pixels`` has it where datasets are built; decoded it takes 150 MB, one image at a time."""
 
@@ -239,10 +241,8 @@ class Bundle:
 
     def beside(self, lineage: Mapping[str, Any]) -> dict[str, str]:
         """Setting → SHA-256 of the user's file that went into a score."""
-        start = f"beside.{lineage['score']['benchmark']}."
-        noted = [each["params"].get(RESOLVED, {}) for each in lineage["stages"].values()]
-        found = {key: value for params in noted for key, value in params.items() if key.startswith(start)}
-        return {key.removeprefix(start): str(value) for key, value in found.items() if value != "none"}
+        noted = {key: str(noted_of(lineage, lineage["folder"]).get(key, "none")) for key in BESIDE_SETTINGS}
+        return {key: value for key, value in noted.items() if value != "none"}
 
     def score_files(self, lineage: Mapping[str, Any]) -> ScoreFiles:
         """A score, and what it was computed from; KeyError or ValueError where that cannot be read."""
@@ -266,6 +266,17 @@ class Bundle:
         if wrong := strict_json.misfit(value, shape):
             raise BundleError(f"has a {name} that is not one: {wrong}")
         return value
+
+
+def noted_of(lineage: Mapping[str, Any], folder: Mapping[str, str]) -> Mapping[str, Any]:
+    """What the stage that wrote a folder depended on for it, beside the data: settings, versions, components."""
+    place = folder["path"].removeprefix(f"{folder['out']}/")
+    for entry in lineage["stages"].values():
+        if any(out["path"] == folder["out"] for out in entry["outs"]):
+            for value in entry["params"].get(RESOLVED, {}).values():
+                if isinstance(value, dict) and isinstance(noted := value.get(place), dict):
+                    return noted
+    return {}
 
 
 def opened(data: bytes) -> Image.Image:

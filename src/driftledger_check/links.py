@@ -8,18 +8,9 @@ from typing import Any
 from driftledger_check import bundle as names
 from driftledger_check import strict_json
 from driftledger_check.archive import ArchiveError
-from driftledger_check.bundle import COMBINATION, DIR, RESOLVED, Bundle, BundledFolder
+from driftledger_check.bundle import COMBINATION, DIR, Bundle, BundledFolder, noted_of
 from driftledger_check.report import Line
 
-_SECTIONS = {
-    "model": "models",
-    "example_model": "models",
-    "generator": "generators",
-    "encoder": "encoders",
-    "text_encoder": "encoders",
-    "example_encoder": "encoders",
-}
-"""Role in a score → the section of ``data/resolved.json`` that has its fingerprint; the judge's is ``judge``."""
 _RECORDS, _CARD, _SCORE = "records.jsonl", "components.json", "score.json"
 _QUESTION_EXTRAS = ("schema", "image", "source", "notes")
 """What the digest of a question set is not over."""
@@ -161,7 +152,6 @@ def check_fingerprints(bundle: Bundle) -> Iterator[Line]:
             where = f"{lineage['folder']['path']}/{_SCORE}: components.{role}"
             spec = {key: card[key] for key in ("provider", "version", "settings", "identity")}
             yield same(where, card["fingerprint"], sha256_of(spec), "the card")
-            yield from _noted(lineage, role, card)
             components.add(card["fingerprint"])
     for fingerprint in sorted(components):
         table = f"{names.FEATURES}{fingerprint}"
@@ -224,28 +214,22 @@ def _score(bundle: Bundle, lineage: Mapping[str, Any]) -> Iterator[Line]:
         yield same(f"{path}: keys.{role}", score["keys"].get(role, named), named, "the run")
     for role, card in score["components"].items():
         yield same(f"{path}: components.{role}.name", card["name"], score["keys"].get(role, card["name"]), "its key")
-    for stage, entry in lineage["stages"].items():
-        for key, value in entry["params"].get("params.yaml", {}).items():
-            setting = "seed" if key == "run.seed" else key.removeprefix(f"{score['benchmark']}.")
+    for folder in folders_of(lineage):
+        yield from _noted(path, score, folder["path"], noted_of(lineage, folder))
+
+
+def _noted(path: str, score: Mapping[str, Any], folder: str, noted: Mapping[str, Any]) -> Iterator[Line]:
+    """The stages ran with the components and the settings that the score names."""
+    cards, inputs = score["components"], score["inputs"]
+    for key, value in noted.items():
+        if key in cards:
+            given = value.get(cards[key]["name"]) if isinstance(value, dict) else value
+            yield same(f"{path}: components.{key}", cards[key]["fingerprint"], given, f"the stage of {folder}")
+        elif not isinstance(value, dict):
             for part in ("protocol", "settings"):
-                inputs = score["inputs"][part]
-                if setting in inputs or (part == "protocol" and setting in _UNSAID and setting != key):
-                    where = f"{path}: inputs.{part}.{setting}"
-                    yield same(where, inputs.get(setting, _UNSAID.get(setting)), value, f"stage {stage}")
-
-
-def _noted(lineage: Mapping[str, Any], role: str, card: Mapping[str, Any]) -> Iterator[Line]:
-    """The stages ran with the component that the score names."""
-    own = {f"{_SECTIONS.get(role.partition('.')[0])}.{card['name']}", *({"judge"} if role == "judge" else ())}
-    for stage, entry in lineage["stages"].items():
-        for key, value in entry["params"].get(RESOLVED, {}).items():
-            noted = value.items() if key.startswith("named.") and isinstance(value, dict) else [(key, value)]
-            for component, fingerprint in noted:
-                if component in own and fingerprint != card["fingerprint"]:
-                    yield wrong(
-                        f"stage {stage}",
-                        f"it ran with {component} {fingerprint!s:.12}…, and the score names {card['fingerprint']:.12}…",
-                    )
+                if key in inputs[part] or (part == "protocol" and key in _UNSAID and "generator" in noted):
+                    said = inputs[part].get(key, _UNSAID.get(key))
+                    yield same(f"{path}: inputs.{part}.{key}", said, value, f"the stage of {folder}")
 
 
 def _data(folder: BundledFolder) -> Iterator[Line]:
