@@ -16,7 +16,7 @@ from driftledger.collect.observations import read_observations
 from driftledger.commands.stages import file_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.code_digest import code_digest
+from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
@@ -165,7 +165,7 @@ def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dic
     """Return the digest of a source, and that of the provider's code where it does not come with the package."""
     noted = {"source": known.digest(f"{section}.{name}", _as_written(provider), provider.source_digest)}
     place = provider_place(section, provider.provider)
-    return noted if place.startswith("driftledger.data.") else {**noted, "code": code_digest(place)}
+    return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
 
 
 def _beside(project: Project, spec: Benchmark, setting: str) -> tuple[str, str, Callable[[], str]]:
