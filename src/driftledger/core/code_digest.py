@@ -44,13 +44,14 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
         spec = getattr(script, "__spec__", None)
         module = spec.name if spec else Path(getattr(script, "__file__", "__main__")).stem
     home = _home(module)
-    if home is None or (start := _file(home, module)) is None:
+    if home is None or _file(home, module) is None:
         raise ConfigError(
             f"the code of {module!r} is in no file here, and it is what tells versions apart; "
             "put it into a module that can be imported"
         )
     digests: dict[str, str] = {}
-    waiting = {module: start}
+    packages = [name for name in _with_packages(module) if name == module or _is_own(name, module, home)]
+    waiting = {name: file for name in packages if (file := _file(home, name))}
     while waiting:
         name, file = waiting.popitem()
         tree = _parsed(file)
@@ -130,8 +131,12 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
             base = ".".join([*above, *([node.module] if node.module else [])])
             names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
         for name in names:
-            parts = name.split(".")
-            yield from (".".join(parts[: end + 1]) for end in range(len(parts)))
+            yield from _with_packages(name)
+
+
+def _with_packages(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    return (".".join(parts[: end + 1]) for end in range(len(parts)))
 
 
 def _data_files(tree: ast.Module, module: Path) -> Iterator[Path]:
