@@ -17,11 +17,10 @@ from driftledger.commands.stages import file_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
-from driftledger.core.errors import MissingExtraError
+from driftledger.core.errors import MissingExtraError, MissingSourceError
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
 from driftledger.core.made import keep_only
-from driftledger.core.missing import MissingSourceError
 from driftledger.core.registry import provider_place
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
