@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from driftledger.benchmarks.base import Benchmark, Stage
+from driftledger.benchmarks.base import SCORES, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
 from driftledger.collect.observations import read_observations
@@ -20,6 +20,7 @@ from driftledger.core.code_digest import code_digest
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
+from driftledger.core.made import keep_only
 from driftledger.core.missing import MissingSourceError
 from driftledger.core.registry import provider_place
 from driftledger.data.datasets.base import Provider
@@ -38,9 +39,11 @@ _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoder
 
 
 def resolve(project: Project) -> None:
-    """Write ``data/resolved.json``."""
+    """Write ``data/resolved.json``, and take away the scores of models that are no longer selected."""
     with project.only_one(project.paths.resolved):
         write_json(project.paths.resolved, resolved(project))
+    scores = project.root / SCORES
+    keep_only(scores, [scores / model for model in project.settings.run.models])
 
 
 def resolved(project: Project) -> dict[str, Any]:
