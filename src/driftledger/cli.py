@@ -284,9 +284,9 @@ def init(
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
     minimal: Annotated[bool, typer.Option("--minimal", help="Little is selected, and there is nothing else.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there; a ledger never is.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
 ) -> None:
-    """Make a folder a project: params.yaml, pipelines and an empty ledger, in your Git repository or a new one."""
+    """Make a folder a project: params.yaml and dvc.yaml, in your Git repository or a new one."""
     from driftledger.commands.init import init as make
 
     said = make(folder, images=images, preset=preset, minimal=minimal, force=force)
