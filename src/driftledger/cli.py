@@ -16,9 +16,8 @@ from typer.core import TyperGroup
 
 from driftledger import __version__
 from driftledger.benchmarks.registry import command_groups, imported
-from driftledger.core.errors import DriftledgerError
+from driftledger.core.errors import DriftledgerError, MissingSourceError
 from driftledger.core.escaping import for_line, for_terminal
-from driftledger.core.missing import MissingSourceError
 from driftledger.ledger.objects.reach import Reach
 from driftledger.tracking.addresses import PORT
 
@@ -283,9 +282,9 @@ def init(
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
     minimal: Annotated[bool, typer.Option("--minimal", help="Little is selected, and there is nothing else.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there; a ledger never is.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
 ) -> None:
-    """Make a folder a project: params.yaml, pipelines and an empty ledger, in your Git repository or a new one."""
+    """Make a folder a project: params.yaml and dvc.yaml, in your Git repository or a new one."""
     from driftledger.commands.init import init as make
 
     said = make(folder, images=images, preset=preset, minimal=minimal, force=force)

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from driftledger.benchmarks.base import Benchmark, Stage
+from driftledger.benchmarks.base import SCORES, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
 from driftledger.collect.observations import read_observations
 from driftledger.commands.stages import file_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.code_digest import code_digest
-from driftledger.core.errors import MissingExtraError
+from driftledger.core.code_digest import code_digest, is_ours
+from driftledger.core.errors import MissingExtraError, MissingSourceError
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
-from driftledger.core.missing import MissingSourceError
+from driftledger.core.made import keep_only
 from driftledger.core.registry import provider_place
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
@@ -38,9 +38,11 @@ _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoder
 
 
 def resolve(project: Project) -> None:
-    """Write ``data/resolved.json``."""
+    """Write ``data/resolved.json``, and take away the scores of models that are no longer selected."""
     with project.only_one(project.paths.resolved):
         write_json(project.paths.resolved, resolved(project))
+    scores = project.root / SCORES
+    keep_only(scores, [scores / model for model in project.settings.run.models])
 
 
 def resolved(project: Project) -> dict[str, Any]:
@@ -162,7 +164,7 @@ def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dic
     """Return the digest of a source, and that of the provider's code where it does not come with the package."""
     noted = {"source": known.digest(f"{section}.{name}", _as_written(provider), provider.source_digest)}
     place = provider_place(section, provider.provider)
-    return noted if place.startswith("driftledger.data.") else {**noted, "code": code_digest(place)}
+    return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
 
 
 def _beside(project: Project, spec: Benchmark, setting: str) -> tuple[str, str, Callable[[], str]]:

@@ -11,7 +11,6 @@ from rich.console import Group, RenderableType
 from driftledger.commands.ask import sources
 from driftledger.components.checkpoints.source import hashed_anew
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.files import parsed_once
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
 from driftledger.ledger.audit import find_run
@@ -106,7 +105,6 @@ class Verified(NamedTuple):
 
 
 @hashed_anew()
-@parsed_once()
 def verify(
     project: Project, run: str | None, reach: Reach = HERE, *, regenerated: int = 0, seed: int | None = None
 ) -> Verified:

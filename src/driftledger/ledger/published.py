@@ -5,7 +5,6 @@ Git is their chain: a file is added and never changed, so that two branches merg
 commit had and that is gone is found in Git's history. Who must also show who published, and when, signs a Git tag.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import Record, parse_json, read_bytes, write_json
+from driftledger.core.limits import load_json
 from driftledger.core.paths import Combination
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
@@ -200,7 +200,7 @@ def _read(path: Path, name: str) -> Published | str:
         return "is a link"
     try:
         data = read_bytes(path)
-        content = sha256_of(json.loads(data))
+        content = sha256_of(load_json(data))
         if f"{content}.json" != path.name:
             return f"has the content of {content[:12]}…, not of its name"
         return parse_json(data, Published, name)

@@ -3,7 +3,6 @@
 Rows are what ``dvc plots`` draws: ``dvc.yaml`` names those that are worth a picture.
 """
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,9 +33,6 @@ def write_report(project: Project) -> None:
     Errors as in :func:`~driftledger.reports.selected.selected_scores`.
     """
     scores = selected_scores(project)
-    for folder in (project.root / SCORES_FOLDER).iterdir():  # of models that are no longer selected
-        if folder.is_dir() and folder.name not in project.settings.run.models:
-            shutil.rmtree(folder)
     rows_of = rows_beside(project)
     seen, told = read_observations(project.paths.observations), by_benchmark(scores, rows_of)
     checks = cross_checks(project, scores)

@@ -116,6 +116,7 @@ class _Links:
         self._check_components(f"{file}: components", score.components)
         if set(score.keys) != set(spec.scores.keys) or spec.scores.at(score.keys) != lineage.folder.path:
             self._add(f"{file}: keys", f"they are {score.keys}, and it is in {lineage.folder.path}")
+            return
         for role, card in score.components.items():
             if score.keys.get(role, card.name) != card.name:
                 self._add(f"{file}: components.{role}", f"it is {card.name}, and the key is {score.keys[role]}")
