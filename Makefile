@@ -82,7 +82,6 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/perfor
 	python perf/samples.py
 	python perf/batches.py
 	python perf/engines.py
-	python perf/audit.py
 	python perf/scale.py
 	python perf/site.py
 	python perf/check.py regions_fine/painter/layout

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import yaml
+from driftledger.ledger.log.chain import append
 from PIL import Image
 
 from driftledger.benchmarks.records import RECORDS
@@ -34,11 +35,10 @@ from driftledger.core.files import read_jsonl, write_json
 from driftledger.core.types import Conversation, Generated, Reply
 from driftledger.data.question_sets.files import CARD, QUESTIONS, QuestionEntry, questions_digest
 from driftledger.data.records import SampleEntry, dataset_digest, read_samples
-from driftledger.ledger.compare.compare import compare
+from driftledger.ledger.compare import compare
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage, read_evidence
 from driftledger.ledger.lock import locks_here
-from driftledger.ledger.log.chain import append
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.regenerate import draw_lots, make_again, own_seed, pools_behind

@@ -17,7 +17,9 @@ from typing import Any
 
 from _report import write
 
-from driftledger.commands.bundle import bundle
+from driftledger.commands.ask import sources
+from driftledger.ledger.audit import find_run
+from driftledger.ledger.bundle import write_bundle
 from driftledger.project.project import Project
 
 CHECKER = Path(__file__).parents[1] / "src" / "driftledger_check"
@@ -50,7 +52,8 @@ def measure(folder: Path, run: str, *, images: bool) -> dict[str, Any]:
     file = folder / "score.zip"
     file.unlink(missing_ok=True)
     started, busy = time.perf_counter(), time.process_time()
-    bundle(Project(Path.cwd()), run, file, images=images, sign=False)
+    project = Project(Path.cwd())
+    write_bundle(project, find_run(sources(project), run), file, images=images)
     written, cpu = time.perf_counter() - started, time.process_time() - busy
     command = [sys.executable, "-c", PROGRAM, str(file), "--json"]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(folder / "alone"), "OMP_NUM_THREADS": "1"}

@@ -1,9 +1,7 @@
 """What is exported is read by the tools whose format it is, and holds what the score files hold."""
 
-import base64
 import json
 import re
-import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +13,8 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_json
 from driftledger.exports.base import FORMATS, Run, files_of, write
 from driftledger.ledger.lineage import read_evidence
-from driftledger_check.dsse import Envelope, Signed, verify_ssh
 from tests.support.audited import Audited, audited_in
-from tests.support.ledgers import COMBINATION, SCORE_FILE, SELECTED
+from tests.support.ledgers import COMBINATION, SELECTED
 
 DATE = "2026-03-01T12:00:00+00:00"
 HOSTILE = '<img src=x onerror=alert(1)> | `a` [b](http://x)\n---\n"]: \\ud800 =1+1'
@@ -125,33 +122,6 @@ def test_inspect_reads_every_step_of_every_unit(ledger: Audited) -> None:
     assert HOSTILE.replace("\\ud800", "").split("\n")[0] in sample.messages[2].text
     [image] = [part.image for part in sample.messages[4].content if part.type == "image"]
     assert image.startswith("data:image/png;base64,")
-
-
-def test_an_in_toto_statement_names_the_score_files(ledger: Audited) -> None:
-    from driftledger.core.canonical import sha256_file
-
-    statement = json.loads((exported(ledger, "in-toto") / "statement.json").read_bytes())
-    assert statement["_type"] == "https://in-toto.io/Statement/v1"
-    assert statement["predicateType"] == "urn:driftledger:score:1"
-    digests = {each["name"]: each["digest"]["sha256"] for each in statement["subject"]}
-    assert digests[SCORE_FILE] == sha256_file(ledger.root / SCORE_FILE)
-    assert statement["predicate"]["scores"][0]["metrics"]["gc_at_2"] == 0.7
-
-
-def test_a_statement_is_signed_where_git_has_a_key(
-    ledger: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = tmp_path / "id_ed25519"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    (tmp_path / "gitconfig").write_text(f"[gpg]\n\tformat = ssh\n[user]\n\tsigningkey = {key}.pub\n")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    folder = exported(ledger, "in-toto")
-    envelope = json.loads((folder / "envelope.json").read_bytes())
-    payload, [signature] = base64.b64decode(envelope["payload"]), envelope["signatures"]
-    assert payload == (folder / "statement.json").read_bytes()
-    found = verify_ssh(Envelope(payload, base64.b64decode(signature["sig"])), None)
-    assert isinstance(found, Signed)
-    assert found.key == signature["keyid"]
 
 
 def test_croissant_is_valid_and_its_records_are_read_as_they_are(ledger: Audited) -> None:
