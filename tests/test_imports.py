@@ -72,7 +72,7 @@ COMPONENTS = (
     *("components.checkpoints", "components.remote", "demo"),
 )
 READERS = (
-    *("ledger.audit.audit", "ledger.why", "reports.leaderboard"),
+    *("ledger.audit.audit", "reports.leaderboard"),
     *("tracking.projection", "tracking.lookup", "notebook.opened"),
 )
 """They read stored files, so that a score can be traced without a single component."""

@@ -68,8 +68,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
-app.add_typer(calls, name="calls", rich_help_panel=ASK)
 stage = typer.Typer(help="Run one stage, as the pipelines of DVC do: 'driftledger run' runs all that is needed.")
 app.add_typer(stage, name="stage", hidden=True)
 for group, place in command_groups().items():
@@ -402,8 +400,7 @@ def audit(
     encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of image and text encoders.")] = None,
     judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
     dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
-    image: Annotated[Path | None, typer.Option(help="A file, known by its bytes wherever it was copied to.")] = None,
-    since: Annotated[str | None, typer.Option(help="A date or a Git revision.")] = None,
+    rev: Annotated[str | None, typer.Option(metavar="COMMIT", help="The scores of this commit, read from Git.")] = None,
     remote: RemoteOption = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -414,17 +411,13 @@ def audit(
     if target is not None:
         from driftledger.notebook.opened import OpenedProject
 
-        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target)
+        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target, rev)
         show(found.json if as_json else found.tree if full else found.answer)
     else:
         from driftledger.commands import ask
 
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(
-            ask.touched(
-                trusted(context.obj, trust), Reach(remote, trust), **asked, image=image, since=since, as_json=as_json
-            )
-        )
+        show(ask.touched(trusted(context.obj, trust), Reach(remote, trust), asked, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -459,23 +452,24 @@ def bundle(
     images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
 ) -> None:
     """Write one file with all that is behind a run, for people without this checkout: 'driftledger check' reads it."""
-    from driftledger.commands import bundle as bundling
+    from driftledger.commands.ask import sources
     from driftledger.core.terminal import lines, show
+    from driftledger.ledger.audit import find_run
+    from driftledger.ledger.bundle import write_bundle
 
-    show(lines(bundling.bundle(context.obj, run, out, images=images)))
+    evidence = find_run(sources(context.obj, Reach(trust=True)), run)
+    show(lines(write_bundle(context.obj, evidence, out, images=images)))
 
 
 @app.command(rich_help_panel=PUBLISH)
 def check(
     bundle: Annotated[Path, typer.Argument(help="A file that 'driftledger bundle' wrote, anybody's.")],
-    allowed_signers: Annotated[Path | None, typer.Option(help="Whose signatures you trust, as SSH lists them.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="A checkpoint of the ledger that you kept.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a bundle without its repository: bytes, links and numbers. Exit code 1 if something differs."""
     from driftledger_check.cli import run
 
-    raise typer.Exit(run(bundle, allowed_signers=allowed_signers, checkpoint=checkpoint, as_json=as_json))
+    raise typer.Exit(run(bundle, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -512,34 +506,6 @@ def variance(
     from driftledger.core.terminal import show
 
     show(finding.variance(context.obj, runs or (), benchmark=benchmark, metric=metric, in_json=as_json))
-
-
-@app.command(rich_help_panel=ASK)
-def diff(
-    context: typer.Context,
-    old: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")],
-    new: Annotated[str | None, typer.Argument(help="Another; without it, the working tree.")] = None,
-    remote: RemoteOption = None,
-    trust: TrustOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """What changed between two revisions: components, data, scores, and how answers are read."""
-    from driftledger.commands import ask
-    from driftledger.core.terminal import show
-
-    show(ask.diff(trusted(context.obj, trust), old, new, Reach(remote, trust), as_json=as_json))
-
-
-@calls.command()
-def why(
-    context: typer.Context,
-    call: Annotated[str, typer.Argument(metavar="KEY-OR-SAMPLE", help="The start of a call's key, or a sample's id.")],
-) -> None:
-    """Which part of a call's key differs from the nearest stored call?"""
-    from driftledger.commands import ask
-    from driftledger.core.terminal import show
-
-    show(ask.why(context.obj, call))
 
 
 @stage.command(name="resolve")
