@@ -22,7 +22,6 @@ from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.reports.sections import by_benchmark
 from driftledger.reports.selected import rows_beside, selected_scores
 from driftledger.reports.site.build import write_site
-from driftledger.reports.variance import write_variance
 
 SCORES = "scores"
 """Beside the curves of a benchmark: its metrics, a row per score."""
@@ -46,7 +45,6 @@ def write_report(project: Project) -> None:
         own = [score for score in scores if score.benchmark == spec.name]
         for name in spec.pictures:
             write_bytes(project.paths.reports / name, spec.picture(name, own, project.root))
-    write_variance(project.paths.reports, [(score, rows_of(score)) for score in scores])
     write_site(project.paths.site, project, scores, told=told)
 
 
