@@ -25,7 +25,6 @@ from driftledger.core.file_states import own_code
 from driftledger.core.files import write_json
 from driftledger.core.registry import provider_place
 from driftledger.data.datasets.base import Provider
-from driftledger.data.judgements import judgement_digests, judgement_folder
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
 from driftledger.ledger.log.lines import PLAN_LINE
 from driftledger.ledger.objects.remembered import Remembered
@@ -101,8 +100,6 @@ def resolved(project: Project) -> dict[str, Any]:
         "settings": settings.correlation.model_dump(mode="json"),
         "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
     }
-    judgements = judgement_digests(judgement_folder(project.root))
-    noted["correlation"] |= {"judgements": judgements} if judgements else {}
     noted["code"] = _code(project, noted["settings"])
     noted[ENTRIES] = {key: source.written for key, source in sources.items()}
     noted["observations"] = {one: seen.to_dict() for one, seen in read_observations(project.paths.observations).items()}

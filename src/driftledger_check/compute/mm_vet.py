@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from driftledger_check.compute import given, judges
+from driftledger_check.compute import given
 from driftledger_check.compute.found import PERCENT, Found
 from driftledger_check.compute.means import mean_and_std, places
 from driftledger_check.compute.questions import Flags, Graded
@@ -14,10 +14,6 @@ from driftledger_check.files import ScoreFiles
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 FINEST = 10**6
 """Steps of a grade that are told apart."""
-
-ROUNDED = ("total_corrected", "judge_s")
-LAST_DECIMAL = 2e-12
-"""Of numbers that are stored with 12 decimals."""
 
 Grades = Sequence[Sequence[Fraction | None]]
 """Questions × gradings, as the decimal numbers that they are written as."""
@@ -53,10 +49,8 @@ def recompute(files: ScoreFiles, found: Found) -> None:
     graded.counts(read)
     replies = [reply for each in graded.grades for reply in given.sequence(each.get("replies", []))]
     found.served("judge", replies, "served_model", "")
-    known = files.collected["grade"].rows("calibration.jsonl")
-    metrics |= _instrument(grades, read, read | wrong, graded, known)
     found.put(["metrics"], metrics)
-    found.tolerances |= {("metrics", key): PERCENT * LAST_DECIMAL for key in metrics if key.startswith(ROUNDED)}
+    known = files.collected["grade"].rows("calibration.jsonl")
     found.put(["details", "calibration"], [{key: each[key] for key in each if key != "schema"} for each in known])
 
 
@@ -72,29 +66,3 @@ def _ordered(names: Sequence[str]) -> list[str]:
     return sorted(
         set(names), key=lambda name: (CAPABILITIES.index(name) if name in CAPABILITIES else len(CAPABILITIES), name)
     )
-
-
-def _instrument(
-    grades: Grades, read: Flags, counted: Flags, graded: Graded, calibration: Sequence[given.Row]
-) -> dict[str, float]:
-    """What is known of the judge, where it was asked anything of which something follows."""
-    found, units = dict[str, float](), [[grade for grade in row if grade is not None] for row in grades]
-    if len(grades[0]) > 1 and (alpha := judges.alpha(units)) is not None:
-        found["judge_alpha"] = alpha
-    known = [
-        (Fraction(repr(given.number(each["known"]))), sum(there, Fraction()) / len(there))
-        for each in calibration
-        if not each["forged"] and (there := [Fraction(repr(given.number(v))) for v in each["given"] if v is not None])
-    ]
-    both = judges.characteristics(known)
-    if both is None:
-        return found
-    found |= dict(zip(("judge_sensitivity", "judge_specificity"), both, strict=True))
-    ends = ("total_corrected", "total_corrected_low", "total_corrected_high")
-    if not read.any():
-        return found | dict.fromkeys(ends, 0.0)
-    sums = [sum(unit, Fraction()) for unit in units]
-    counts, confidence = read.sum(axis=1).tolist(), float(graded.intervals.confidence)
-    corrected = judges.corrected(sums, counts, graded.images, known, confidence)
-    share = int(read.sum()) / int(counted.sum())
-    return found | {key: PERCENT * (share * each) for key, each in zip(ends, corrected or (), strict=False)}
