@@ -137,7 +137,7 @@ def _grade(text: str, where: str) -> float:
 
 def _answers(project: "Project", question_set: str) -> dict[Place, str]:
     """Read the answers that the judge could grade."""
-    answers = {}
+    answers: dict[Place, str] = {}
     for model in project.settings.run.models:
         folder = project.root / MMVet().collects[0].at({"question_set": question_set, "model": model})
         read = read_jsonl(folder / RECORDS, AnswerRecord)
