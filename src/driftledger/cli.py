@@ -159,15 +159,15 @@ def export(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(metavar="FORMAT", help="every-eval-ever, inspect, in-toto, croissant or hf-model-card."),
+        typer.Argument(metavar="FORMAT", help="csv, every-eval-ever or inspect."),
     ],
     run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
 ) -> None:
     """Write a run in the format of another tool."""
-    from driftledger.commands import export as exporting
+    from driftledger import exports
 
-    typer.echo(f"{exporting.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
+    typer.echo(f"{exports.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
 
 
 @app.command(rich_help_panel=PUBLISH)
