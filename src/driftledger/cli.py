@@ -32,7 +32,7 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 
 RUNS_OWN_CODE = frozenset(
     {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset", "preregister"}
-    | {"check-component", "batch-size", "watch", *command_groups()}
+    | {"batch-size", "watch", *command_groups()}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -334,30 +334,6 @@ def merge(
     from driftledger.commands import shards
 
     typer.echo(for_terminal(shards.merge(context.obj, spools)))
-
-
-@app.command(name="check-component", rich_help_panel=EVALUATE)
-def check_component(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="An entry of models, generators or encoders.")],
-    kind: Annotated[
-        str | None,
-        typer.Option(metavar="KIND", help="model, generator, encoder or judge, where several have the name."),
-    ] = None,
-    paid: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask a service, up to N times; without it, none is asked.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Does a component keep its contract: shapes, determinism, order, errors, memory? Exit code 1 if it does not."""
-    from driftledger.commands import check_component as checking
-    from driftledger.core.terminal import show
-
-    checked = checking.check(context.obj, name, kind, paid)
-    if not as_json:
-        checking.note(context.obj, checked)
-    show(json.dumps(checked.to_dict(), indent=2) if as_json else checked.as_table())
-    raise typer.Exit(1 if checked.report.problems else 0)
 
 
 @app.command(name="batch-size", rich_help_panel=EVALUATE)
