@@ -18,8 +18,7 @@ from driftledger.commands import publish as publishing
 from driftledger.commands import verify as verifying
 from driftledger.commands.publish import publish
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import ConfigError, LedgerError, MissingExtraError
-from driftledger.core.extras import EXTRAS
+from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.ledger.attest import attest as attesting
 from driftledger.ledger.attest.attest import read, read_all
 from driftledger.ledger.attest.checkpoints import root_of
@@ -327,13 +326,6 @@ def test_nobody_at_the_address(project: Project) -> None:
         publish(project, ["http://127.0.0.1:9/"])
     with pytest.raises(ConfigError, match="http or https address"):
         publish(project, ["file:///etc/passwd"])
-
-
-def test_the_extra_is_named_where_it_is_missing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert EXTRAS["rfc3161_client"] == "timestamps"
-    monkeypatch.setitem(sys.modules, "rfc3161_client", None)
-    with pytest.raises(MissingExtraError, match=r"driftledger\[timestamps\]"):
-        publish(project, ["http://127.0.0.1:9/"])
 
 
 def test_authorities_are_named_by_options_or_for_good_by_the_environment(
