@@ -279,14 +279,11 @@ def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
 
 
 def _component_changes(a: Score, b: Score) -> Iterator[str]:
-    """Which settings made a component another version of the same name; or that its code is, under the same version."""
+    """Which settings made a component another version of the same name."""
     kept = {"provider", "version", "settings", "identity"}
     for role, one in a.components.items():
         two = b.components.get(role, one)
-        if one.fingerprint == two.fingerprint and one.code != two.code:
-            code = " → ".join(shown_apart(one.code, two.code))
-            yield f"{role} {one.name}, code: {code}, both of version {one.version}"
-        elif one.name == two.name:
+        if one.name == two.name:
             old, new = (each.model_dump(mode="json", include=kept) for each in (one, two))
             yield from (f"{role} {one.name}, {change}" for change in changes(old, new))
 

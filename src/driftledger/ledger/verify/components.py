@@ -152,5 +152,5 @@ def other_code(component: Component, card: ComponentCard) -> str | None:
 
 
 def _other_code(component: Component, card: ComponentCard) -> str:
-    digests = f"digest {component.code_digest[:12]} here, {for_line(str(card.code_digest)):.12} recorded"
+    digests = f"digest {component.code_digest!s:.12} here, {for_line(str(card.code_digest)):.12} recorded"
     return f"its code here is not the recorded one ({digests}), under one version {component.version}"
