@@ -18,16 +18,17 @@ from driftledger import __version__
 from driftledger.benchmarks.base import Metric
 from driftledger.benchmarks.score import SPREAD, Row, Score
 from driftledger.benchmarks.traces import Shot, Shown, Trace
-from driftledger.core.canonical import canonical_json, pretty_json, sha256_of
+from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.escaping import csv_text
 from driftledger.core.extras import import_extra
 from driftledger.core.files import read_jsonl, write_bytes
+from driftledger.core.made import INPUTS
 from driftledger.ledger.lineage import Evidence, Lineage, read_evidence
 from driftledger.project.project import Project
 
 _SOURCE = {"source_name": "driftledger", "source_type": "evaluation_run", "evaluator_relationship": "other"}
-CSV_COLUMNS = ("run", "benchmark", "on", "metric", "value", "low", "high", "std", "scored", "total", "score_md5")
+CSV_COLUMNS = ("run", "benchmark", "on", "metric", "value", "low", "high", "std", "scored", "total", "score_sha256")
 
 
 def export(project: Project, kind: str, run: str, out: Path) -> int:
@@ -64,7 +65,7 @@ def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
         for key, _ in _metrics(lineage):
             values = [score.metrics.get(key + end, "") for end in ("", "_low", "_high", "_std")]
             place = [run.name, lineage.spec.name, lineage.on, key]
-            rows.append([*place, *values, score.scored, score.total, lineage.score_file.md5])
+            rows.append([*place, *values, score.scored, score.total, sha256_file(root / lineage.score_path)])
     return {"scores.csv": csv_text(CSV_COLUMNS, rows).encode()}
 
 
@@ -75,7 +76,7 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
         weights = model.identity.get("weights")
         id_ = str(weights.get("repository", model.name)) if isinstance(weights, dict) else model.name
         developer = id_.rpartition("/")[0] or "unknown"
-        [card] = (root / lineage.data.path).glob("*.json")
+        [card] = (file for file in (root / lineage.data.path).glob("*.json") if file.name != INPUTS)
         source = json.loads(card.read_bytes())["source"]
         data = {"dataset_name": lineage.on, "source_type": "other", "additional_details": _texts_of(source)}
         if "dataset" in source:
@@ -91,7 +92,7 @@ def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, byt
             "retrieved_timestamp": when,
             "source_metadata": _SOURCE
             | {"source_organization_name": "unknown"}
-            | {"additional_details": _texts_of(_noted(run, lineage))},
+            | {"additional_details": _texts_of(_noted(root, run, lineage))},
             "eval_library": {"name": "driftledger", "version": __version__},
             "model_info": {"name": model.name, "id": id_, "developer": developer, "additional_details": details},
             "evaluation_results": [
@@ -137,7 +138,7 @@ def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
             dataset=log.EvalDataset(name=lineage.on, samples=len(samples)),
             model=name,
             config=log.EvalConfig(),
-            metadata=_noted(run, lineage),
+            metadata=_noted(root, run, lineage),
         )
         scores = []
         headlines = lineage.spec.headlines(score)
@@ -186,10 +187,14 @@ def _texts(shown: Mapping[str, Shown]) -> Iterator[str]:
         yield from (_plain(each) for each in some if each is not None and not isinstance(each, Shot))
 
 
-def _noted(run: Evidence, lineage: Lineage) -> dict[str, Any]:
+def _noted(root: Path, run: Evidence, lineage: Lineage) -> dict[str, Any]:
     components = {role: card.fingerprint for role, card in lineage.score.components.items()}
     whole = {"run": run.name, "run_fingerprint": run.fingerprint, "commit": run.code.commit}
-    return whole | {"score_md5": lineage.score_file.md5, "components": components, "flags": lineage.score.flags}
+    return whole | {
+        "score_sha256": sha256_file(root / lineage.score_path),
+        "components": components,
+        "flags": lineage.score.flags,
+    }
 
 
 def _texts_of(values: Mapping[str, object]) -> dict[str, str]:
