@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules, runner
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few
+from driftledger.core.errors import ConfigError, CoverageError, MissingSourceError, StoreError, first_few, nothing_at
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
 from driftledger.core.made import keep_only, make
-from driftledger.core.missing import MissingSourceError, nothing_at
 from driftledger.core.progress import Progress
 from driftledger.project.project import Project
 
@@ -82,7 +81,7 @@ def score(project: Project, model: str) -> None:
                 inputs = inputs_of(project, "score", name, keys, (spec.data, *spec.collects))
 
                 def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
-                    write_score(folder, runner(spec.name).score(to_score(project, spec, keys)))
+                    write_score(folder, spec, runner(spec.name).score(to_score(project, spec, keys)))
 
                 try:
                     make(folder, inputs, write)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Group, RenderableType
 
+from driftledger.commands.ask import sources
 from driftledger.components.checkpoints.source import hashed_anew
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.files import parsed_once
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
+from driftledger.ledger.audit import find_run
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder, read_all_evidence
 from driftledger.ledger.lock import LOCK, locked_now, read_lock
@@ -104,7 +105,6 @@ class Verified(NamedTuple):
 
 
 @hashed_anew()
-@parsed_once()
 def verify(
     project: Project, run: str | None, reach: Reach = HERE, *, regenerated: int = 0, seed: int | None = None
 ) -> Verified:
@@ -148,12 +148,10 @@ def verify_ledger(project: Project) -> Verified:
 def _to_verify(project: Project, run: str | None, reach: Reach) -> Sequence[Evidence]:
     if run is None:
         return read_all_evidence(project.root, project.selected, project.combinations)
-    with suppress(DriftledgerError):  # Git's history or MLflow may still have the run
+    with suppress(DriftledgerError):  # Git's history may still have the run
         if here := _named(project, run):
             return read_all_evidence(project.root, project.selected, here)
-    from driftledger.commands.ask import evidence_of  # which opens MLflow
-
-    return [evidence_of(project, run, reach)]
+    return [find_run(sources(project, reach), str(run))]
 
 
 def _named(project: Project, run: str | None) -> list[Combination]:

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from driftledger.core.files import parsed_once
 from driftledger.ledger.lineage import Evidence
 from driftledger.project.settings import Tracking
 
 
-@parsed_once()
 def track(
     root: Path,
     evidence: Sequence[Evidence],

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 from platformdirs import user_cache_path
 
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, MissingSourceError, nothing_at
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
-from driftledger.core.missing import MissingSourceError, nothing_at
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
@@ -44,7 +43,7 @@ class Source(NamedTuple):
         return str(self.folder or self.repository)
 
     def identity(self) -> dict[str, Any]:
-        """What it stands for: the commit, or the SHA-256 of every file that a loader may read."""
+        """The commit, or the SHA-256 of every file that a loader may read."""
         if self.folder is None:
             return {"repository": self.repository, "commit": self.commit}
         files = {path.relative_to(self.folder).as_posix(): remembered_sha256(path) for path in _files(self.folder)}
