@@ -110,8 +110,8 @@ def draw(path: Path, number: int) -> None:
     image.save(path)
 
 
-def with_images(folder: Path, count: int) -> Checkout:
-    """A new project with a dataset ``photos`` of drawn images in two categories, which selects GenCeption alone."""
+def with_images(folder: Path, count: int, categories: tuple[str, ...] = ("square", "round")) -> Checkout:
+    """A new project with a dataset ``photos`` of drawn images, which selects GenCeption alone."""
     for number in range(count):
-        draw(folder / "project" / "photos" / ("round" if number % 2 else "square") / f"{number}.png", number)
+        draw(folder / "project" / "photos" / categories[number % len(categories)] / f"{number}.png", number)
     return init(folder, "--minimal", "--images", "project/photos")
