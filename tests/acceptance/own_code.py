@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from tests.acceptance.places import PUBLIC_MODULES
-
 ENCODER = """
 import driftledger
 import numpy as np
@@ -12,42 +10,6 @@ import numpy as np
 @driftledger.encoder
 def hues(images):
     return np.stack([np.asarray(image.resize((2, 2)), dtype=np.float32).ravel() + 1 for image in images])
-"""
-
-MODEL = f"""
-from typing import ClassVar
-
-from {PUBLIC_MODULES["Model"]} import Model
-from {PUBLIC_MODULES["Reply"]} import Reply
-
-
-class Bright(Model):
-    \"\"\"Says how bright the image is.\"\"\"
-
-    version: ClassVar[str] = "1"
-    word: str = "bright"
-
-    def respond(self, conversations):
-        lights = [each.last_image.open().convert("L").resize((1, 1)).getpixel((0, 0)) for each in conversations]
-        return [Reply(f"A {{self.word}} image of {{light}}.") for light in lights]
-"""
-
-GENERATOR = f"""
-from typing import ClassVar
-
-from {PUBLIC_MODULES["Generator"]} import Generator
-from {PUBLIC_MODULES["Generated"]} import Generated
-from PIL import Image
-
-
-class Plain(Generator):
-    \"\"\"Draws one colour, by the length of the description.\"\"\"
-
-    provider: ClassVar[str] = "plain_colour"
-    version: ClassVar[str] = "1"
-
-    def generate(self, prompts, seeds):
-        return [Generated(Image.new("RGB", (32, 32), (len(prompt) % 256, 90, 10))) for prompt in prompts]
 """
 
 

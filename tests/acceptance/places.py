@@ -29,17 +29,10 @@ MODULES = {
 }
 """Public function → its module."""
 
-PUBLIC_MODULES = {
-    "Model": "driftledger.components.base",
-    "Generator": "driftledger.components.base",
-    "Dataset": "driftledger.data.datasets.base",
-    "Reply": "driftledger.core.types",
-    "Generated": "driftledger.core.types",
-}
-"""What somebody's own component imports → its module, as docs/components.md and ``driftledger new`` have them."""
-
 FOREIGN_BENCHMARK = "tests.words.spec:Words"
 """The class that the entry point of the benchmark in tests/words names."""
+AFTER_SELECTING = (("upgrade",),)
+"""Commands after a benchmark of somebody else is selected, before it can run."""
 
 STAGES_RUN = re.compile(r"Running stage '(?:[\w/]+/dvc\.yaml:)?([^':]+)'")
 """What ``dvc repro`` prints of each stage that it runs."""
@@ -63,6 +56,12 @@ def record_files(top: Path) -> Iterator[Path]:
 def images_of(records: Path) -> list[Path]:
     """The images that belong to a records file."""
     return sorted(path for path in records.parent.rglob("*") if path.suffix in {".png", ".jpg", ".webp"})
+
+
+def dataset_images(top: Path) -> list[Path]:
+    """The images of the built datasets."""
+    drawn = {path for records in record_files(top) for path in images_of(records)}
+    return [path for path in files(top / "data", "*.png") if path not in drawn]
 
 
 def texts_of(record: dict[str, Any]) -> list[list[str]]:
