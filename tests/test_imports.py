@@ -50,7 +50,6 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("reports",),),
     (("tracking",), ("exports",)),
     (("commands",),),
-    (("benchmarks.*.second_judge",),),  # which asks as a run does
     (("benchmarks.*.commands",),),
     (("notebook",),),
     (("benchmarks.*.first_look",),),

@@ -29,8 +29,7 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 """Something else lies where a file or a folder should; a sentence only if the error names the place."""
 
 RUNS_OWN_CODE = frozenset(
-    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "design", "preset"}
-    | {"check-component", "batch-size", *command_groups()}
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | {"batch-size", *command_groups()}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -148,15 +147,15 @@ def export(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(metavar="FORMAT", help="every-eval-ever, inspect, croissant or hf-model-card."),
+        typer.Argument(metavar="FORMAT", help="csv, every-eval-ever or inspect."),
     ],
     run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
 ) -> None:
     """Write a run in the format of another tool."""
-    from driftledger.commands import export as exporting
+    from driftledger import exports
 
-    typer.echo(f"{exporting.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
+    typer.echo(f"{exports.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
 
 
 @app.command(rich_help_panel=ASK)
@@ -208,41 +207,14 @@ def plan(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """What would the selected runs still ask of each component, and what may that cost? Nothing is asked.
-
-    Where scores of several models are stored, the smallest difference between two that a run of this size can show.
-    """
+    """What would the selected runs still ask of each component, and what may that cost? Nothing is asked."""
     from driftledger.commands import collect as collecting
-    from driftledger.commands.variance import least_detectable
-    from driftledger.core.terminal import lines, show
+    from driftledger.core.terminal import show
     from driftledger.reports.plan import plan_table
 
     project = replace(context.obj, asks=False)
     planned = {name: calls.to_dict() for name, calls in collecting.plan(project).items()}
     show(json.dumps(planned, indent=2) if as_json else plan_table(planned))
-    if not as_json:
-        show(lines(least_detectable(project)))
-
-
-@app.command(rich_help_panel=EVALUATE)
-def design(
-    context: typer.Context,
-    detect: Annotated[float, typer.Option(help="The difference between two models, in the unit of the score.")],
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="By how these vary: MODEL/GENERATOR/ENCODER, with * for any."),
-    ] = None,
-    power: Annotated[float, typer.Option(help="The probability of finding it.")] = 0.8,
-    benchmark: Annotated[str | None, typer.Option(help="Else the first with several models.")] = None,
-    metric: Annotated[str | None, typer.Option(help="By its key, as in score files; else the first headline.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """How many images, repeats and generators tell two models apart that differ by this much, and at what cost?"""
-    from driftledger.commands import design as designing
-    from driftledger.core.terminal import show
-
-    asked: dict[str, Any] = {"detect": detect, "power": power, "benchmark": benchmark, "metric": metric}
-    show(designing.design(context.obj, runs or (), **asked, in_json=as_json))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -326,30 +298,6 @@ def merge(
     from driftledger.commands import shards
 
     typer.echo(for_terminal(shards.merge(context.obj, spools)))
-
-
-@app.command(name="check-component", rich_help_panel=EVALUATE)
-def check_component(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="An entry of models, generators or encoders.")],
-    kind: Annotated[
-        str | None,
-        typer.Option(metavar="KIND", help="model, generator, encoder or judge, where several have the name."),
-    ] = None,
-    paid: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask a service, up to N times; without it, none is asked.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Does a component keep its contract: shapes, determinism, order, errors, memory? Exit code 1 if it does not."""
-    from driftledger.commands import check_component as checking
-    from driftledger.core.terminal import show
-
-    checked = checking.check(context.obj, name, kind, paid)
-    if not as_json:
-        checking.note(context.obj, checked)
-    show(json.dumps(checked.to_dict(), indent=2) if as_json else checked.as_table())
-    raise typer.Exit(1 if checked.report.problems else 0)
 
 
 @app.command(name="batch-size", rich_help_panel=EVALUATE)
@@ -488,24 +436,6 @@ def compare(
 
     found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).compare(a, b, anyway=anyway)
     show(found.json if as_json else found.shown)
-
-
-@app.command(rich_help_panel=ASK)
-def variance(
-    context: typer.Context,
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="MODEL/GENERATOR/ENCODER, with * for any; else all that are selected."),
-    ] = None,
-    benchmark: Annotated[str | None, typer.Option(help="Only of this one.")] = None,
-    metric: Annotated[str | None, typer.Option(help="By its key, as in score files; else the first headline.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Where does the variance of scores come from: models, generators, encoders, images, repeats?"""
-    from driftledger.commands import variance as finding
-    from driftledger.core.terminal import show
-
-    show(finding.variance(context.obj, runs or (), benchmark=benchmark, metric=metric, in_json=as_json))
 
 
 @stage.command(name="resolve")

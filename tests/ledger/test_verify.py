@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from driftledger.commands.verify import verify
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.published import read_published
+from driftledger.ledger.published import check_published, read_published
+from driftledger.ledger.verify.hashes import check_hashes
 from driftledger.ledger.verify.regenerate import draw_lots, regenerate
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
 
@@ -211,6 +213,38 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(ledger: Ledge
     assert len(again.result.findings) > 0
     assert all(RECORDS in each.where or CHAINS in each.where for each in again.result.findings)
     assert {kind.name: kind.compared for kind in again.kinds}["genception: chain: describe"] == 8
+
+
+def test_a_changed_byte_is_found(ledger: Ledger) -> None:
+    random = Random(7)
+    evidence = ledger.evidence()
+    folders = {each for lineage in evidence.lineages for each in lineage.folders.values()}
+    files = sorted(path for each in folders for path in (ledger.root / each.path).rglob("*") if path.is_file())
+    files += [*(ledger.root / "ledger").iterdir()]
+    for file in random.sample(files, 25):
+        data = file.read_bytes()
+        place = random.randrange(len(data))
+        file.write_bytes(data[:place] + bytes([data[place] ^ (1 << random.randrange(8))]) + data[place + 1 :])
+        result = check_hashes([evidence], Contents(ledger.root)) + check_published(ledger.root)
+        assert any(str(file.relative_to(ledger.root)) in each.where for each in result.findings), file
+        file.write_bytes(data)
+
+
+@pytest.mark.parametrize("provider", ["theirs:Theirs", "theirs", "../theirs", "os:system"])
+def test_a_provider_that_the_checkout_names_is_not_imported(
+    ledger: Ledger, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = ledger.root.parent / "mark"
+    (ledger.root / "theirs.py").write_text(f"open({str(mark)!r}, 'w')\nclass Theirs: pass\n")
+    monkeypatch.chdir(ledger.root)
+    for path in (f"{GENCEPTION}/score.json", f"{CHAINS}/components.json"):
+        for card in ("encoder", "generator"):
+            ledger.edit(path, lambda each, card=card: each["components"].get(card, {}).update(provider=provider))
+    ledger.relock()
+    result = ledger.check(GENCEPTION)
+    result += regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 20).result
+    assert not mark.exists()
+    assert any(each.where == f"{GENCEPTION}/score.json" for each in result.skipped)
 
 
 def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:

@@ -416,8 +416,8 @@ class Benchmark(ABC):
     def scoring_of(self, settings: "Settings") -> Scoring:
         """The settings of scoring, out of ``params.yaml``: those of its section of the same names, and the seed."""
         section = settings.section(self.name)
-        given = {name: getattr(section, name) for name in self.scoring.model_fields if name not in ("seed", "version")}
-        return self.scoring.model_validate(given | {"seed": settings.run.seed, "version": self.scores.version})
+        given = {name: getattr(section, name) for name in self.scoring.model_fields if name != "seed"}
+        return self.scoring.model_validate(given | {"seed": settings.run.seed})
 
     def metric(self, key: str) -> Metric | None:
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""

@@ -6,6 +6,7 @@ weight file or a new version of a component runs what depends on it, and nothing
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -63,7 +64,7 @@ def resolved(project: Project) -> dict[str, Any]:
     }
     noted: dict[str, Any] = {
         section: {
-            name: known.digest(f"{section}.{name}", _as_written(each), lambda each=each: each.fingerprint)  # type: ignore[misc]
+            name: known.digest(f"{section}.{name}", _as_written(each), partial(getattr, each, "fingerprint"))
             for name, each in some.items()
         }
         for section, some in components.items()
@@ -129,7 +130,7 @@ def _shaped_by(
     settings: Settings, noted: Mapping[str, Any], spec: Benchmark, stage: Stage, keys: Mapping[str, str]
 ) -> dict[str, Any]:
     section = settings.section(spec.name)
-    inputs = {"version": stage.version, "seed": settings.run.seed}
+    inputs: dict[str, Any] = {"version": stage.version, "seed": settings.run.seed}
     inputs |= section.model_dump(mode="json", include=set(stage.settings))
     for key, name in keys.items():
         if key in _SECTION_OF:

@@ -81,7 +81,7 @@ def score(project: Project, model: str) -> None:
                 inputs = inputs_of(project, "score", name, keys, (spec.data, *spec.collects))
 
                 def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
-                    write_score(folder, runner(spec.name).score(to_score(project, spec, keys)))
+                    write_score(folder, spec, runner(spec.name).score(to_score(project, spec, keys)))
 
                 try:
                     make(folder, inputs, write)

@@ -56,12 +56,6 @@ def published_code(root: Path) -> dict[str, CodeVersion]:
     return {fingerprint: code for _, fingerprint, code in sorted(noted, key=lambda each: not each[0])}
 
 
-def remote_address(root: Path) -> str:
-    """The address of the remote ``origin`` as the user's own checkout has it; it may hold a password."""
-    git = Git.around(root)
-    return "" if git is None else git.origin
-
-
 def packages() -> str:
     """Name and version of every installed distribution, one per line."""
     names = {f"{each.metadata['Name']}=={each.version}" for each in distributions()}

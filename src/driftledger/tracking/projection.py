@@ -18,12 +18,12 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import for_line, for_markdown
 from driftledger.core.paths import Paths
-from driftledger.ledger.code import packages, remote_address
+from driftledger.ledger.code import packages
 from driftledger.ledger.lineage import Evidence
 from driftledger.metrics.exact import exact_mean
 from driftledger.project.settings import Tracking
 from driftledger.reports.site.run_page import run_page
-from driftledger.tracking.addresses import artifact_store, tracking_uri, without_credentials
+from driftledger.tracking.addresses import artifact_store, tracking_uri
 from driftledger.tracking.component_versions import all_of, spec_params
 from driftledger.tracking.content import EVIDENCE, NOTE, PACKAGES, DatasetInput, RunContent, as_text, clip
 from driftledger.tracking.score_part import ScorePart, evaluation_table, taken
@@ -242,8 +242,7 @@ def _source(root: Path, evidence: Evidence) -> dict[str, str]:
     """Where MLflow's pages look for the code of a run."""
     tags = {"mlflow.source.name": "driftledger track", "mlflow.source.type": "LOCAL"}
     tags |= {"mlflow.source.git.commit": evidence.code.commit} if evidence.code.commit else {}
-    address = without_credentials(remote_address(root))
-    return tags | ({"mlflow.source.git.repoURL": address} if _IS_REMOTE.match(address) else {})
+    return tags
 
 
 def _parts(root: Path, evidence: Evidence) -> Iterator[ScorePart]:

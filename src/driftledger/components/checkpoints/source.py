@@ -43,7 +43,7 @@ class Source(NamedTuple):
         return str(self.folder or self.repository)
 
     def identity(self) -> dict[str, Any]:
-        """What it stands for: the commit, or the SHA-256 of every file that a loader may read."""
+        """The commit, or the SHA-256 of every file that a loader may read."""
         if self.folder is None:
             return {"repository": self.repository, "commit": self.commit}
         files = {path.relative_to(self.folder).as_posix(): remembered_sha256(path) for path in _files(self.folder)}

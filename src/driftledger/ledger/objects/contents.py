@@ -117,10 +117,6 @@ class Contents:
             return False
         return bool(files) and all(self.path(md5, f"{folder.path}/{name}") for name, md5 in files.items())
 
-    def in_place(self, folder: Folder) -> Path | None:
-        """The folder at its path, where it has exactly these files; errors as in :meth:`manifest`."""
-        return self.root / folder.path if self.listing_here(folder.path) == self.manifest(folder) else None
-
     def materialise(self, folder: Folder, target: Path) -> None:
         """Set up a folder at ``target``, for reading alone: its files are links, or copies where the disk has none.
 
@@ -185,8 +181,7 @@ class Contents:
 
 
 class Recorded:
-    """Folders of exactly the recorded bytes, for code that reads folders: where they are in the checkout, else in a
-    temporary place, each set up once."""
+    """Folders of exactly the recorded bytes in a temporary place, for code that reads folders; each is set up once."""
 
     def __init__(self, contents: Contents, top: Path, absent: Sequence[Folder]) -> None:
         self._contents, self._top, self._absent = contents, top, absent
@@ -202,10 +197,8 @@ class Recorded:
             reason = f" ({self._contents.unfetched})" if self._contents.unfetched else ""
             raise LedgerError(f"{folder.path} (of md5 {folder.md5}) is neither in a cache nor on a remote{reason}")
         if folder not in self._places:
-            place = self._contents.in_place(folder)
-            if place is None:
-                place = self._top / str(len(self._places))
-                self._contents.materialise(folder, place)
+            place = self._top / str(len(self._places))
+            self._contents.materialise(folder, place)
             self._places[folder] = place
         return self._places[folder]
 
