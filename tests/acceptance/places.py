@@ -70,16 +70,3 @@ def texts_of(record: dict[str, Any]) -> list[list[str]]:
     texts = [record[name] for name in ("text", "description") if record.get(name) is not None]
     texts += [each["text"] for each in record.get("replies", ()) if each.get("text") is not None]
     return [[unit, text] for text in texts]
-
-
-def cross_check(top: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """What an evaluated checkout says about cross-checks: per score, who it is about and its numbers by name.
-
-    Today each score.json of GenCeption holds them; they will move to a file of the report. Names are as there:
-    ``metrics.cross_check``, ``metrics.cross_check_low``, ``groups.category.living.cross_check``.
-    """
-    from tests.acceptance.numbers import about, numbers, read
-
-    for path in score_files(top):
-        score = read(path)
-        yield about(score), {name: value for name, value in numbers(score).items() if "cross_check" in name}
