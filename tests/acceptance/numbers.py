@@ -13,6 +13,8 @@ PARTS = ("metrics", "groups", "curves", "coverage", "counted", "scored", "total"
 DIGITS = 9
 """Significant digits to which ends of intervals are compared; all other numbers are exact."""
 
+ROW_KEYS = ("dataset", "model", "generator")
+
 BETWEEN = " | "
 Lines = dict[str, float]
 """``benchmark key=value … | name`` → the number."""
@@ -58,12 +60,17 @@ def numbers(score: Mapping[str, Any]) -> dict[str, float]:
 def cross_checks(top: Path) -> Iterator[tuple[dict[str, Any], dict[str, float]]]:
     """What an evaluated checkout says about cross-checks: per score, which one it is and its numbers by name.
 
-    Today each score.json of GenCeption holds them; they will move to a file of the report. Names stay as they are:
-    ``metrics.cross_check``, ``metrics.cross_check_low``, ``groups.category.living.cross_check``.
+    The report has a row per model, dataset and generator, whatever the encoder.
     """
+    rows = json.loads((top / "reports" / "cross_check.json").read_bytes())
     for path in score_files(top):
-        score = read(path)
-        yield about(score), {name: value for name, value in numbers(score).items() if "cross_check" in name}
+        of = about(read(path))
+        for row in rows:
+            if of["benchmark"] == "genception" and all(row[key] == of["keys"][key] for key in ROW_KEYS):
+                values = {f"metrics.{name}": row[name] for name in row if name.startswith("cross_check")}
+                for kind in ("category", "group"):
+                    values |= {f"groups.{kind}.{name}.cross_check": value for name, value in row[kind].items()}
+                yield of, values
 
 
 def lines_of(top: Path) -> dict[str, Lines]:

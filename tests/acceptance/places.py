@@ -8,7 +8,7 @@ from typing import Any
 REPOSITORY = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 
-ALWAYS = {"resolve", "track"}
+ALWAYS = {"resolve"}
 """The stages that run whether anything changed or not."""
 
 RUN = "regions_fine/painter/layout"
@@ -31,7 +31,7 @@ MODULES = {
 
 FOREIGN_BENCHMARK = "tests.words.spec:Words"
 """The class that the entry point of the benchmark in tests/words names."""
-AFTER_SELECTING = (("upgrade",),)
+AFTER_SELECTING: tuple[tuple[str, ...], ...] = ()
 """Commands after a benchmark of somebody else is selected, before it can run."""
 
 STAGES_RUN = re.compile(r"Running stage '(?:[\w/]+/dvc\.yaml:)?([^':]+)'")
