@@ -1,0 +1,68 @@
+"""Projects that the tests share: each is evaluated once for all processes of a session, and never changed."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from tests.acceptance.checkout import Checkout, init, with_images
+
+EVALUATED = "DRIFTLEDGER_EVALUATED"
+
+Make = Callable[[Path], Checkout]
+
+
+def pytest_configure() -> None:
+    os.environ.update(DVC_NO_ANALYTICS="1", MLFLOW_DISABLE_TELEMETRY="true", OMP_NUM_THREADS="1")
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Make) -> Checkout:
+    """The project that ``make`` makes in a folder, made by whoever of the session's processes comes first."""
+    top = factory.getbasetemp()
+    folder = (top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / name
+    with FileLock(folder.with_suffix(".lock")):
+        if not (folder / "finished").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            make(folder)
+            (folder / "finished").touch()
+    return Checkout(folder / "project", folder / "state")
+
+
+def _default(folder: Path) -> Checkout:
+    made = init(folder, "--preset", "default")
+    made.driftledger("run")
+    made.commit("the default run")
+    return made
+
+
+def _small(folder: Path) -> Checkout:
+    made = with_images(folder, 4)
+    made.params(lambda params: params["genception"].update(iterations=2))
+    made.driftledger("run")
+    made.commit("a small run")
+    return made
+
+
+@pytest.fixture(scope="session")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The default project with all its results, for tests that only read files."""
+    if named := os.environ.get(EVALUATED):
+        return Checkout(Path(named).resolve(), tmp_path_factory.mktemp("state"))
+    return made_once(tmp_path_factory, "default", _default)
+
+
+@pytest.fixture(scope="session")
+def evaluated_copy(evaluated: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A committed copy of it, for tests that run commands which change none of its results."""
+    copied = evaluated.copy(tmp_path_factory.mktemp("copy"))
+    copied.commit("results")
+    return copied
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """Four drawn images, two embedded models, two iterations; evaluated, committed, and to be copied."""
+    return made_once(tmp_path_factory, "small", _small)
