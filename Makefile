@@ -63,7 +63,6 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/perfor
 	python perf/remote.py
 	python perf/samples.py
 	python perf/engines.py
-	python perf/audit.py
 	python perf/site.py
 	python perf/start.py
 	python perf/track.py
