@@ -39,7 +39,7 @@ def test_the_scores_in_git_are_the_golden_numbers(kind: str) -> None:
 
 
 @pytest.mark.skipif(NEURAL not in os.environ, reason=f"{NEURAL} does not name a checkout after 'make run-neural'")
-@pytest.mark.parametrize("kind", ("scores", "details"))
+@pytest.mark.parametrize("kind", ["scores", "details"])
 def test_the_neural_run_gives_the_golden_numbers(kind: str) -> None:
     golden = {name: lines for name, lines in read_golden(kind).items() if name not in _of_default(read_golden(kind))}
     _compare(golden, lines_of(Path(os.environ[NEURAL])))
