@@ -160,9 +160,10 @@ def _release(project: Project, done: Task, left: Sequence[Task], workers: Replic
     needed = {name for task in left for name in _asked_by(project, task)}
     for section, name in _asked_by(project, done):
         if (section, name) not in needed:
-            component: Component = getattr(project, section)(name)
-            component.release()
-            workers.release(component)
+            component = project.made(section, name)
+            if component is not None:  # nothing was asked of it, and it may not be on this machine
+                component.release()
+                workers.release(component)
 
 
 def _asked_by(project: Project, task: Task) -> set[tuple[str, str]]:

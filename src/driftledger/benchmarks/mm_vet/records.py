@@ -11,6 +11,8 @@ from driftledger.core.types import Outcome
 
 CALIBRATION = "calibration.jsonl"
 """Beside the records of a grade stage."""
+CALIBRATION_REPLIES = "calibration_replies.jsonl"
+"""What the judge said of these answers: lines as in the records, ``variant`` is the place in the list of answers."""
 
 CORRECTED, SENSITIVITY, SPECIFICITY, ALPHA = "total_corrected", "judge_sensitivity", "judge_specificity", "judge_alpha"
 """The keys in a score of what is known of its judge."""
