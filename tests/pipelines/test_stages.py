@@ -1,11 +1,10 @@
-"""The stages `resolve`, `data`, `collect@<model>` and `score@<model>`: what they make again, and what they leave alone."""
+"""The stages `resolve`, `data`, `collect@<model>` and `score@<model>`: what they make, and what they leave alone."""
 
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import collect
-from driftledger.commands.stages import score
+from driftledger.commands.stages import correlation, report, score
 from driftledger.core.errors import CoverageError
 from driftledger.core.missing import MissingSourceError
 from driftledger.demo.generators.painter import Painter
@@ -23,8 +22,19 @@ from driftledger.demo.models.words import WordCounter
 from driftledger.project.project import Project
 from tests.conftest import Checkout, draw
 from tests.support.evaluation import build
-from tests.support.own_code import write_module
-from tests.support.small import IMAGES, QUESTIONS, Params, changed, make_small, update, write_params
+from tests.support.own_code import SAYS, WORDS, write_module
+from tests.support.small import (
+    IMAGES,
+    QUESTIONS,
+    Params,
+    changed,
+    contents,
+    folders,
+    made_by,
+    make_small,
+    matching,
+    update,
+)
 
 CHAINS = "data/records/{}/genception/my_images/painter"
 SCORE = "reports/scores/{}/genception/my_images/painter/layout"
@@ -62,22 +72,6 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(component, method, count)
     return counted
-
-
-def folders(root: Path) -> dict[str, int]:
-    """Folder that a stage has made, relative to the top → when."""
-    marks = [*(root / "data").rglob("inputs.json"), *(root / "reports/scores").rglob("inputs.json")]
-    return {mark.parent.relative_to(root).as_posix(): mark.stat().st_mtime_ns for mark in marks}
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    """File in a folder that a stage has made → its bytes."""
-    files = [*(root / "data").rglob("*"), *(root / "reports/scores").rglob("*")]
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files if path.is_file()}
-
-
-def forget_calls(root: Path) -> None:
-    shutil.rmtree(root / ".driftledger")
 
 
 def set_all(benchmark_name: str, **values: Any) -> Callable[[Params], object]:
@@ -140,42 +134,31 @@ CHANGES: dict[str, tuple[Callable[[Params], object], tuple[str, ...]]] = {
 def test_a_change_makes_what_depends_on_it(what: str, root: Path) -> None:
     change, patterns = CHANGES[what]
     before = folders(root)
-    update(changed(root, change))
-    after = folders(root)
     assert len(before) == 5 + 2 * (9 + 6)
-    assert before.keys() <= after.keys()
-    expected = {name for name in after if any(fnmatchcase(name, pattern) for pattern in patterns)}
-    assert all(any(fnmatchcase(name, pattern) for name in after) for pattern in patterns)
-    assert {name for name, when in after.items() if before.get(name) != when} == expected
+    made = made_by(changed(root, change))
+    assert made == matching(folders(root), patterns)
+    assert before.keys() <= folders(root).keys()
 
 
 @pytest.mark.parametrize(
     ("component", "patterns"),
-    [
-        (Painter, ("*/genception/*", "*/fidelity/*")),
-        (Rubric, ("data/*/mm_vet/*/grades", "reports/*/mm_vet/*")),
-    ],
+    [(Painter, ("*/genception/*", "*/fidelity/*")), (Rubric, ("data/*/mm_vet/*/grades", "reports/*/mm_vet/*"))],
 )
 def test_a_new_version_of_a_component_makes_what_it_had_a_part_in(
     component: type[Any], patterns: tuple[str, ...], root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = folders(root)
     monkeypatch.setattr(component, "version", "999")
-    update(Project(root))
-    made = {name for name, when in folders(root).items() if before.get(name) != when}
-    assert made == {name for name in before if any(fnmatchcase(name, pattern) for pattern in patterns)} != set()
+    assert made_by(Project(root)) == matching(folders(root), patterns)
 
 
 def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_differ(
     root: Path, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, spec = folders(root), benchmark("genception")
+    spec = benchmark("genception")
     monkeypatch.setattr(type(spec), "collects", (replace(spec.collects[0], version=999),))
-    update(Project(root))
-    made = {name for name, when in folders(root).items() if before.get(name) != when}
-    assert made == {CHAINS.format(model) for model in ("regions_medium", "blind")}
+    assert made_by(Project(root)) == {CHAINS.format(model) for model in ("regions_medium", "blind")}
     monkeypatch.setattr(type(spec), "scores", replace(spec.scores, version=999))
-    update(Project(root))
+    assert made_by(Project(root)) == {SCORE.format(model) for model in ("regions_medium", "blind")}
     assert json.loads((root / SCORE.format("blind") / "score.json").read_bytes())["inputs"]["version"] == 999
     assert not calls
 
@@ -183,36 +166,25 @@ def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_
 def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(root: Path, calls: Counter[str]) -> None:
     before = folders(root)
     update(changed(root, lambda params: params["run"].update(models=["regions_medium"], mme=[])))
-    after = folders(root)
+    gone = matching(before, ["reports/scores/blind/*", "*/regions_medium/mme/*"])
+    assert len(gone) == 6 + 3
+    assert folders(root) == {name: when for name, when in before.items() if name not in gone}
     assert not (root / "reports/scores/blind").exists()
-    kept = {name for name in before if name.startswith("data/records/blind/")}
-    assert len(kept) == 9  # which DVC keeps as the output of a stage that is gone
-    gone = {name for name in before if "/mme/" in name and "blind" not in name}
-    assert len(gone) == 3
-    assert after == {
-        name: when
-        for name, when in before.items()
-        if name not in gone and not name.startswith("reports/scores/blind/")
-    }
     assert not calls
 
 
 @pytest.mark.parametrize("damaged", [CHAINS.format("blind"), SCORE.format("blind"), "data/datasets/my_images"])
 @pytest.mark.parametrize("how", ["a changed byte", "no inputs.json", "a missing file", "a further file"])
-def test_a_damaged_folder_is_made_again_without_a_call(
-    how: str, damaged: str, root: Path, calls: Counter[str]
-) -> None:
+def test_a_damaged_folder_is_made_again_without_a_call(how: str, damaged: str, root: Path, calls: Counter[str]) -> None:
     before = contents(root)
     folder = root / damaged
-    file = next(path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "inputs.json")
-    if how == "a changed byte":
-        file.write_bytes(file.read_bytes() + b" ")
-    elif how == "a missing file":
-        file.unlink()
-    elif how == "a further file":
-        (folder / "further").touch()
-    else:
-        (folder / "inputs.json").unlink()
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "inputs.json")
+    {
+        "a changed byte": lambda: files[0].write_bytes(files[0].read_bytes() + b" "),
+        "no inputs.json": (folder / "inputs.json").unlink,
+        "a missing file": files[0].unlink,
+        "a further file": (folder / "further").touch,
+    }[how]()
     assert contents(root) != before
     update(Project(root))
     assert contents(root) == before
@@ -225,7 +197,8 @@ PAID: dict[str, tuple[Callable[[Params], object], dict[str, int]]] = {
         lambda params: params["descriptions"]["features_by_words"].update(max_tokens=[60, 5]),
         {"model": 3 * 10},  # two samples to retrieve from and one to ask about, of ten digits
     ),
-    "one order of options more": (set_all("mm_sap", permutations=2), {"model": 44}),  # of 45, one of which is in the same order again
+    # of 45 questions, one of which has its options in the same order again
+    "one order of options more": (set_all("mm_sap", permutations=2), {"model": 44}),
     "one grading more": (set_all("mm_vet", gradings=2), {"judge": QUESTIONS + len(CALIBRATION)}),
     "one redrawing more": (set_all("fidelity", repeats=2), {"generator": IMAGES}),
     "how a number is computed": (set_all("trac", confidence=0.9), {}),
@@ -236,9 +209,19 @@ PAID: dict[str, tuple[Callable[[Params], object], dict[str, int]]] = {
 @pytest.mark.parametrize("what", PAID)
 def test_records_pay_back_into_an_empty_store(what: str, root: Path, calls: Counter[str]) -> None:
     change, expected = PAID[what]
-    forget_calls(root)
+    shutil.rmtree(root / ".driftledger")
     update(changed(root, lambda params: (params["run"].update(models=["regions_medium"]), change(params))))
     assert calls == expected
+
+
+def test_a_record_that_was_changed_pays_nothing_back(root: Path, calls: Counter[str]) -> None:
+    before, records = contents(root), root / CHAINS.format("regions_medium") / "records.jsonl"
+    shutil.rmtree(root / ".driftledger")
+    text = records.read_text(encoding="utf-8")
+    records.write_text(text.replace('"description":"', '"description":"Forged. '), encoding="utf-8")
+    update(Project(root))
+    assert contents(root) == before
+    assert calls == {"model": 2 * IMAGES, "generator": 2 * IMAGES}
 
 
 def test_too_little_of_one_benchmark_fails_and_the_other_scores_are_written(root: Path) -> None:
@@ -252,8 +235,9 @@ def test_too_little_of_one_benchmark_fails_and_the_other_scores_are_written(root
     build(project)
     with pytest.raises(CoverageError, match=f"only 0 of {IMAGES} chains reached t=2"):
         score(project, "blind")
-    written = {name for name, when in folders(root).items() if before.get(name) != when}
-    assert written == {"reports/scores/blind/mme/scenes_mme"}
+    assert {name for name, when in folders(root).items() if before.get(name) != when} == {
+        "reports/scores/blind/mme/scenes_mme"
+    }
 
 
 def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_is_called(
@@ -291,42 +275,6 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
     assert calls == {"model": QUESTIONS * 2}
 
 
-MODELS = """
-import os
-import signal
-from typing import ClassVar
-
-from driftledger.components.base import Model
-from driftledger.core.types import Reply
-
-
-class Says(Model):
-    '''Says the same of every image, and notes each call; killed at one of them.'''
-
-    version: ClassVar[str] = "1"
-    words: str
-
-    def respond(self, conversations):
-        path = os.environ.get("ASKED", os.devnull)
-        with open(path, "a") as asked:
-            asked.write("asked\\n" * len(conversations))
-        if os.environ.get("KILLED_AT") == str(len(open(path).readlines())):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return [Reply(self.words) for _ in conversations]
-"""
-
-WORDS = """
-import driftledger
-
-
-def known(texts):
-    return [[float(word in text.lower()) for word in ("cat", "dog", "fish", "tree")] for text in texts]
-
-
-words = driftledger.encoder(texts=known)
-"""
-
-
 def own_models(params: Params, **words: str) -> None:
     params["models"] |= {name: {"provider": "my_models:Says", "words": said} for name, said in words.items()}
     params["encoders"]["mine"] = {"provider": "my_words:words"}
@@ -335,40 +283,28 @@ def own_models(params: Params, **words: str) -> None:
 
 
 def test_cross_check_is_what_comes_out_by_hand(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from driftledger.reports.cross_check import cross_checks
-    from driftledger.reports.selected import selected_scores
-
-    write_module(root, "my_models", MODELS)
+    write_module(root, "my_models", SAYS)
     write_module(root, "my_words", WORDS)
     monkeypatch.syspath_prepend(root)
     said = {"a": "A cat. A dog.", "b": "A cat.", "c": "A dog. A fish and a dog.", "d": "A tree."}
     project = changed(root, lambda params: own_models(params, **said))
     update(project)
-    rows = {row["model"]: row for row in cross_checks(project, selected_scores(project))}
+    correlation(project)
+    report(project)
+    rows = {row["model"]: row for row in json.loads((root / "reports/cross_check.json").read_bytes())}
     assert rows["a"]["checked_by"] == ["b", "c", "d"]
-    # a: its cat is in b alone and its dog in c alone; b: its cat in a; d: its tree nowhere
+    # a: its cat is in b alone and its dog in c alone; b: its cat is in a alone; d: its tree is nowhere
     # c: its dog is in a; of its fish and dog, the cosine with a's dog is 1 / sqrt 2
     expected = {"a": 1 / 3, "b": 1 / 3, "c": (1 / 3 + 2**-0.5 / 3) / 2, "d": 0.0}
     assert {model: row["cross_check"] for model, row in rows.items()} == pytest.approx(expected, abs=1e-8)
     assert rows["c"]["category"] == pytest.approx({"round": expected["c"], "square": expected["c"]}, abs=1e-8)
 
 
-def test_two_models_check_each_other(root: Path) -> None:
-    from driftledger.commands.stages import correlation, report
-
-    project = Project(root)
-    correlation(project)
-    report(project)
-    rows = json.loads((root / "reports/cross_check.json").read_bytes())
-    assert "cross_check" in str(rows)
-    assert "regions_medium" in str(rows)
-
-
 @pytest.fixture
 def counted(checkout: Checkout, tmp_path: Path) -> Checkout:
     """A checkout of its own model, which notes its calls."""
     checkout.env["ASKED"] = str(tmp_path / "asked")
-    write_module(checkout.root, "my_models", MODELS)
+    write_module(checkout.root, "my_models", SAYS)
     write_module(checkout.root, "my_words", WORDS)
     checkout.params(lambda params: own_models(params, mine="A red cat."))
     checkout.params(lambda params: params["models"]["mine"].update(batch_size=1))
@@ -410,8 +346,6 @@ def test_dvc_compares_metrics_of_another_number_of_iterations(evaluated: Checkou
         *("resolve", "collect@regions_medium", "score@regions_medium", "correlation", "report")
     ]
     [changes] = json.loads(evaluated.run("dvc", "metrics", "diff", "--json").stdout).values()
-    by_name: dict[str, dict[str, float]] = {}
-    for name, each in changes.items():
-        by_name |= {name: each}
-    assert {"gc", "similarity"} <= by_name.keys()
+    assert all(changes[name]["old"] != changes[name]["new"] for name in ("gc", "similarity"))
+    assert changes["iterations"] == {"old": 2, "new": 3, "diff": 1}
     assert evaluated.repro() == ["resolve"]

@@ -1,6 +1,7 @@
 """A project of all six benchmarks that is evaluated in two seconds: tiny images, embedded components, no DVC."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,28 @@ def make_small(root: Path) -> Project:
     for number in range(IMAGES):
         draw(root / "my_images" / ("round" if number % 2 else "square") / f"{number}.png", number, (24, 18))
     return write_params(root, small_params())
+
+
+def folders(root: Path) -> dict[str, int]:
+    """Folder that a stage has made, relative to the top → when."""
+    marks = [*(root / "data").rglob("inputs.json"), *(root / "reports/scores").rglob("inputs.json")]
+    return {mark.parent.relative_to(root).as_posix(): mark.stat().st_mtime_ns for mark in marks}
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """File in a folder that a stage has made → its bytes."""
+    files = [*(root / "data").rglob("*"), *(root / "reports/scores").rglob("*")]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files if path.is_file()}
+
+
+def made_by(project: Project) -> set[str]:
+    """Bring the project up to date; the folders that were made because of it."""
+    before = folders(project.root)
+    update(project)
+    return {name for name, when in folders(project.root).items() if before.get(name) != when}
+
+
+def matching(names: Collection[str], patterns: Collection[str]) -> set[str]:
+    found = [{name for name in names if fnmatchcase(name, pattern)} for pattern in patterns]
+    assert all(found)
+    return set().union(*found)

@@ -222,7 +222,11 @@ class CollectGrades(Collecting[Judged]):
             folder / CALIBRATION_FILE,
             [
                 Calibration(
-                    question=item.question, answer=item.answer, known=item.grade, forged=item.forged, given=given[number]
+                    question=item.question,
+                    answer=item.answer,
+                    known=item.grade,
+                    forged=item.forged,
+                    given=given[number],
                 )
                 for number, item in enumerate(CALIBRATION)
             ],
