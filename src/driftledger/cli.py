@@ -144,14 +144,11 @@ def figures(
 
 
 @app.command(rich_help_panel=PUBLISH)
-def track(
-    context: typer.Context,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what MLflow holds otherwise; merge doubles.")] = False,
-) -> None:
+def track(context: typer.Context) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
 
-    stages.track(context.obj, repair)
+    stages.track(context.obj)
 
 
 @app.command(rich_help_panel=PUBLISH)
@@ -499,7 +496,6 @@ def verify(
     authorities: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Certificates of timestamp authorities that you trust, in PEM.")
     ] = None,
-    mlflow: Annotated[bool, typer.Option("--mlflow", help="Check too what MLFLOW_TRACKING_URI shows of them.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
@@ -512,7 +508,7 @@ def verify(
         verified = verifying.verify_ledger(project)
     else:
         verified = verifying.verify(
-            project, run, Reach(remote, trust), regenerated=regenerate, seed=seed, asked_again=ask_again, mlflow=mlflow
+            project, run, Reach(remote, trust), regenerated=regenerate, seed=seed, asked_again=ask_again
         )
     verified = verifying.by_whose_history(project, verified, Trust(allowed_signers, authorities, since))
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())

@@ -4,7 +4,6 @@ Where a score comes from and how two runs differ is asked of :class:`~driftledge
 terminal as in a notebook. What only one question needs is imported when it is asked.
 """
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,14 +19,8 @@ from driftledger.project.project import Project
 
 
 def sources(project: Project, reach: Reach) -> Sources:
-    """What may know about a score here: the working tree, Git, DVC's cache, and MLflow, if the environment names one;
-    that of ``params.yaml`` could be a stranger's, and is asked with trust alone."""
-    mlflow = None
-    if reach.trust or os.environ.get("MLFLOW_TRACKING_URI"):
-        from driftledger.tracking.lookup import MlflowRuns
-
-        mlflow = MlflowRuns(project.settings.tracking)
-    return Sources(project.root, project.selected, project.combinations, mlflow=mlflow, reach=reach)
+    """What may know about a score here: the working tree, Git and DVC's cache."""
+    return Sources(project.root, project.selected, project.combinations, reach=reach)
 
 
 def touched(

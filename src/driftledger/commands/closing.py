@@ -58,12 +58,6 @@ def closing(project: Project, mlflow: Sequence[str] | None = None) -> Iterator[R
 
 
 def _where(project: Project) -> Iterator[str]:
-    from driftledger.tracking.last_push import last_push
     from driftledger.tracking.ui import where_to_look
 
-    tracking = project.settings.tracking
-    try:
-        pushed = last_push(project.root, tracking)
-        yield where_to_look(tracking, None if pushed is None else pushed.experiment_id)
-    except DriftledgerError as error:
-        yield f"MLflow: {error}"
+    yield where_to_look(project.settings.tracking)

@@ -103,16 +103,19 @@ def correlation(project: Project) -> str:
         return write_correlation(project)
 
 
-def track(project: Project, repair: bool = False) -> None:
-    """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
+def track(project: Project) -> None:
+    """Show what is selected in MLflow, note it in the ledger, say in a line each what that took, and end as a run."""
     from driftledger.commands.closing import show_after_push
     from driftledger.ledger.code import code_version
-    from driftledger.ledger.lineage import Unread
+    from driftledger.ledger.lineage import read_all_evidence
+    from driftledger.ledger.log import chain
     from driftledger.tracking.track import track as show_in_mlflow
 
-    evidence = Unread(project.root, project.selected, project.combinations, code_version(project.root))
-    told = show_in_mlflow(evidence, project.settings.tracking, repair=repair, calls=project.state)
-    print("\n".join(told), flush=True)
+    evidence = read_all_evidence(project.root, project.selected, project.combinations, code_version)
+    lines = show_in_mlflow(project.root, evidence, project.settings.tracking)
+    ledger = project.paths.ledger
+    added = chain.append(ledger, evidence, project.paths.state / "locks" / "ledger.lock")
+    print("\n".join([*lines, f"{added} new in {ledger.name}"]), flush=True)
     show_after_push(project)
 
 

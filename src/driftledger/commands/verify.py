@@ -35,7 +35,6 @@ _REMEDY: dict[Kind, str] = {
     "bytes": "bytes: 'dvc checkout' or 'git checkout' brings back what was recorded; 'dvc repro' makes it anew",
     "numbers": "numbers: 'dvc repro' computes them again from the records; what was published with them was wrong",
     "missing": "missing: 'dvc pull' brings what a remote has; 'dvc repro' makes it anew",
-    "mlflow": "mlflow: 'driftledger track --repair' writes what differs again, and merges doubles",
 }
 """What to do, kind by kind."""
 
@@ -121,7 +120,6 @@ def verify(
     regenerated: int,
     seed: int | None = None,
     asked_again: int = 0,
-    mlflow: bool = False,
 ) -> Verified:
     """Check every byte, link and number behind a run, or behind all that are selected.
 
@@ -129,12 +127,7 @@ def verify(
         regenerated: how many calls of each run are made again.
         seed: draws the calls of an earlier verification again; None draws others each time.
         asked_again: how many calls of each run services are asked again, twice each, which costs money.
-        mlflow: whether what MLflow shows of them is checked too.
     """
-    if mlflow:
-        from driftledger.tracking import check as check_mlflow
-
-        check_mlflow.refuse_unnamed(trust=reach.trust)
     if not reach.trust:  # whose repositories the checkout names, with the reader's token
         os.environ["HF_HUB_OFFLINE"] = "1"
     contents = Contents(project.root, reach)
@@ -166,8 +159,6 @@ def verify(
             project, evidence, contents, asked_again, lot, trust=reach.trust
         )
     checks[_CHAIN] = check_chain(project.paths.ledger, project.root, evidence)
-    if mlflow:
-        checks["MLflow"] = check_mlflow.check(project, evidence, whole=run is None)
     return Verified([each.name for each in evidence], checks, again, asked)
 
 

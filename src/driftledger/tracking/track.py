@@ -1,49 +1,268 @@
-"""``driftledger track``: MLflow is imported where there may be something to do."""
+"""``driftledger track``: let MLflow show the selected runs; MLflow is a view that can be deleted and made again.
 
+A run is created, filled and set FINISHED last. A run of this machine that is not FINISHED was cut short: it is deleted
+and made again, so nothing is ever completed or repaired.
+"""
+
+import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from driftledger.core.files import parsed_once
-from driftledger.ledger.lineage import Evidence, Unread
-from driftledger.project.settings import Tracking
-from driftledger.tracking.addresses import tracking_uri
-from driftledger.tracking.last_push import LastPush, content_key, last_push, note, store_mark
+from filelock import FileLock
+
+from driftledger.benchmarks.score import Row
+from driftledger.charts.palette import colour_of
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import LedgerError
+from driftledger.core.files import read_jsonl
+from driftledger.core.paths import Paths
+from driftledger.ledger.lineage import Evidence
+from driftledger.tracking.components import Versions
+from driftledger.tracking.content import (
+    CURRENT,
+    FINGERPRINT,
+    NOTE,
+    artifacts_of,
+    components_of,
+    headlines_of,
+    metrics_of,
+    params_of,
+    tags_of,
+)
+from driftledger.tracking.store import all_pages, artifact_location, opened
+from driftledger.tracking.traces import delete_traces, traces_of, write_traces
+from driftledger.tracking.view import VIEW_TAG, leaderboard
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Experiment, Run
+
+    from driftledger.project.settings import Tracking
+
+WRITER = "driftledger.writer"
+"""Tag of a run that is being written: by whom. It goes before the run is FINISHED."""
+
+SUPERSEDED = " (superseded)"
+"""Ends the name of a run when a current run has that name."""
+
+_ABANDONED = 24 * 3600 * 1000
+"""Milliseconds after which an unfinished run of another machine is taken for cut short."""
+
+_METRICS_PER_CALL = 1000
+
+_NOTE = """\
+A run for each combination of model, generator and encoder. It is made from what DVC's lock holds: delete it, and \
+`driftledger track` makes it again.
+
+- **Evaluation runs**: all runs with their scores, the best one first when they were made together.
+- **Traces**: chains, answers and descriptions step by step with their pictures.
+- **Model training, Runs, Views, Leaderboard**: the similarity per iteration and a chart per score.
+- Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts `scores.json` and \
+`rows.csv` of a run.
+- Runs tagged `driftledger.current: true` show what is selected now. Where a number comes from: \
+`driftledger audit RUN:METRIC`.
+"""
 
 
-@parsed_once()
-def track(evidence: Unread, tracking: Tracking, *, repair: bool = False, calls: Path | None = None) -> Sequence[str]:
-    """Let MLflow show the combinations and the correlations; say in a line each what that took.
+def track(root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> list[str]:
+    """Let the current runs of the experiment be exactly those of ``evidence``; say what that took, in lines.
 
-    Arguments and errors as in :func:`~driftledger.tracking.projection.show`, and as in
-    :func:`~driftledger.ledger.lineage.read_all_evidence`.
+    Raises:
+        LedgerError: the MLflow store cannot be used; the next call does what is left to do.
     """
-    root, key = evidence.root, evidence.key  # before it is read, so that what changes meanwhile has another key
-    if not repair and (pushed := last_push(root, tracking, content_key(root, key, tracking))) is not None:
-        return pushed.told
-    read = evidence.read()
-    told = _push(root, read, tracking, repair, calls)
-    _note(root, key, read, tracking, calls)
-    return told
+    lock = Paths(root).shared / "locks" / "track.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock), opened(tracking, create=True) as client:
+        return [_Push(client, root, evidence, tracking).push()]
 
 
-def _push(
-    root: Path, evidence: Sequence[Evidence], tracking: Tracking, repair: bool, calls: Path | None
-) -> tuple[str, ...]:
-    from driftledger.tracking import correlation_run, projection
+class _Push:
+    """One update of an experiment."""
 
-    shown = projection.show(root, evidence, tracking, repair=repair, calls=calls)
-    return (shown, *correlation_run.show(root, tracking, repair=repair))
+    def __init__(self, client: "MlflowClient", root: Path, evidence: Sequence[Evidence], tracking: "Tracking") -> None:
+        self._client, self._root, self._tracking = client, root, tracking
+        self._models = list(dict.fromkeys(each.combination.model for each in evidence))
+        self._evidence = sorted(evidence, key=_worth)
+        self._writer = sha256_of([_machine(), str(Paths(root).shared)])[:16]
+        self._rows: dict[str, list[Row]] = {}
+        experiment = self._experiment()
+        self._experiment_id, self._experiment_tags = experiment.experiment_id, experiment.tags
+        self._versions = Versions(client, self._experiment_id)
+
+    def push(self) -> str:
+        """Delete what was cut short and doubles, make what is missing, and mark all runs."""
+        finished, doubles = self._finished()
+        missing = [each for each in self._evidence if each.fingerprint not in finished]
+        for each in missing:
+            finished[each.fingerprint] = self._write(each)
+        self._mark(finished)
+        self._describe()
+        counts = f"{len(missing)} runs created, {len(self._evidence) - len(missing)} unchanged"
+        more = f", {doubles} doubles removed" if doubles else ""
+        return f"MLflow experiment {self._tracking.experiment!r}: {counts}{more}"
+
+    def _experiment(self) -> "Experiment":
+        name = self._tracking.experiment
+        experiment = self._client.get_experiment_by_name(name)
+        if experiment is not None and experiment.lifecycle_stage != "active":
+            raise LedgerError(
+                f"the MLflow experiment {name!r} is deleted; restore it, or set another tracking.experiment"
+            )
+        if experiment is None:
+            made = self._client.create_experiment(name, artifact_location(self._tracking))
+            experiment = self._client.get_experiment(made)
+        return experiment
+
+    def _finished(self) -> "tuple[dict[str, Run], int]":
+        """Fingerprint → its finished run, and how many doubles of them were removed: of two clones that push at the
+        same time, each sees no run of the other."""
+        finished: dict[str, Run] = {}
+        doubles = 0
+        order = ["attributes.start_time ASC", "attributes.run_id ASC"]
+        ours = f"tags.`{FINGERPRINT}` LIKE '%'"
+        for run in all_pages(self._client.search_runs, [self._experiment_id], ours, order_by=order):
+            fingerprint = run.data.tags[FINGERPRINT]
+            if run.info.status != "FINISHED":
+                age = time.time() * 1000 - run.info.start_time
+                if run.data.tags.get(WRITER) == self._writer or age > _ABANDONED:
+                    self._delete(run)
+            elif fingerprint in finished:
+                self._delete(run)
+                doubles += 1
+            else:
+                finished[fingerprint] = run
+        return finished, doubles
+
+    def _delete(self, run: "Run") -> None:
+        delete_traces(self._client, self._experiment_id, run.info.run_id)
+        self._client.delete_run(run.info.run_id)
+
+    def _write(self, evidence: Evidence) -> "Run":
+        from mlflow.entities import LoggedModelInput, Param, RunTag
+
+        client, tags = self._client, tags_of(evidence)
+        begun = {FINGERPRINT: tags[FINGERPRINT], WRITER: self._writer}
+        run = client.create_run(self._experiment_id, run_name=evidence.name, tags=begun)
+        run_id = run.info.run_id
+        models = {key: self._versions.model_id(key[0], card) for key, card in components_of(evidence).items()}
+        client.log_inputs(run_id, _datasets(evidence), [LoggedModelInput(each) for each in models.values()])
+        model_id = models["model", evidence.components["model"].fingerprint] if "model" in evidence.components else None
+        metrics = _metrics(evidence, run.info.start_time, model_id)
+        params = [Param(key, value) for key, value in params_of(evidence).items()]
+        run_tags = [RunTag(key, value) for key, value in tags.items()]
+        client.log_batch(run_id, metrics[:_METRICS_PER_CALL], params, run_tags)
+        for start in range(_METRICS_PER_CALL, len(metrics), _METRICS_PER_CALL):
+            client.log_batch(run_id, metrics[start : start + _METRICS_PER_CALL])
+        rows = {each.place: self._rows_of(each.rows_file.path) for each in evidence.lineages}
+        with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
+            for path, content in artifacts_of(self._root, evidence, rows).items():
+                file = Path(folder, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+            client.log_artifacts(run_id, folder)
+        alone = {str(each.collected): each for each in reversed(evidence.lineages)}.values()
+        traces = [
+            (lineage, trace)
+            for lineage in reversed(alone)  # of several encoders that read the same records, the first
+            for trace in traces_of(lineage, self._root, rows[lineage.place], self._tracking.traces)
+        ]
+        if not write_traces(client, self._experiment_id, run_id, traces):
+            raise LedgerError("MLflow did not take all traces of a run; run 'driftledger track' again")
+        client.delete_tag(run_id, WRITER)
+        client.set_terminated(run_id)
+        return client.get_run(run_id)
+
+    def _rows_of(self, path: str) -> list[Row]:
+        """A score without a generator is in several runs."""
+        if path not in self._rows:
+            self._rows[path] = read_jsonl(self._root / path, Row)
+        return self._rows[path]
+
+    def _mark(self, finished: "dict[str, Run]") -> None:
+        """Let the tags and names of all runs say which are current."""
+        current = {each.fingerprint: each for each in self._evidence}
+        names = {each.name for each in self._evidence}
+        controls = {each.combination.model for each in self._evidence if each.components["model"].is_control}
+        colours = colour_of(self._models, controls)
+        for fingerprint, run in finished.items():
+            name = str(run.info.run_name).removesuffix(SUPERSEDED)
+            tags = {CURRENT: str(fingerprint in current).lower()}
+            if fingerprint in current:
+                tags["mlflow.runColor"] = colours[current[fingerprint].combination.model].colour
+            elif name in names:
+                name += SUPERSEDED
+            if name != run.info.run_name:
+                self._client.update_run(run.info.run_id, name=name)
+            for key, value in tags.items():
+                if run.data.tags.get(key) != value:
+                    self._client.set_tag(run.info.run_id, key, value)
+
+    def _describe(self) -> None:
+        """Let the experiment's page have a note and the saved view."""
+        tags = {NOTE: _NOTE}
+        headlines = {each.name: each for evidence in self._evidence for each in headlines_of(evidence)}
+        if headlines:
+            metrics = [metric for evidence in self._evidence for metric in metrics_of(evidence)]
+            curves = dict.fromkeys(metric.name for metric in metrics if metric.step)
+            first = sorted(curves, key=lambda name: not name.startswith("similarity/"))
+            titles = {name: each.title for name, each in headlines.items()}
+            columns = [*titles, *(name for name in dict.fromkeys(m.name for m in metrics) if name not in titles)]
+            higher = next(iter(headlines.values())).higher_is_better
+            tags[VIEW_TAG] = leaderboard(first, titles, columns, higher)
+        for key, value in tags.items():
+            if self._experiment_tags.get(key) != value:
+                self._client.set_experiment_tag(self._experiment_id, key, value)
 
 
-def _note(root: Path, key: str, evidence: Sequence[Evidence], tracking: Tracking, calls: Path | None) -> None:
-    """Push once more, which finds nothing to do, and remember that, where nobody wrote to the store or to the files
-    meanwhile."""
-    from driftledger.tracking.ui import experiment_id
+def _worth(evidence: Evidence) -> tuple[bool, float]:
+    """Sorts the worst first, by the first headline: MLflow lists the newest runs first."""
+    headline = next(headlines_of(evidence), None)
+    if headline is None:
+        return False, 0.0
+    return True, headline.value if headline.higher_is_better else -headline.value
 
-    uri = tracking_uri(tracking)
-    if (mark := store_mark(uri)) is None:
-        return
-    shown = content_key(root, key, tracking)
-    told = _push(root, evidence, tracking, False, calls)
-    if store_mark(uri) == mark and content_key(root, key, tracking) == shown:
-        note(root, shown, mark, LastPush(tracking.experiment, experiment_id(tracking), told))
+
+def _machine() -> str:
+    import platform
+
+    return platform.node()
+
+
+def _datasets(evidence: Evidence) -> list[Any]:
+    """A dataset input per name, with DVC's digest."""
+    import json
+
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    totals: dict[str, int] = {}
+    for each in evidence.lineages:
+        totals[each.on] = max(each.score.total, totals.get(each.on, 0))
+    return [
+        DatasetInput(
+            Dataset(
+                name, data.md5, "local", json.dumps({"uri": data.path}), profile=json.dumps({"samples": totals[name]})
+            ),
+            [InputTag("mlflow.data.context", "evaluation")],
+        )
+        for name, data in {each.on: each.data for each in evidence.lineages}.items()
+    ]
+
+
+def _metrics(evidence: Evidence, timestamp: int, model_id: str | None) -> list[Any]:
+    """All are linked to the model under evaluation: MLflow shows one beside each, and the run names the others."""
+    from mlflow.entities import Metric
+
+    return [
+        Metric(
+            each.name,
+            each.value,
+            timestamp,
+            each.step,
+            model_id=model_id,
+            dataset_name=each.lineage.on,
+            dataset_digest=each.lineage.data.md5,
+        )
+        for each in metrics_of(evidence)
+    ]

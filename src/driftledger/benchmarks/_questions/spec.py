@@ -54,6 +54,7 @@ def both_ways(headline: Metric) -> Iterator[Metric]:
             row="",
             pairing="mean",
             steps=1,
+            tracked="",
         )
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
 from driftledger.benchmarks._chains.traces import traces
-from driftledger.benchmarks.base import Artifacts, Input, Metric, Rule, SideBySide, Stage, Table, score_stage
-from driftledger.benchmarks.genception.artifacts import artifacts, chains_by_model
+from driftledger.benchmarks.base import Input, Metric, Rule, SideBySide, Stage, Table, score_stage
+from driftledger.benchmarks.genception.artifacts import chains_by_model
 from driftledger.benchmarks.genception.records import WITNESS, WitnessRecord, check_witnesses
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.genception.tables import tables, tables_across
@@ -75,6 +75,7 @@ class GenCeption(ChainBenchmark):
             f"drift.gc_at; {_PAPER}, equation 3",
             headline=True,
             row="gc",
+            tracked="gc_at_{t}",
         ),
         _metric(
             "similarity_at_{t}",
@@ -83,6 +84,7 @@ class GenCeption(ChainBenchmark):
             f"drift.cosine_similarity; {_PAPER}, Algorithm 1",
             headline=True,
             row="similarity",
+            tracked="similarity",
         ),
         _metric(
             "similarity_mean",
@@ -255,9 +257,6 @@ class GenCeption(ChainBenchmark):
 
     def tables_across(self, blocks: Sequence[SideBySide]) -> Iterator[Table]:
         return tables_across(self, blocks)
-
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        return artifacts(lineage, root)
 
     def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
         return traces(lineage, root, rows, "chain", "generate")

@@ -31,6 +31,7 @@ _TOTAL = _grade(
     row="total",
     pairing="ratio",
     steps=10,
+    tracked="mm_vet_total",
 )
 _KNOWN = "of the calibration answers that are not forged; a line is fitted where their worth is not 0 or 1"
 _LEE = 'Lee et al., "How to Correctly Report LLM-as-a-Judge Evaluations" (arXiv 2511.21140)'
