@@ -1,5 +1,6 @@
 """The components behind runs as versions of registered models, so that MLflow says which version made a score."""
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,7 @@ class Versions:
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
-        client.create_model_version(
+        version = client.create_model_version(
             name,
             f"models:/{model.model_id}",
             tags=tags,
@@ -61,6 +62,8 @@ class Versions:
             model_id=model.model_id,
             await_creation_for=0,
         )
+        registered = [{"name": name, "version": int(version.version)}]  # leads from a run's page to the version
+        client.set_logged_model_tags(model.model_id, {"mlflow.modelVersions": json.dumps(registered)})
         return str(model.model_id)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.base import Kind, base_role, kind_of
+from driftledger.benchmarks.base import Kind, Tracked, base_role, kind_of
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
@@ -24,6 +24,7 @@ MOST_METRICS, MOST_PARAMS = 40, 40
 _MAX_PARAM, _MAX_TAG = 500, 5000
 _SHORT = 12
 """Digits of a digest that tell versions apart for people, and for ``driftledger audit``."""
+_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 _ROLES = ("generator", "model", "encoder", "text_encoder", "judge")
 """In the order in which a run lists its components."""
 
@@ -61,7 +62,8 @@ def flat(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(value, dict):
             texts |= flat(name, value)
         elif value not in (None, "", []):
-            texts[name] = clip(value if isinstance(value, str) else canonical_json(value), _MAX_PARAM)
+            text = value if isinstance(value, str) else canonical_json(value)
+            texts[name] = clip(_DIGEST.sub(r"\1…", text), _MAX_PARAM)
     return texts
 
 
@@ -81,23 +83,32 @@ def components_of(evidence: Evidence) -> dict[tuple[Kind, str], ComponentCard]:
     return {(kind_of(role), card.fingerprint): card for role, cards in cards_of(evidence).items() for card in cards}
 
 
-def names_on(lineages: Sequence[Lineage]) -> list[str]:
-    """What each score is on: the data, and of further scores of a benchmark on it what tells them from the first."""
+def tracked_in(evidence: Evidence) -> Iterator[tuple[str, Lineage, Tracked]]:
+    """What the benchmarks' tables track, by MLflow's name for it: ``gc_at_5/photos``.
+
+    A further score of a benchmark on the same data has in front what tells it from the first, since MLflow cuts names
+    off at the end: ``words.trac_accuracy/digits``.
+    """
     firsts: dict[tuple[str, str], Mapping[str, str]] = {}
-    names = []
-    for lineage in lineages:
+    for lineage in evidence.lineages:
         keys = lineage.score.keys
         first = firsts.setdefault((lineage.score.benchmark, lineage.on), keys)
-        names.append(".".join([lineage.on, *(value for key, value in keys.items() if first[key] != value)]))
-    return names
+        further = [value for key, value in keys.items() if first[key] != value]
+        for tracked in lineage.spec.tracked(lineage.score):
+            yield f"{'.'.join([*further, tracked.name])}/{lineage.on}", lineage, tracked
+
+
+def first_of_records(lineages: Sequence[Lineage]) -> list[Lineage]:
+    """Of several scores of the same records, by several encoders for instance, the first: records are shown once."""
+    firsts = {str(sorted(file.path for file in each.collected.values())): each for each in reversed(lineages)}
+    return list(reversed(firsts.values()))
 
 
 def metrics_of(evidence: Evidence) -> list[LoggedMetric]:
     """What each benchmark's table tracks, under at most :data:`MOST_METRICS` names; everything is in the artifacts."""
     found = [
-        (each.rank, LoggedMetric(f"{each.name}/{on}", each.value, each.step, lineage))
-        for lineage, on in zip(evidence.lineages, names_on(evidence.lineages), strict=True)
-        for each in lineage.spec.tracked(lineage.score)
+        (tracked.rank, LoggedMetric(name, tracked.value, tracked.step, lineage))
+        for name, lineage, tracked in tracked_in(evidence)
     ]
     names = list(dict.fromkeys(metric.name for _, metric in sorted(found, key=lambda each: each[0])))
     kept = set(names[:MOST_METRICS])
@@ -106,12 +117,13 @@ def metrics_of(evidence: Evidence) -> list[LoggedMetric]:
 
 def headlines_of(evidence: Evidence) -> Iterator[Headline]:
     """Of each score the first number that it tracks."""
-    for lineage, on in zip(evidence.lineages, names_on(evidence.lineages), strict=True):
-        tracked = next((each for each in lineage.spec.tracked(lineage.score) if each.rank == 0), None)
-        if tracked and (metric := lineage.spec.metric(tracked.key)):
-            title = f"{lineage.spec.title} {metric.named(tracked.key)} · {on}"
-            higher = metric.higher_is_better is not False
-            yield Headline(f"{tracked.name}/{on}", title, tracked.value, higher, lineage.score)
+    seen: set[str] = set()
+    for name, lineage, tracked in tracked_in(evidence):
+        metric = lineage.spec.metric(tracked.key)
+        if tracked.rank == 0 and metric and lineage.place not in seen:
+            seen.add(lineage.place)
+            title = f"{lineage.spec.title} {metric.named(tracked.key)} · {lineage.place.partition('/')[2]}"
+            yield Headline(name, title, tracked.value, metric.higher_is_better is not False, lineage.score)
 
 
 def params_of(evidence: Evidence) -> dict[str, str]:
@@ -164,7 +176,7 @@ def artifacts_of(root: Path, evidence: Evidence, rows: Mapping[str, Sequence[Row
         "rows.csv": rows_csv(evidence.lineages, rows).encode(),
         "prompts.json": _json({place: some for place, some in prompts.items() if some}),
     }
-    for lineage in evidence.lineages:
+    for lineage in first_of_records(evidence.lineages):
         made = lineage.spec.artifacts(lineage, root)
         files |= {f"{lineage.place}/{path}": make() for path, make in made.items()}
     return files
@@ -213,7 +225,7 @@ def _note(evidence: Evidence) -> str:
     lines += ["", "| | version | made with |", "|---|---|---|"]
     for role, cards in cards_of(evidence).items():
         for card in cards:
-            made = canonical_json(card.identity) if card.identity else f"{card.provider} {card.version}"
+            made = ", ".join(f"{key} {value}" for key, value in flat("", card.identity).items()) or card.provider
             version = f"[{card.name}@{_version(card)}](#/models/{kind_of(role)}.{card.name})"
             lines.append(f"| {role.replace('_', ' ')} | {version} | {for_markdown(clip(made, 300))} |")
     lines += [

@@ -3,8 +3,8 @@
 import io
 import mimetypes
 import time
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -74,7 +74,7 @@ def write_traces(
     for number, (lineage, trace) in enumerate(traces, 1):
         ids.append(_write(experiment_id, run_id, lineage, trace, now - number * 1_000_000, pictures))
         if number % _PER_FLUSH == 0 or number == len(traces):
-            mlflow.flush_trace_async_logging()  # type: ignore[no-untyped-call]
+            mlflow.flush_trace_async_logging()
     if set(trace_ids(client, experiment_id, run_id)) != set(ids):
         return False
     source = AssessmentSource("CODE", "driftledger")
@@ -118,7 +118,7 @@ def _write(
         experiment_id=experiment_id,
         start_time_ns=moment,
     )
-    plain = lambda shown: _plain(shown, root.trace_id, pictures)  # noqa: E731
+    plain = partial(_plain, trace_id=root.trace_id, pictures=pictures)
     root.set_inputs(plain(trace.asked))
     for column, steps in groupby(trace.steps, key=lambda step: (step.again, step.column)):
         _write_column(" ".join(filter(None, column)), list(steps), root, moment, plain)
@@ -126,7 +126,9 @@ def _write(
     return str(root.trace_id)
 
 
-def _write_column(name: str, steps: Sequence[Step], root: "LiveSpan", moment: int, plain: Any) -> None:
+def _write_column(
+    name: str, steps: Sequence[Step], root: "LiveSpan", moment: int, plain: Callable[[Shown], Any]
+) -> None:
     """The steps that belong together as one span, since each span costs."""
     import mlflow
 

@@ -26,6 +26,7 @@ from driftledger.tracking.content import (
     NOTE,
     artifacts_of,
     components_of,
+    first_of_records,
     headlines_of,
     metrics_of,
     params_of,
@@ -162,10 +163,9 @@ class _Push:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
             client.log_artifacts(run_id, folder)
-        alone = {str(each.collected): each for each in reversed(evidence.lineages)}.values()
         traces = [
             (lineage, trace)
-            for lineage in reversed(alone)  # of several encoders that read the same records, the first
+            for lineage in first_of_records(evidence.lineages)
             for trace in traces_of(lineage, self._root, rows[lineage.place], self._tracking.traces)
         ]
         if not write_traces(client, self._experiment_id, run_id, traces):
@@ -251,18 +251,20 @@ def _datasets(evidence: Evidence) -> list[Any]:
 
 
 def _metrics(evidence: Evidence, timestamp: int, model_id: str | None) -> list[Any]:
-    """All are linked to the model under evaluation: MLflow shows one beside each, and the run names the others."""
+    """All are linked to the model under evaluation, a curve by its last value: MLflow shows one link beside each."""
     from mlflow.entities import Metric
 
+    metrics = metrics_of(evidence)
+    last = {each.name: each.step for each in metrics}
     return [
         Metric(
             each.name,
             each.value,
             timestamp,
             each.step,
-            model_id=model_id,
+            model_id=model_id if each.step == last[each.name] else None,
             dataset_name=each.lineage.on,
             dataset_digest=each.lineage.data.md5,
         )
-        for each in metrics_of(evidence)
+        for each in metrics
     ]

@@ -66,7 +66,9 @@ def _tag(charts: Sequence[tuple[str, str, str]], columns: Sequence[str], higher:
             }
             for key, title, kind in charts
         ],
-        "compareRunSections": [{"uuid": section, "name": "at a glance", "display": True, "isReordered": False}],
+        "compareRunSections": [
+            {"uuid": section, "name": "at a glance", "display": True, "isReordered": False, "columns": 2}
+        ],
         "isAccordionReordered": True,
         "hideEmptyCharts": True,
         "useGroupedValuesInCharts": True,
