@@ -76,19 +76,13 @@ ui: $(VENV)/installed ## open MLflow on the scores
 perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/performance.md
 	python perf/frechet.py
 	python perf/retrieval.py
-	python perf/chain_memory.py
 	python perf/remote.py
-	python perf/scheduler.py
 	python perf/samples.py
-	python perf/batches.py
 	python perf/engines.py
 	python perf/audit.py
-	python perf/scale.py
 	python perf/site.py
-	python perf/check.py regions_fine/painter/layout
 	python perf/start.py
 	python perf/track.py
-	python perf/shared_mlflow.py
 	python perf/first_score.py
 	python perf/run.py
 	python -m lab.performance

@@ -18,13 +18,13 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from PIL import Image, ImageDraw
 
-from driftledger.benchmarks.registry import benchmark_names, lock_files
+from driftledger.benchmarks.registry import benchmark_names
 from tests.browser import browser  # noqa: F401  # a fixture for all tests
 from tests.support.params import DEFAULT
 from tests.support.warm import REPRO, WarmProcess
 
 REPOSITORY = Path(__file__).parent.parent
-PIPELINES = tuple(file.replace(".lock", ".yaml") for file in lock_files())
+PIPELINES = ("dvc.yaml",)
 SCORES = tuple(file for file in PIPELINES if "/" in file)
 """Targets of ``dvc repro``: all that is scored, and nothing that is put together from the scores."""
 TRACKED = (*PIPELINES, "MLproject", "python_env.yaml", ".dvcignore", ".gitignore")
@@ -194,7 +194,7 @@ class Checkout:
         files = [
             *(self.root / "data").rglob("*"),
             *(self.root / "reports").rglob("*"),
-            *map(self.root.joinpath, lock_files()),
+            self.root / "dvc.lock",
         ]
         return {str(file.relative_to(self.root)): file.read_bytes() for file in sorted(files) if file.is_file()}
 

@@ -50,7 +50,6 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("reports",),),
     (("tracking",), ("exports",)),
     (("commands",),),
-    (("benchmarks.*.second_judge",),),  # which asks as a run does
     (("benchmarks.*.commands",),),
     (("notebook",),),
     (("benchmarks.*.first_look",),),
@@ -72,7 +71,7 @@ COMPONENTS = (
     *("components.checkpoints", "components.remote", "demo"),
 )
 READERS = (
-    *("ledger.audit.audit", "ledger.why", "reports.leaderboard"),
+    *("ledger.audit.audit", "reports.leaderboard"),
     *("tracking.projection", "tracking.lookup", "notebook.opened"),
 )
 """They read stored files, so that a score can be traced without a single component."""

@@ -15,11 +15,9 @@ import typer
 from typer.core import TyperGroup
 
 from driftledger import __version__
-from driftledger.benchmarks.registry import benchmark_names, command_groups, imported
-from driftledger.core.errors import DriftledgerError
+from driftledger.benchmarks.registry import command_groups, imported
+from driftledger.core.errors import DriftledgerError, MissingSourceError
 from driftledger.core.escaping import for_line, for_terminal
-from driftledger.core.missing import MissingSourceError
-from driftledger.core.parent import end_under_run
 from driftledger.ledger.objects.reach import Reach
 from driftledger.tracking.addresses import PORT
 
@@ -31,8 +29,7 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 """Something else lies where a file or a folder should; a sentence only if the error names the place."""
 
 RUNS_OWN_CODE = frozenset(
-    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "design", "preset", "preregister"}
-    | {"check-component", "batch-size", "watch", *command_groups()}
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | {"batch-size", *command_groups()}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -70,8 +67,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
-app.add_typer(calls, name="calls", rich_help_panel=ASK)
 stage = typer.Typer(help="Run one stage, as the pipelines of DVC do: 'driftledger run' runs all that is needed.")
 app.add_typer(stage, name="stage", hidden=True)
 for group, place in command_groups().items():
@@ -84,13 +79,6 @@ TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: ask the remote and MLflow it names, run its code.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
-TimestampOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="URL", envvar="DRIFTLEDGER_TIMESTAMP", help="An RFC 3161 authority that says when; may be repeated."
-    ),
-]
-UnsignedOption = Annotated[bool, typer.Option("--unsigned", help="Without a signature.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -144,7 +132,9 @@ def figures(
 
 
 @app.command(rich_help_panel=PUBLISH)
-def track(context: typer.Context) -> None:
+def track(
+    context: typer.Context,
+) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
 
@@ -156,36 +146,15 @@ def export(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(metavar="FORMAT", help="every-eval-ever, inspect, in-toto, croissant or hf-model-card."),
+        typer.Argument(metavar="FORMAT", help="csv, every-eval-ever or inspect."),
     ],
     run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
 ) -> None:
     """Write a run in the format of another tool."""
-    from driftledger.commands import export as exporting
+    from driftledger import exports
 
-    typer.echo(f"{exporting.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
-
-
-@app.command(rich_help_panel=PUBLISH)
-def publish(context: typer.Context, timestamp: TimestampOption = None, unsigned: UnsignedOption = False) -> None:
-    """Sign a checkpoint over ledger.jsonl with your Git signing key: who keeps it can tell what was changed since."""
-    from driftledger.commands import publish as publishing
-
-    typer.echo(for_terminal(publishing.publish(context.obj, timestamp or (), unsigned=unsigned)))
-
-
-@app.command(rich_help_panel=PUBLISH)
-def preregister(
-    context: typer.Context,
-    runs: Annotated[int, typer.Option(min=1, help="How many published attempts the plan allows.")] = 1,
-    timestamp: TimestampOption = None,
-    unsigned: UnsignedOption = False,
-) -> None:
-    """Sign what params.yaml selects before it is run; what is tried from then on is noted in ledger.jsonl."""
-    from driftledger.commands import publish as publishing
-
-    typer.echo(for_terminal(publishing.preregister(context.obj, runs, timestamp or (), unsigned=unsigned)))
+    typer.echo(f"{exports.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
 
 
 @app.command(rich_help_panel=ASK)
@@ -237,41 +206,14 @@ def plan(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """What would the selected runs still ask of each component, and what may that cost? Nothing is asked.
-
-    Where scores of several models are stored, the smallest difference between two that a run of this size can show.
-    """
+    """What would the selected runs still ask of each component, and what may that cost? Nothing is asked."""
     from driftledger.commands import collect as collecting
-    from driftledger.commands.variance import least_detectable
-    from driftledger.core.terminal import lines, show
+    from driftledger.core.terminal import show
     from driftledger.reports.plan import plan_table
 
     project = replace(context.obj, asks=False)
     planned = {name: calls.to_dict() for name, calls in collecting.plan(project).items()}
     show(json.dumps(planned, indent=2) if as_json else plan_table(planned))
-    if not as_json:
-        show(lines(least_detectable(project)))
-
-
-@app.command(rich_help_panel=EVALUATE)
-def design(
-    context: typer.Context,
-    detect: Annotated[float, typer.Option(help="The difference between two models, in the unit of the score.")],
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="By how these vary: MODEL/GENERATOR/ENCODER, with * for any."),
-    ] = None,
-    power: Annotated[float, typer.Option(help="The probability of finding it.")] = 0.8,
-    benchmark: Annotated[str | None, typer.Option(help="Else the first with several models.")] = None,
-    metric: Annotated[str | None, typer.Option(help="By its key, as in score files; else the first headline.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """How many images, repeats and generators tell two models apart that differ by this much, and at what cost?"""
-    from driftledger.commands import design as designing
-    from driftledger.core.terminal import show
-
-    asked: dict[str, Any] = {"detect": detect, "power": power, "benchmark": benchmark, "metric": metric}
-    show(designing.design(context.obj, runs or (), **asked, in_json=as_json))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -293,10 +235,7 @@ def collect(
         Path | None, typer.Option(metavar="FOLDER", help="With --shard: where its calls go, for 'driftledger merge'.")
     ] = None,
 ) -> None:
-    """Make every call that the selected runs still need in one go, which loads each checkpoint once.
-
-    What they say, draw and see waits beside the call store: 'dvc repro' then writes its files without loading any.
-    """
+    """Make every call that the selected models still need in one process, and write their records."""
     from driftledger.commands import collect as collecting
 
     if shard is not None or into is not None:
@@ -305,7 +244,7 @@ def collect(
         part, spool = shards.named_part(shard, into)
         typer.echo(for_terminal(shards.collect_shard(context.obj, part, spool, benchmarks or (), model or ())))
         return
-    collecting.collect(context.obj, benchmarks or (), model or (), on, address)
+    collecting.collect(context.obj, model or context.obj.settings.run.models, benchmarks or (), on, address)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -314,9 +253,9 @@ def init(
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
     minimal: Annotated[bool, typer.Option("--minimal", help="Little is selected, and there is nothing else.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there; a ledger never is.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
 ) -> None:
-    """Make a folder a project: params.yaml, pipelines and an empty ledger, in your Git repository or a new one."""
+    """Make a folder a project: params.yaml and dvc.yaml, in your Git repository or a new one."""
     from driftledger.commands.init import init as make
 
     said = make(folder, images=images, preset=preset, minimal=minimal, force=force)
@@ -360,30 +299,6 @@ def merge(
     typer.echo(for_terminal(shards.merge(context.obj, spools)))
 
 
-@app.command(name="check-component", rich_help_panel=EVALUATE)
-def check_component(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="An entry of models, generators or encoders.")],
-    kind: Annotated[
-        str | None,
-        typer.Option(metavar="KIND", help="model, generator, encoder or judge, where several have the name."),
-    ] = None,
-    paid: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask a service, up to N times; without it, none is asked.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Does a component keep its contract: shapes, determinism, order, errors, memory? Exit code 1 if it does not."""
-    from driftledger.commands import check_component as checking
-    from driftledger.core.terminal import show
-
-    checked = checking.check(context.obj, name, kind, paid)
-    if not as_json:
-        checking.note(context.obj, checked)
-    show(json.dumps(checked.to_dict(), indent=2) if as_json else checked.as_table())
-    raise typer.Exit(1 if checked.report.problems else 0)
-
-
 @app.command(name="batch-size", rich_help_panel=EVALUATE)
 def batch_size(
     context: typer.Context,
@@ -401,26 +316,6 @@ def batch_size(
     show(found.as_table())
     if not dry_run:
         show(lines([sizing.write(context.obj, found)]))
-
-
-@app.command(rich_help_panel=ASK)
-def watch(
-    context: typer.Context,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[SERVICE]...", help="Of those that params.yaml selects; else all.")
-    ] = None,
-    paid: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask, with up to N calls; without it, none is asked.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Does a service still answer as it did? Asks the same small probe again, and compares. Exit code 1 if not."""
-    from driftledger.commands import watch as watching
-    from driftledger.core.terminal import show
-
-    found = watching.watch(context.obj, names or (), paid)
-    show(json.dumps(watching.to_dict(found), indent=2) if as_json else watching.as_table(found, asked=paid is not None))
-    raise typer.Exit(1 if any(each.watched and each.watched.changed for each in found) else 0)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -452,8 +347,7 @@ def audit(
     encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of image and text encoders.")] = None,
     judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
     dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
-    image: Annotated[Path | None, typer.Option(help="A file, known by its bytes wherever it was copied to.")] = None,
-    since: Annotated[str | None, typer.Option(help="A date or a Git revision.")] = None,
+    rev: Annotated[str | None, typer.Option(metavar="COMMIT", help="The scores of this commit, read from Git.")] = None,
     remote: RemoteOption = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -464,17 +358,13 @@ def audit(
     if target is not None:
         from driftledger.notebook.opened import OpenedProject
 
-        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target)
+        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target, rev)
         show(found.json if as_json else found.tree if full else found.answer)
     else:
         from driftledger.commands import ask
 
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(
-            ask.touched(
-                trusted(context.obj, trust), Reach(remote, trust), **asked, image=image, since=since, as_json=as_json
-            )
-        )
+        show(ask.touched(trusted(context.obj, trust), Reach(remote, trust), asked, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -483,34 +373,20 @@ def verify(
     run: Annotated[str | None, typer.Argument(help="A run; without it, all that params.yaml selects.")] = None,
     regenerate: Annotated[int, typer.Option(min=0, help="How many random calls of each run are made again.")] = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier verification.")] = None,
-    ask_again: Annotated[
-        int, typer.Option(min=0, help="How many random calls of each run services are asked again; costs money.")
-    ] = 0,
-    ledger: Annotated[bool, typer.Option("--ledger", help="Check the chain of ledger.jsonl alone.")] = False,
+    ledger: Annotated[bool, typer.Option("--ledger", help="Check the files in ledger/ alone.")] = False,
     remote: RemoteOption = None,
     trust: TrustOption = False,
-    since: Annotated[Path | None, typer.Option(metavar="FILE", help="A checkpoint that you kept.")] = None,
-    allowed_signers: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Whom you trust, as ssh-keygen has it; one must have signed.")
-    ] = None,
-    authorities: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Certificates of timestamp authorities that you trust, in PEM.")
-    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Does every byte and every number behind a run still hold? Exit code 1 if something does not."""
     from driftledger.commands import verify as verifying
     from driftledger.core.terminal import show
-    from driftledger.ledger.attest.check import Trust
 
     project = trusted(context.obj, trust)
     if ledger:
         verified = verifying.verify_ledger(project)
     else:
-        verified = verifying.verify(
-            project, run, Reach(remote, trust), regenerated=regenerate, seed=seed, asked_again=ask_again
-        )
-    verified = verifying.by_whose_history(project, verified, Trust(allowed_signers, authorities, since))
+        verified = verifying.verify(project, run, Reach(remote, trust), regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_table())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -521,47 +397,26 @@ def bundle(
     run: Annotated[str, typer.Argument(help="A run that was published.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A bundle that is there is written anew.")],
     images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
-    sign: Annotated[bool, typer.Option("--sign", help="With the key that Git signs commits with.")] = False,
 ) -> None:
     """Write one file with all that is behind a run, for people without this checkout: 'driftledger check' reads it."""
-    from driftledger.commands import bundle as bundling
+    from driftledger.commands.ask import sources
     from driftledger.core.terminal import lines, show
+    from driftledger.ledger.audit import find_run
+    from driftledger.ledger.bundle import write_bundle
 
-    show(lines(bundling.bundle(context.obj, run, out, images=images, sign=sign)))
+    evidence = find_run(sources(context.obj, Reach(trust=True)), run)
+    show(lines(write_bundle(context.obj, evidence, out, images=images)))
 
 
 @app.command(rich_help_panel=PUBLISH)
 def check(
     bundle: Annotated[Path, typer.Argument(help="A file that 'driftledger bundle' wrote, anybody's.")],
-    allowed_signers: Annotated[Path | None, typer.Option(help="Whose signatures you trust, as SSH lists them.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="A checkpoint of the ledger that you kept.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a bundle without its repository: bytes, links and numbers. Exit code 1 if something differs."""
     from driftledger_check.cli import run
 
-    raise typer.Exit(run(bundle, allowed_signers=allowed_signers, checkpoint=checkpoint, as_json=as_json))
-
-
-@app.command(rich_help_panel=PUBLISH)
-def reproduce(
-    context: typer.Context,
-    bundle: Annotated[Path, typer.Argument(metavar="FILE", help="A bundle; with --note, somebody's statement.")],
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Where the statement is written.")] = None,
-    calls: Annotated[int | None, typer.Option(min=1, help="How many calls are made again; else all.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Draw the calls of an earlier reproduction.")] = None,
-    note: Annotated[bool, typer.Option("--note", help="Note a statement about your run in ledger.jsonl.")] = False,
-    trust: Annotated[bool, typer.Option("--trust", help="This checkout is my own: run its code.")] = False,
-) -> None:
-    """Make the calls behind somebody's bundle again with your own components, and sign what came of it."""
-    from driftledger.commands import reproduce as reproducing
-
-    if note:
-        typer.echo(for_terminal(reproducing.note_reproduction(context.obj, bundle)))
-        return
-    said, reproduced = reproducing.reproduce(trusted(context.obj, trust), bundle, out, calls, seed)
-    typer.echo(for_terminal("\n".join(said)))
-    raise typer.Exit(0 if reproduced else 1)
+    raise typer.Exit(run(bundle, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -582,99 +437,36 @@ def compare(
     show(found.json if as_json else found.shown)
 
 
-@app.command(rich_help_panel=ASK)
-def variance(
-    context: typer.Context,
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="MODEL/GENERATOR/ENCODER, with * for any; else all that are selected."),
-    ] = None,
-    benchmark: Annotated[str | None, typer.Option(help="Only of this one.")] = None,
-    metric: Annotated[str | None, typer.Option(help="By its key, as in score files; else the first headline.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Where does the variance of scores come from: models, generators, encoders, images, repeats?"""
-    from driftledger.commands import variance as finding
-    from driftledger.core.terminal import show
-
-    show(finding.variance(context.obj, runs or (), benchmark=benchmark, metric=metric, in_json=as_json))
-
-
-@app.command(rich_help_panel=ASK)
-def diff(
-    context: typer.Context,
-    old: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")],
-    new: Annotated[str | None, typer.Argument(help="Another; without it, the working tree.")] = None,
-    remote: RemoteOption = None,
-    trust: TrustOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """What changed between two revisions: components, data, scores, and how answers are read."""
-    from driftledger.commands import ask
-    from driftledger.core.terminal import show
-
-    show(ask.diff(trusted(context.obj, trust), old, new, Reach(remote, trust), as_json=as_json))
-
-
-@calls.command()
-def why(
-    context: typer.Context,
-    call: Annotated[str, typer.Argument(metavar="KEY-OR-SAMPLE", help="The start of a call's key, or a sample's id.")],
-) -> None:
-    """Which part of a call's key differs from the nearest stored call?"""
-    from driftledger.commands import ask
-    from driftledger.core.terminal import show
-
-    show(ask.why(context.obj, call))
-
-
-@stage.callback()
-def below() -> None:
-    end_under_run()
-
-
 @stage.command(name="resolve")
 def stage_resolve(context: typer.Context) -> None:
-    """Note what the selected names stand for now, and which code is behind each stage."""
+    """Note what the selected names stand for now."""
     from driftledger.commands import resolve as resolving
 
     resolving.resolve(context.obj)
 
 
-@stage.command(name="dataset")
-def stage_dataset(
-    context: typer.Context, dataset: Annotated[str, typer.Argument(help="An entry of datasets.")]
-) -> None:
-    """Read, check and store a dataset."""
+@stage.command(name="data")
+def stage_data(context: typer.Context) -> None:
+    """Read, check and store the selected datasets and question sets."""
     from driftledger.commands import stages
 
-    stages.dataset(context.obj, dataset)
+    stages.data(context.obj)
 
 
-@stage.command(name="question_set")
-def stage_question_set(
-    context: typer.Context, question_set: Annotated[str, typer.Argument(help="An entry of question_sets.")]
-) -> None:
-    """Read, check and store a question set."""
+@stage.command(name="collect")
+def stage_collect(context: typer.Context, model: Annotated[str, typer.Argument(help="One of run.models.")]) -> None:
+    """Make the calls of all benchmarks for a model, and write its records."""
+    from driftledger.commands import collect as collecting
+
+    collecting.collect(context.obj, [model])
+
+
+@stage.command(name="score")
+def stage_score(context: typer.Context, model: Annotated[str, typer.Argument(help="One of run.models.")]) -> None:
+    """Compute the scores of a model from its records."""
     from driftledger.commands import stages
 
-    stages.question_set(context.obj, question_set)
-
-
-def _add_stages_of(benchmark: str) -> None:
-    @stage.command(name=benchmark, help=f"Run a stage of {benchmark}, as pipelines/{benchmark}/dvc.yaml does.")
-    def run_stage(
-        context: typer.Context,
-        name: Annotated[str, typer.Argument(metavar="STAGE", help="One of its stages.")],
-        names: Annotated[list[str], typer.Argument(metavar="NAME...", help="What the keys of the stage stand for.")],
-    ) -> None:
-        from driftledger.commands import stages
-
-        stages.run_stage(context.obj, benchmark, name, names)
-
-
-for each in benchmark_names():
-    _add_stages_of(each)
+    stages.score(context.obj, model)
 
 
 @stage.command(name="report")

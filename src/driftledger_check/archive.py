@@ -14,7 +14,14 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 
-from driftledger_check.limits import BYTES, LIST_BYTES, MEMBER_BYTES, MEMBERS
+BYTES = 0xFFFF_0000
+"""Of a bundle: what fits a ZIP file without its 64-bit form. A larger run is bundled without its images."""
+MEMBERS = 65_000
+"""For the same reason; a chain of five drawings for 10,000 photographs has 60,000."""
+MEMBER_BYTES = 512_000_000
+"""Of one member, which is read as a whole: features of 100,000 images, 1,024 numbers each, have 410 MB."""
+LIST_BYTES = 32_000_000
+"""Of the list of members at a ZIP file's end."""
 
 _LOCAL = struct.Struct("<4s5H3I2H")
 _CENTRAL = struct.Struct("<4s6H3I5H2I")

@@ -1,81 +1,65 @@
 """What is exported is read by the tools whose format it is, and holds what the score files hold."""
 
-import base64
+import csv
 import json
 import re
-import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import write_json
-from driftledger.exports.base import FORMATS, Run, files_of, write
-from driftledger.ledger.lineage import read_evidence
-from driftledger_check.dsse import Envelope, Signed, verify_ssh
+from driftledger.exports import export
+from driftledger.project.project import Project
 from tests.support.audited import Audited, audited_in
-from tests.support.ledgers import COMBINATION, SCORE_FILE, SELECTED
+from tests.support.ledgers import COMBINATION, SELECTED
 
 DATE = "2026-03-01T12:00:00+00:00"
 HOSTILE = '<img src=x onerror=alert(1)> | `a` [b](http://x)\n---\n"]: \\ud800 =1+1'
+RUN = "seer/brush/eye"
+
+
+class Selecting(Project):
+    """A project that selects the one run of the ledger."""
+
+    combinations = (COMBINATION,)  # type: ignore[assignment]
+    selected = SELECTED
 
 
 @pytest.fixture
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audited:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     made = audited_in(tmp_path, monkeypatch)
     made.produce(said=HOSTILE)
     made.commit("scores", DATE)
     return made
 
 
-def run_of(ledger: Audited) -> Run:
-    return Run.of(ledger.root, read_evidence(ledger.root, SELECTED, COMBINATION))
-
-
 def exported(ledger: Audited, kind: str) -> Path:
     folder = ledger.root.parent / kind
-    write(folder, files_of(kind, run_of(ledger)))
+    assert export(Selecting(ledger.root), kind, RUN, folder) == 1
     return folder
 
 
-def needs(kind: str) -> None:
-    if kind == "inspect":
-        pytest.importorskip("inspect_ai")
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-def test_equal_runs_give_equal_bytes_wherever_they_are(
-    ledger: Audited, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needs(kind)
-    other = audited_in(tmp_path / "elsewhere", monkeypatch)
-    other.produce(said=HOSTILE)
-    other.commit("scores", DATE)
-    here, there = (exported(each, kind) for each in (ledger, other))
-    bytes_here, bytes_there = (
-        {path.relative_to(top).as_posix(): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
-        for top in (here, there)
-    )
-    assert bytes_here == bytes_there != {}
-    assert not [name for name, data in bytes_here.items() if str(tmp_path).encode() in data]
+@pytest.mark.parametrize(("kind", "run"), [("csvs", RUN), ("csv", "seer/brush/eyes")])
+def test_the_nearest_name_is_suggested(ledger: Audited, tmp_path: Path, kind: str, run: str) -> None:
+    with pytest.raises(LedgerError, match="did you mean"):
+        export(Selecting(ledger.root), kind, run, tmp_path / "out")
 
 
 def test_dates_are_the_commits_so_there_must_be_one(ledger: Audited) -> None:
-    assert run_of(ledger).date == datetime(2026, 3, 1, 12, tzinfo=UTC)
     (ledger.root / ".git").rename(ledger.root.parent / "elsewhere.git")
-    with pytest.raises(LedgerError, match="dates from the commit"):
-        run_of(ledger)
+    with pytest.raises(LedgerError, match="date from the commit"):
+        exported(ledger, "csv")
 
 
-def test_rows_that_are_not_the_locks_are_not_exported(ledger: Audited) -> None:
-    rows = ledger.score_path.with_name("rows.jsonl")
-    rows.write_bytes(rows.read_bytes().replace(b"0.6", b"0.9"))
-    with pytest.raises(LedgerError, match=r"rows\.jsonl is not the file"):
-        run_of(ledger)
+def test_csv_has_a_row_per_metric(ledger: Audited) -> None:
+    with (exported(ledger, "csv") / "scores.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["metric"]: row for row in csv.DictReader(file)}
+    row = rows["gc_at_2"]
+    assert [row[key] for key in ("benchmark", "on", "value", "low", "high")] == [
+        *("genception", "shapes", "0.7", "0.65", "0.75")
+    ]
 
 
 def test_every_eval_ever_takes_each_score(ledger: Audited) -> None:
@@ -125,80 +109,3 @@ def test_inspect_reads_every_step_of_every_unit(ledger: Audited) -> None:
     assert HOSTILE.replace("\\ud800", "").split("\n")[0] in sample.messages[2].text
     [image] = [part.image for part in sample.messages[4].content if part.type == "image"]
     assert image.startswith("data:image/png;base64,")
-
-
-def test_an_in_toto_statement_names_the_score_files(ledger: Audited) -> None:
-    from driftledger.core.canonical import sha256_file
-
-    statement = json.loads((exported(ledger, "in-toto") / "statement.json").read_bytes())
-    assert statement["_type"] == "https://in-toto.io/Statement/v1"
-    assert statement["predicateType"] == "urn:driftledger:score:1"
-    digests = {each["name"]: each["digest"]["sha256"] for each in statement["subject"]}
-    assert digests[SCORE_FILE] == sha256_file(ledger.root / SCORE_FILE)
-    assert statement["predicate"]["scores"][0]["metrics"]["gc_at_2"] == 0.7
-
-
-def test_a_statement_is_signed_where_git_has_a_key(
-    ledger: Audited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = tmp_path / "id_ed25519"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    (tmp_path / "gitconfig").write_text(f"[gpg]\n\tformat = ssh\n[user]\n\tsigningkey = {key}.pub\n")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    folder = exported(ledger, "in-toto")
-    envelope = json.loads((folder / "envelope.json").read_bytes())
-    payload, [signature] = base64.b64decode(envelope["payload"]), envelope["signatures"]
-    assert payload == (folder / "statement.json").read_bytes()
-    found = verify_ssh(Envelope(payload, base64.b64decode(signature["sig"])), None)
-    assert isinstance(found, Signed)
-    assert found.key == signature["keyid"]
-
-
-def test_croissant_is_valid_and_its_records_are_read_as_they_are(ledger: Audited) -> None:
-    croissant = pytest.importorskip("mlcroissant")
-    ledger.produce(samples={"0001": (200, 0, 0), "ring": (0, 200, 0)})
-    ledger.commit("ids that look like numbers")
-    folder = exported(ledger, "croissant") / "shapes"
-    dataset = croissant.Dataset(folder / "croissant.json")
-    assert list(dataset.metadata.ctx.issues.errors) == []
-    records = list(dataset.records("samples"))
-    assert [each["samples/id"] for each in records] == [b"0001", b"ring"]
-    for record in records:
-        assert (folder / record["samples/file"].decode()).is_file()
-
-
-def test_the_hub_reads_the_model_index(ledger: Audited) -> None:
-    cards = pytest.importorskip("huggingface_hub")
-    folder = exported(ledger, "hf-model-card")
-    card = cards.ModelCard.load(folder / "README.md")
-    values = {each.metric_name: each.metric_value for each in card.data.eval_results}
-    assert values["GC@2"] == 0.7
-    assert not (folder / ".eval_results").exists()
-
-
-def test_a_score_on_a_dataset_of_the_hub_has_its_eval_results(ledger: Audited) -> None:
-    import yaml
-
-    hub = pytest.importorskip("huggingface_hub")
-    card: dict[str, Any] = json.loads((ledger.dataset / "dataset.json").read_bytes())
-    card["source"] = {"kind": "huggingface", "dataset": "org/shapes", "revision": "c" * 40}
-    write_json(ledger.dataset / "dataset.json", card)
-    [file] = (exported(ledger, "hf-model-card") / ".eval_results").iterdir()
-    entries = yaml.safe_load(file.read_text(encoding="utf-8"))
-    plain = [{**each["dataset"], **{key: each[key] for key in ("value", "date", "notes")}} for each in entries]
-    made = [
-        hub.EvalResultEntry(each.pop("id"), each.pop("task_id"), each.pop("value"), each.pop("revision"), **each)
-        for each in plain
-    ]
-    assert hub.eval_result_entries_to_yaml(made) == entries
-    assert made[0].dataset_id == "org/shapes"
-
-
-def test_what_models_said_of_themselves_is_no_markup_in_a_card(ledger: Audited) -> None:
-    from tests.support.ledgers import component
-
-    ledger.produce(model=component("seer", mark=HOSTILE))
-    ledger.commit("a mark")
-    text = (exported(ledger, "hf-model-card") / "README.md").read_text(encoding="utf-8").partition("---\n\n")[2]
-    assert "<img" not in text
-    assert "](http" not in text

@@ -1,152 +1,173 @@
-"""What stands behind a score: by ``dvc.lock`` and the files that it names."""
+"""Evidence: what is behind each run, its fingerprint, and the code that made it."""
 
-from collections.abc import Callable
+import json
+import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
+import yaml
 
+from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.lineage import Evidence, read_evidence
-from tests.support.git import no_git_but_ours
-from tests.support.ledgers import (
-    COMBINATION,
-    SCORE_FILE,
-    SELECTED,
-    genception_score,
-    lock_of,
-    locked,
-    write_ledger,
-    write_lock,
+from driftledger.core.paths import Combination
+from driftledger.ledger.code import CodeVersion, code_version
+from driftledger.ledger.lineage import fingerprint_of, place_of, read_all_evidence
+from driftledger.ledger.lock import parse_lock
+from driftledger.ledger.objects.git import CommitTree, Git
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, Ledger
+
+
+def test_a_lineage_names_the_folders_and_outputs_behind_a_score(original: Ledger) -> None:
+    evidence = original.evidence()
+    [lineage] = [each for each in evidence.lineages if each.score.benchmark == "genception"]
+    assert lineage.place == "genception/my_images"
+    assert lineage.score_path == f"{GENCEPTION}/score.json"
+    assert lineage.rows_path == f"{GENCEPTION}/rows.jsonl"
+    assert {stage: (each.path, each.out) for stage, each in lineage.folders.items()} == {
+        "dataset": ("data/datasets/my_images", "data/datasets"),
+        "chain": (CHAINS, f"data/records/{MODEL}"),
+        "genception": (GENCEPTION, SCORES),
+    }
+    lock = yaml.safe_load((original.root / "dvc.lock").read_text())["stages"]
+    assert list(lineage.stages) == ["data", f"collect@{MODEL}", f"score@{MODEL}"]
+    assert lineage.folder.md5 == lock[f"score@{MODEL}"]["outs"][0]["md5"]
+    assert evidence.components["judge"].name == "rubric"
+    assert place_of(benchmark("trac"), {"dataset": "d", "description": "x", "text_encoder": "y"}) == "trac/d/x/y"
+
+
+def test_a_commit_has_the_evidence_that_the_checkout_had(original: Ledger) -> None:
+    git = Git.around(original.root)
+    assert git is not None
+    tree, project = CommitTree(git, git.heads()[0]), original.project
+    [then] = read_all_evidence(original.root, project.selected, project.combinations, tree)
+    assert then == original.evidence()
+
+
+def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
+    evidence = original.evidence()
+    [lineage] = [each for each in evidence.lineages if each.score.benchmark == "genception"]
+    combination = evidence.combination
+
+    def fingerprint(**changes: object) -> str:
+        return fingerprint_of([lineage.model_copy(update=changes)], combination)
+
+    inputs, score = lineage.score.inputs, lineage.score
+    same = fingerprint()
+    assert fingerprint(stages={}, data=lineage.data.model_copy(update={"md5": "0" * 32})) == same
+    assert fingerprint(score=score.model_copy(update={"metrics": {}, "flags": ["x"]})) == same
+    card = score.components["model"].model_copy(update={"fingerprint": "0" * 64})
+    others = [
+        fingerprint(score=score.model_copy(update={"inputs": inputs.model_copy(update=change)}))
+        for change in ({"version": 2}, {"data_digest": "0"}, {"records": {}}, {"settings": {}}, {"beside": {"a": "b"}})
+    ]
+    others.append(fingerprint(score=score.model_copy(update={"components": {**score.components, "model": card}})))
+    others.append(fingerprint_of([lineage], combination._replace(generator="brush")))
+    assert len({same, *others}) == len(others) + 1
+    assert fingerprint_of(list(reversed(evidence.lineages)), combination) == evidence.fingerprint
+
+
+def test_another_generator_leaves_a_fingerprint_as_it_is(ledger: Ledger) -> None:
+    before = ledger.evidence()
+    shutil.copytree(ledger.root / GENCEPTION, ledger.root / GENCEPTION.replace("painter", "brush"))
+    shutil.copytree(ledger.root / CHAINS, ledger.root / CHAINS.replace("painter", "brush"))
+    ledger.relock()
+    after = ledger.evidence()
+    assert after.lineages[0].folder.md5 != before.lineages[0].folder.md5
+    assert after.fingerprint == before.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (f"score@{MODEL}", "score@other", f"dvc.lock has no stage 'score@{MODEL}'; run 'dvc repro' first"),
+        (f"path: {SCORES}", "path: reports/other", f"has no output {SCORES}"),
+        ("stages:", "<<<<<<< a\nstages:", "begins a conflict of a merge"),
+        ("stages:", "stages: [", "is not YAML"),
+        ("md5: ", "md5: ../../", "is not a dvc.lock: stage"),
+        ("schema:", "x: " + "[" * 400, "is not a dvc.lock"),
+    ],
 )
-
-__all__ = ["no_git_but_ours"]
-pytestmark = pytest.mark.usefixtures("no_git_but_ours")
-
-DATASET, CHAIN, SCORED = "dataset@shapes", "chain@shapes-seer-brush", "genception@shapes-seer-brush-eye"
-
-
-def read(root: Path) -> Evidence:
-    return read_evidence(root, SELECTED, COMBINATION)
+def test_a_lock_that_does_not_fit_is_one_sentence(ledger: Ledger, old: str, new: str, said: str) -> None:
+    lock = ledger.root / "dvc.lock"
+    lock.write_text(lock.read_text().replace(old, new))
+    with pytest.raises(LedgerError) as error:
+        ledger.evidence()
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
 
 
-def change_lock(root: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Write the ledger's lock with other stages."""
-    lock = lock_of(root, genception_score())
-    change(lock["stages"])
-    write_lock(root, lock)
+@pytest.mark.parametrize("damage", ["changed", "deleted", "linked"])
+def test_scores_that_are_not_those_of_the_lock_are_refused(ledger: Ledger, damage: str) -> None:
+    file = ledger.root / GENCEPTION / "score.json"
+    data = file.read_bytes()
+    file.unlink()
+    if damage == "changed":
+        file.write_bytes(data + b" ")
+    elif damage == "linked":
+        (ledger.root.parent / "outside.json").write_bytes(data)
+        file.symlink_to(ledger.root.parent / "outside.json")
+    with pytest.raises(LedgerError, match=f"{SCORES} is not what dvc.lock has"):
+        ledger.evidence()
 
 
-def test_evidence_leads_to_files_stages_and_score(tmp_path: Path) -> None:
-    write_ledger(tmp_path)
-    evidence = read(tmp_path)
-    [lineage] = evidence.lineages
-    assert (evidence.name, evidence.combination) == ("seer · brush · eye", COMBINATION)
-    assert lineage.score == genception_score()
-    assert lineage.score_file.path == "reports/scores/genception/shapes/seer/brush/eye/score.json"
-    assert lineage.rows_file.path == "reports/scores/genception/shapes/seer/brush/eye/rows.jsonl"
-    assert list(lineage.collected) == ["chain"]
-    chain = lineage.collected["chain"]
-    assert (chain.path, chain.md5) == ("data/chains/shapes/seer/brush", "2" * 32 + ".dir")
-    assert (lineage.data.path, lineage.data.md5) == ("data/datasets/shapes", "1" * 32 + ".dir")
-    assert list(lineage.stages) == [DATASET, CHAIN, SCORED]
-    assert len(evidence.fingerprint) == 64
-    assert read(tmp_path) == evidence
+def test_a_file_that_dvc_ignores_is_no_part_of_an_output(ledger: Ledger) -> None:
+    before = ledger.evidence()
+    (ledger.root / GENCEPTION / "x.partial").touch()
+    assert ledger.evidence() == before
 
 
-def test_evidence_comes_back_from_json(tmp_path: Path) -> None:
-    write_ledger(tmp_path)
-    evidence = read(tmp_path)
-    text = evidence.model_dump_json(by_alias=True)
-    assert Evidence.model_validate_json(text) == evidence
-    assert str(tmp_path) not in text
+def test_a_lock_is_read_as_yaml_has_it() -> None:
+    lock = parse_lock(b"stages:\n  a@b:\n    cmd: x\n    outs:\n    - {path: p, md5: %s, size: 1}\n" % (b"a" * 32))
+    out = lock["a@b"].out("p")
+    assert out is not None
+    assert out.size == 1
+    assert lock["a@b"].out("q") is None
 
 
-Change = Callable[[dict[str, Any]], object]
+@pytest.mark.parametrize(
+    ("path", "dirty"),
+    [
+        ("params.yaml", True),
+        ("new/module.py", True),
+        ("my_images/round/1.png", True),
+        ("dvc.lock", False),
+        ("data/resolved.json", False),
+        ("data/records/.gitignore", False),
+        (f"{GENCEPTION}/score.json", False),
+        ("reports/leaderboard.md", False),
+        ("ledger/x.json", False),
+    ],
+)
+def test_what_the_pipeline_writes_makes_no_checkout_dirty(ledger: Ledger, path: str, dirty: bool) -> None:
+    commit = ledger.git("rev-parse", "HEAD")
+    assert code_version(ledger.root) == CodeVersion(commit=commit, dirty=False)
+    file = ledger.root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes((file.read_bytes() if file.exists() else b"") + b"\n")
+    assert code_version(ledger.root) == CodeVersion(commit=commit, dirty=dirty)
 
 
-def resolved(stages: dict[str, Any], stage: str) -> dict[str, Any]:
-    found: dict[str, Any] = stages[stage]["params"]["data/resolved.json"]
-    return found
+def test_the_code_is_that_of_the_published_file(ledger: Ledger) -> None:
+    before = ledger.evidence()
+    assert before.code == CodeVersion(commit=ledger.git("rev-parse", "HEAD~1"), dirty=False)
+    (ledger.root / "module.py").touch()
+    assert ledger.evidence() == before
+    shutil.rmtree(ledger.root / "ledger")
+    assert ledger.evidence().code == CodeVersion(commit=ledger.git("rev-parse", "HEAD"), dirty=True)
 
 
-KEEPS: dict[str, Change] = {
-    "code is changed": lambda stages: resolved(stages, CHAIN).update({"code.genception.chain": "f" * 64}),
-    "code of the data is changed": lambda stages: resolved(stages, DATASET).update({"code.dataset.shapes": "f" * 64}),
-    "code is no dependency": lambda stages: resolved(stages, SCORED).pop("code.genception.genception"),
-    "source files, as version 0.1 had them": lambda stages: stages[SCORED]["deps"].append(
-        locked("src/driftledger/new.py", "f" * 32)
-    ),
-    "a stage that is not behind it": lambda stages: stages["resolve"]["outs"][0].update(md5="f" * 32),
-    "another combination": lambda stages: stages.update({f"{SCORED}2": stages[SCORED]}),
-}
-CHANGES: dict[str, Change] = {
-    "dataset": lambda stages: stages[DATASET]["outs"][0].update(md5="f" * 32),
-    "chain": lambda stages: stages[CHAIN]["outs"][0].update(md5="f" * 32),
-    "dataset of the chain": lambda stages: stages[CHAIN]["deps"][0].update(md5="f" * 32),
-    "chain of the score": lambda stages: stages[SCORED]["deps"][0].update(md5="f" * 32),
-    "dataset of the score": lambda stages: stages[SCORED]["deps"][1].update(md5="f" * 32),
-    "rows": lambda stages: stages[SCORED]["outs"][1].update(md5="f" * 32),
-    "setting": lambda stages: stages[CHAIN]["params"]["params.yaml"].update({"run.seed": 8}),
-    "component": lambda stages: resolved(stages, CHAIN).update({"generators.brush": "f" * 64}),
-    "nested setting": lambda stages: resolved(stages, DATASET)["settings.datasets.shapes"].update(size=1),
-    "new setting": lambda stages: resolved(stages, DATASET).update({"x": None}),
-    "command": lambda stages: stages[SCORED].update(cmd="driftledger score"),
-    "output more": lambda stages: stages[DATASET]["outs"].append(locked("data/more", "0" * 32)),
-}
+def test_outside_of_git_no_commit_is_known(tmp_path: Path) -> None:
+    assert code_version(tmp_path) == CodeVersion(commit=None, dirty=False)
 
 
-@pytest.mark.parametrize("what", [*KEEPS, *CHANGES])
-def test_the_fingerprint_depends_on_bytes_and_settings_and_not_on_code(tmp_path: Path, what: str) -> None:
-    write_ledger(tmp_path)
-    before = read(tmp_path).fingerprint
-    change_lock(tmp_path, (KEEPS | CHANGES)[what])
-    assert (read(tmp_path).fingerprint == before) is (what in KEEPS)
+def test_a_repository_that_cannot_be_read_is_no_clean_one(ledger: Ledger) -> None:
+    config = ledger.root / ".git/config"
+    config.write_text(config.read_text().replace("repositoryformatversion = 0", "repositoryformatversion = 99"))
+    assert code_version(ledger.root) == CodeVersion(commit=None, dirty=True)
 
 
-def test_another_score_is_another_fingerprint(tmp_path: Path) -> None:
-    write_ledger(tmp_path / "a")
-    write_ledger(tmp_path / "b", genception_score(scored=1, coverage=0.5))
-    assert read(tmp_path / "a").fingerprint != read(tmp_path / "b").fingerprint
-
-
-def test_the_place_of_the_checkout_does_not_count(tmp_path: Path) -> None:
-    write_ledger(tmp_path / "a")
-    write_ledger(tmp_path / "far" / "away")
-    assert read(tmp_path / "a") == read(tmp_path / "far" / "away")
-
-
-@pytest.mark.parametrize("stage", [DATASET, CHAIN, SCORED])
-def test_a_stage_that_has_not_run_is_named(tmp_path: Path, stage: str) -> None:
-    write_ledger(tmp_path)
-    change_lock(tmp_path, lambda stages: stages.pop(stage))
-    with pytest.raises(LedgerError, match=f"no dvc.lock here has a stage '{stage}'; run 'dvc repro' first"):
-        read(tmp_path)
-
-
-def test_a_score_file_that_was_altered_is_not_believed(tmp_path: Path) -> None:
-    write_ledger(tmp_path)
-    path = tmp_path / SCORE_FILE
-    path.write_text(path.read_text(encoding="utf-8").replace("0.7", "0.9"), encoding="utf-8")
-    with pytest.raises(LedgerError, match=r"score\.json is not the file that dvc\.lock has .*run 'dvc repro'"):
-        read(tmp_path)
-
-
-def test_a_score_file_that_is_gone_can_be_had_again(tmp_path: Path) -> None:
-    write_ledger(tmp_path)
-    (tmp_path / SCORE_FILE).unlink()
-    with pytest.raises(LedgerError, match=r"score\.json is missing; run 'dvc repro', or 'git checkout reports/"):
-        read(tmp_path)
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_lock_of_other_outputs_is_one_sentence(tmp_path: Path, number: int) -> None:
-    write_ledger(tmp_path)
-    change_lock(tmp_path, lambda stages: stages[SCORED]["outs"][number].update(path="scores/eye.json"))
-    with pytest.raises(LedgerError, match=r"knows no output .*; run 'dvc repro'"):
-        read(tmp_path)
-
-
-def test_without_a_lock_nothing_has_run(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match=r"dvc\.lock is missing"):
-        read(tmp_path)
+def test_evidence_is_json_and_back(original: Ledger) -> None:
+    evidence = original.evidence()
+    again = type(evidence).model_validate(json.loads(evidence.model_dump_json(by_alias=True)))
+    assert again == evidence
+    assert again.combination == Combination(MODEL, "painter", "layout")

@@ -74,18 +74,6 @@ def test_questions_from_the_set_to_the_table(asked: Checkout) -> None:
     assert set(ran) - {"correlation", "report"} == {"resolve", f"mm_sap@scenes_mm_sap-{MODEL}"}
     assert len(ran) == len(set(ran))
 
-    grades = asked.root / f"data/grades/scenes_mm_sap/{MODEL}/records.jsonl"
-    first, *rest = grades.read_text(encoding="utf-8").splitlines()
-    changed = json.loads(first) | {"choice": None, "outcome": "unparsed", "how": "several"}
-    grades.unlink()  # it is a link into DVC's cache
-    grades.write_text("\n".join([json.dumps(changed), *rest]) + "\n", encoding="utf-8")
-    said = [line.strip() for line in asked.run("driftledger", "diff", "HEAD").stdout.splitlines()]
-    [moved] = [number for number, line in enumerate(said) if line.startswith(f"grades/scenes_mm_sap/{MODEL}: 1 of ")]
-    assert said[moved + 1].endswith("→ unparsed: nothing (several)")
-    unknown = asked.run("driftledger", "diff", "nowhere", check=False)
-    assert unknown.returncode == 2
-    assert "'nowhere' cannot be read" in unknown.stderr
-
 
 def test_a_set_that_cannot_be_scored_is_one_sentence_that_names_the_question(checkout: Checkout) -> None:
     def bad(params: dict[str, Any]) -> None:

@@ -42,8 +42,6 @@ class Input(StrEnum):
     ENCODER = "encoder"
     """What images are seen through."""
     TEXT_ENCODER = "text_encoder"
-    WITNESSES = "witnesses"
-    """What other models said of the same images."""
     ANSWERS = "answers"
     """Answers, and what was read in them or how a judge graded them."""
     RATINGS = "ratings"
@@ -60,11 +58,10 @@ ROLES: Mapping[str, Kind] = {
     "judge": "judge",
     "example_encoder": "encoder",
     "example_model": "model",
-    "witness": "model",
     "writer": "model",
 }
 """Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in ``audit --encoder``. One
-that several play is ``<role>.<name>``: ``witness.regions_fine``."""
+that several play is ``<role>.<name>``."""
 
 SECTIONS = {"model": "models", "generator": "generators", "encoder": "encoders", "judge": "models"}
 """Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
@@ -77,7 +74,6 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
     "judge": frozenset({Input.ANSWERS}),
     "example_encoder": frozenset({Input.DESCRIPTIONS}),
     "example_model": frozenset({Input.DESCRIPTIONS}),
-    "witness": frozenset({Input.WITNESSES}),
     "writer": frozenset({Input.DESCRIPTIONS, Input.DRAWN}),
 }
 """Role → the inputs of a number that it had a part in."""
@@ -86,8 +82,8 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
 def base_role(role: str) -> str:
     """The role as the tables have it.
 
-    >>> base_role("witness.regions_fine")
-    'witness'
+    >>> base_role("judge.rubric")
+    'judge'
     """
     return role.partition(".")[0]
 
@@ -193,46 +189,58 @@ COVERAGE = Metric(
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of ``dvc.yaml``: its name, the words of its matrix, where it writes, and the code behind it."""
+    """A step from the data to a score, which writes a folder for each value of its keys.
+
+    Several of these folders lie in one output of DVC: ``dvc.yaml`` has one stage for all data, and two for each model.
+    """
 
     name: str
     keys: tuple[str, ...]
     path: str
-    """A folder below the top one; a template over the keys."""
-    code: str
-    """The module whose import closure is the code behind what the stage writes."""
+    """The folder that it writes, below the top one; a template over the keys."""
+    version: int = 1
+    """Raised by whoever changes what the stage writes, so that it runs again everywhere."""
     record: type[CollectedRecord] | None = None
-    """What a line of its ``records.jsonl`` is; None for a stage that scores."""
+    """What a line of its ``records.jsonl`` is; None for data and scores."""
     settings: tuple[str, ...] = ()
-    """Keys of the benchmark's section that shape what it writes: params of the stage, beside ``run.seed``."""
-    apart: bool = False
-    """Whether it stands apart from the flow: it reads the data alone, only the scores read it, and scores from before
-    there was such a stage do without it."""
+    """Keys of the benchmark's section that shape what it writes."""
+    judged: bool = False
+    """Whether ``run.judge`` is asked."""
 
     def at(self, keys: Mapping[str, str]) -> str:
-        """Where it writes, relative to the top folder."""
+        """The folder of these keys, relative to the top folder."""
         return self.path.format_map(keys)
 
-    def named(self, keys: Mapping[str, str]) -> str:
-        """Its name in ``dvc.lock``: ``chain@photos-blind-painter``."""
-        return f"{self.name}@{'-'.join(keys[key] for key in self.keys)}"
+    def out(self, keys: Mapping[str, str]) -> str:
+        """The output in ``dvc.yaml`` that holds the folder, relative to the top folder.
 
+        >>> Stage("chain", ("model", "dataset"), "data/records/{model}/chains/{dataset}").out({"model": "m"})
+        'data/records/m'
+        """
+        head, model, _ = self.path.partition("{model}")
+        return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
 
-DATASET = Stage("dataset", ("dataset",), "data/datasets/{dataset}", "driftledger.data.datasets.build")
-QUESTION_SET = Stage(
-    "question_set", ("question_set",), "data/questions/{question_set}", "driftledger.data.question_sets.build"
-)
-"""What every benchmark starts from: one of both."""
+    def lock(self, keys: Mapping[str, str]) -> str:
+        """The stage in ``dvc.lock`` that writes that output: ``data``, ``collect@<model>`` or ``score@<model>``."""
+        if "{model}" not in self.path:
+            return "data"
+        return f"{'score' if self.path.startswith(SCORES) else 'collect'}@{keys['model']}"
+
 
 SCORES = "reports/scores"
+RECORDS_OF = "data/records/{model}"
+"""The outputs of the stages that score and collect; the latter a template."""
+
+DATASET = Stage("dataset", ("dataset",), "data/datasets/{dataset}")
+QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{question_set}")
+"""What every benchmark starts from: one of both."""
 
 
-def score_stage(name: str, keys: tuple[str, ...], *settings: str) -> Stage:
-    """The stage that scores, by the module ``score`` in the benchmark's folder; it depends on these settings of its
-    section beside those that all have."""
-    path = "/".join([SCORES, name, *(f"{{{key}}}" for key in keys)])
-    code = f"driftledger.benchmarks.{name}.score"
-    return Stage(name, keys, path, code, settings=("min_coverage", "confidence", *settings))
+def score_stage(name: str, keys: tuple[str, ...], *settings: str, version: int = 1) -> Stage:
+    """The stage that scores; it depends on these settings of its section beside those that all have."""
+    own = [f"{{{key}}}" for key in keys if key != "model"]
+    path = "/".join([SCORES, "{model}", name, *own])
+    return Stage(name, keys, path, version, settings=("min_coverage", "confidence", *settings))
 
 
 class Rule(NamedTuple):
@@ -476,10 +484,18 @@ class Benchmark(ABC):
                     yield Tracked(shown, f"{curve}@{point.step}", point.value, point.step, 1)
 
     def shown_by_dvc(self, score: Score) -> dict[str, float]:
-        """The metrics that ``dvc metrics`` shows of a score, in the order of the table; of a family over t the one at
-        T."""
-        shown = (metric for metric in self.metrics if metric.key in self.for_dvc)
-        return {key: score.metrics[key] for metric in shown for key in self.members(metric, score)[-1:]}
+        """Return what ``dvc metrics`` shows of a score, in the order of the table.
+
+        Of a family over t each value, and the last one without its t, so that scores of different T are compared.
+        """
+        shown: dict[str, float] = {}
+        for metric in self.metrics:
+            if metric.key in self.for_dvc and (keys := self.members(metric, score)):
+                if "_at_{t}" in metric.key:
+                    shown[metric.key.replace("_at_{t}", "")] = score.metrics[keys[-1]]
+                    shown["iterations"] = int((metric.match(keys[-1]) or {})["t"])
+                shown |= {key: score.metrics[key] for key in keys}
+        return shown
 
     def headline(self, score: Score) -> tuple[str, float | None]:
         """The first headline that the score has; the name of the table's first where it has none."""

@@ -74,6 +74,20 @@ def called(result: "Result") -> dict[str, Any]:
     }
 
 
+def recorded_result(record: CalledRecord, text: str) -> "Result":
+    """The result of the call to a model that a record tells of: the inverse of :func:`called`."""
+    from driftledger.collect.call_result import Result
+
+    return Result(
+        outcome=record.outcome,
+        text=text,
+        served_model=record.served_model,
+        system_fingerprint=record.system_fingerprint,
+        error=record.error,
+        note=record.notes[0] if record.notes else None,
+    )
+
+
 class Linked(NamedTuple):
     """One problem of a record: it does not fit its neighbours, its seed or its image."""
 

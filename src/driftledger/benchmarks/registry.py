@@ -92,13 +92,7 @@ def command_groups() -> dict[str, str]:
 
 
 def lock_files() -> tuple[str, ...]:
-    """Every ``dvc.lock`` of a project, relative to its top folder; a stage's name is in one of them only."""
-    return (LOCK, *map(lock_file, benchmark_names()))
-
-
-def lock_file(name: str) -> str:
-    """The lock of a benchmark's own pipeline."""
-    return f"pipelines/{name}/{LOCK}"
+    return (LOCK,)
 
 
 def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
+from driftledger.collect.call_result import Result
 from driftledger.collect.steps import Call, Steps, Uncounted
 from driftledger.components.base import Component, Encoder
 from driftledger.components.card import ComponentCard
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
     from driftledger.benchmarks.scoring import Scored, ToScore
     from driftledger.collect.feature_store import FeatureStore
-    from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
 
 R = TypeVar("R")
@@ -158,6 +158,8 @@ class RecordedCall(NamedTuple):
     gave: str | ImageFile
     moves: int = 1
     """How many of its unit's values stand on it: of a chain's, those of its own and of every later iteration."""
+    result: Result | None = None
+    """The result of the call, where the record says all of it: a new store is given it instead of asking again."""
 
 
 class Caller(NamedTuple):
@@ -210,10 +212,11 @@ class Runner(ABC):
         """
 
     @abstractmethod
-    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
-        """Who was called on the way to a score.
+    def callers(self, paths: Mapping[str, str], where: Callable[[str], Path]) -> Iterator[Caller]:
+        """List who was called on the way to a score.
 
         Args:
+            paths: collect stage → its folder, relative to the top folder; those that are left out are not read.
             where: stage → the folder with the recorded bytes of what it wrote.
 
         Raises:

@@ -54,6 +54,10 @@ class Inputs(Record):
     """How it was asked: prompts, iterations, lengths, seeds; the benchmark's own ``protocol`` model says which."""
     settings: dict[str, Any]
     """How it was scored: intervals, sizes, seeds; the benchmark's own ``scoring`` model says which."""
+    beside: dict[str, str] = Field(default_factory=dict, exclude_if=lambda beside: not beside)
+    """Setting → SHA-256 of the user's file that went in: ``ratings``."""
+    version: int = Field(default=1, exclude_if=lambda version: version == 1)
+    """Of the stage that scores."""
 
 
 class Score(Record):

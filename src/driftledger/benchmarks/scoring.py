@@ -88,6 +88,7 @@ class FromDataset(Generic[R]):
                 records={self._stage: sha256_file(self.folder / RECORDS)} | dict(records or {}),
                 protocol=self.card.protocol,
                 settings=self._given.scoring.model_dump(mode="json"),
+                beside={setting: sha256_file(file) for setting, file in self._given.beside.items()},
             ),
         }
 

@@ -1,13 +1,10 @@
-"""How a stage's outputs are written, whichever benchmark they are of.
-
-It is part of the code behind every stage, so that it imports no more than what shapes the files.
-"""
+"""How a stage's outputs are written, whichever benchmark they are of."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from driftledger.benchmarks.records import CARD
-from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Score
+from driftledger.benchmarks.score import ROWS, SCORE
 from driftledger.core.files import new_folder, write_json, write_jsonl
 
 if TYPE_CHECKING:
@@ -26,13 +23,9 @@ def write_collected(target: Path, collecting: "Collecting[T]", collected: T) -> 
 
 
 def write_score(target: Path, spec: "Benchmark", scored: "Scored") -> None:
-    """Write a score as the folder ``target``, whole or not at all: numbers for DVC, the record, its rows."""
+    """Write a score as the folder ``target``, whole or not at all: the record, with the version of the scoring, and its
+    rows."""
+    inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
     with new_folder(target) as folder:
-        write_json(folder / METRICS, dvc_metrics(spec, scored.score))
-        write_json(folder / SCORE, scored.score)
+        write_json(folder / SCORE, scored.score.model_copy(update={"inputs": inputs}))
         write_jsonl(folder / ROWS, scored.rows)
-
-
-def dvc_metrics(spec: "Benchmark", score: Score) -> dict[str, Any]:
-    """What ``dvc metrics`` shows of a score: a few of its numbers, and how much is behind them."""
-    return {**spec.shown_by_dvc(score), "coverage": score.coverage}

@@ -32,6 +32,7 @@ from driftledger.core.strict import explain
 from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:
+    from driftledger.collect.steps import Call
     from driftledger.components.remote.client import Admission
     from driftledger.components.remote.limits import Limits
 
@@ -240,6 +241,13 @@ class CallStore:
                     self._insert(item)
             give_back(self._db, [item.key.digest for item in batch])
         return [item.result for item in batch]
+
+    def keep(self, known: "Iterable[tuple[Call, Result]]") -> None:
+        """Store results that records tell of, of calls that are not stored."""
+        for call, result in known:
+            if not self.get([call.key.digest]):
+                png = result.image.path.read_bytes() if result.image is not None else None
+                self.put([Finished(call.key, call.context, result, png, Cost(0.0))])
 
     def _full(self, error: Exception) -> StoreError:
         if type(error) is sqlite3.DatabaseError:  # a disk that is full or cannot be written is an OperationalError

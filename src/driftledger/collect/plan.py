@@ -100,6 +100,13 @@ class Plan:
         self.recall(by_component(trial.found))
         return collected
 
+    def recorded(self, collect: "Callable[[RunSteps], R]") -> "R | None":
+        """Count a stage whose records are here; nothing where its calls are not, since somebody else made them."""
+        try:
+            return self.whole(collect)
+        except NotStoredError:
+            return None
+
     def recall(self, calls: Mapping[str, Sequence[str]]) -> None:
         """Count calls that are known to be stored: by the fingerprint of a component, the digests."""
         for fingerprint, digests in calls.items():

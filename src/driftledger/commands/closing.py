@@ -9,7 +9,6 @@ from rich.console import RenderableType
 from driftledger.benchmarks.selection import is_of
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.escaping import for_line
-from driftledger.core.parent import RUN_SHOWS_THE_END
 from driftledger.core.terminal import show
 from driftledger.project.project import Project
 from driftledger.reports.glance import best_number, glance
@@ -24,7 +23,7 @@ def show_closing(project: Project, mlflow: Sequence[str] | None = None) -> None:
 
 def show_after_push(project: Project) -> None:
     """The same once MLflow shows the scores; below a run that shows the end itself, only where MLflow does."""
-    if os.environ.get(RUN_SHOWS_THE_END):
+    if os.environ.get("DRIFTLEDGER_RUN_SHOWS_THE_END"):
         print("\n".join(map(for_line, _where(project))), flush=True)
     else:
         show_closing(project)

@@ -1,183 +1,252 @@
-"""Every call of the selection: counted without asking, or made in one process, which loads each checkpoint once.
+"""Make the calls that the selection needs, and write what comes of them as the records of each model.
 
-The results go into the call store and the feature store alone; DVC's stages then find all of it there, and write their
-files without loading anything. What is asked, and in which company within a batch, is the same as when a stage asks.
+One process makes the calls of all benchmarks of a model, so that a checkpoint is loaded once. A folder of records is
+left alone while what shaped it is the same, and pays its calls back into the store before it is made again: a clone
+that has the records and not the store pays only for what is new.
 """
 
-import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from driftledger.benchmarks.base import Benchmark, Stage
+from driftledger.benchmarks.base import RECORDS_OF, Benchmark, Stage
+from driftledger.benchmarks.records import CARD, CollectedCard
 from driftledger.benchmarks.registry import benchmark_names, runner
-from driftledger.benchmarks.runner import Collecting
+from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call_store import CallStore
-from driftledger.collect.claims import Store
 from driftledger.collect.observations import write_observations
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.steps import NotStoredError
 from driftledger.collect.workers.replicas import Replicas
 from driftledger.collect.workers.settings import CollectSettings
-from driftledger.commands import stages
-from driftledger.commands.current import Current
-from driftledger.commands.known_calls import FILE, KnownCalls, keep, recall, what_calls_follow_from
+from driftledger.commands.resolve import keys_of
+from driftledger.commands.stages import ask, refuse_failures
 from driftledger.components.base import Component
-from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.core.files import parsed_once
-from driftledger.core.progress import Progress
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError, StoreError, unknown_name
+from driftledger.core.files import read_json
+from driftledger.core.made import files_digest, is_made, keep_only, made_from, make
 from driftledger.core.strict import explain
-from driftledger.ledger.objects.remembered import Remembered
 from driftledger.project.project import Project
-from driftledger.project.rwlock import clear
 from driftledger.project.workers import workers_of
 
 
-@dataclass
-class Work:
-    """The collect stages of one line of flow: of the same benchmark and keys, from the data on."""
+@dataclass(frozen=True)
+class Task:
+    """A folder of records that the selection needs."""
 
     spec: Benchmark
+    stage: Stage
     keys: Mapping[str, str]
-    """Of its first collect stage, and of every later one."""
-    current: Current
-    done: dict[str, Any] = field(default_factory=dict)
-    """Stage → what came of it."""
-    shown: list[tuple[Collecting[Any], Any]] = field(default_factory=list)
-    """What image encoders will look at."""
+
+    @property
+    def name(self) -> str:
+        """Its place below the model's records, under which ``data/resolved.json`` has what shapes it."""
+        return self.stage.at(self.keys).removeprefix(f"{self.stage.out(self.keys)}/")
+
+    @property
+    def before(self) -> Sequence[Stage]:
+        """The stages that it goes on from."""
+        collects = self.spec.collects
+        return (self.spec.data, *collects[: collects.index(self.stage)])
+
+    def inputs(self, project: Project) -> str:
+        """Return the digest of all that shapes the folder.
+
+        Raises:
+            StoreError: the data are not built, or ``resolve`` has not run since this was selected.
+        """
+        return inputs_of(project, "collect", self.name, self.keys, self.before)
 
 
-def selected_work(project: Project, chosen: Collection[str] = ()) -> Iterator[Work]:
-    """The collect stages that the selection needs, each line of flow once; of the chosen benchmarks, or of all.
+def inputs_of(project: Project, kind: str, name: str, keys: Mapping[str, str], before: Sequence[Stage]) -> str:
+    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is made from.
 
     Raises:
-        ConfigError: there is no such benchmark.
+        StoreError: one of these is missing.
     """
-    check_known("benchmark", chosen, benchmark_names())
-    seen, current = set(), Current(project)
-    for spec, keys in project.selected.scores:
-        if chosen and spec.name not in chosen:
-            continue
-        own = {key: keys[key] for stage in spec.collects for key in stage.keys}
-        if (spec.name, *own.items()) not in seen:
-            seen.add((spec.name, *own.items()))
-            yield Work(spec, own, current)
+    noted = project.noted().get(kind, {}).get(keys["model"], {}).get(name)
+    if noted is None:
+        raise StoreError(f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'")
+    digests = []
+    for stage in before:
+        folder = project.root / stage.at(keys)
+        if not folder.is_dir():
+            raise StoreError(f"{stage.at(keys)} is missing; run 'dvc repro {stage.lock(keys)}' or 'dvc pull'")
+        made = made_from(folder)
+        digests.append(files_digest(folder) if made is None else made.files)
+    return sha256_of([noted, digests])
 
 
-def plan(project: Project) -> dict[str, PlannedCalls]:
-    """What the selected runs would still ask of each selected component, without asking.
+def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list[Task]:
+    """List the folders of a model's records, in the order in which components are needed the fewest times.
 
-    Of one that is not on this machine, what ``resolve`` kept is counted.
+    Args:
+        chosen: benchmarks by name; none stands for all.
     """
-    project = replace(project, asks=False) if project.asks else project
-    settings, run = project.settings, project.settings.run
-    with project.store() as store, Remembered(project.paths.state / FILE) as remembered, parsed_once():
-        plan = Plan(store)
-        for work in selected_work(project):
-            _count_known(project, work, plan, remembered)
-        models = (name for name in settings.named("models") if name != run.judge or name in run.models)
-        found = {f"models.{name}": plan.of(project.model(name)) for name in models}
-        found |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
-        return found | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
-
-
-def _count_known(project: Project, work: Work, plan: Plan, remembered: Remembered) -> None:
-    """Count a line of flow; one whose stages are current, and whose calls were all stored, as it was counted then."""
-    stages, folder = work.spec.collects, project.state
-    folders = [project.root / stage.at(work.keys) for stage in (work.spec.data, *stages)]
-    if not folders[0].is_dir() or not all(work.current.has(stage, work.keys) for stage in stages):
-        _count(project, work, plan)
-        return
-    name = " ".join([work.spec.name, *work.keys.values()])
-    follows_from = what_calls_follow_from((work.current.entry(stage, work.keys) for stage in stages), folders)
-    known = recall(remembered, name)
-    if known is not None and known.follows_from == follows_from and (still := known.still_stored(folder)):
-        plan.recall(still.calls)
-        if still is not known:
-            keep(remembered, name, still)
-        return
-    plan.found.clear()
-    if _count(project, work, plan):
-        keep(remembered, name, KnownCalls.of(folder, follows_from, plan.found))
-
-
-def _count(project: Project, work: Work, plan: Plan) -> bool:
-    """Count a line of flow; what comes after calls that are still to be made is counted at most.
-
-    Returns:
-        Whether its stages are current, and all of their calls stored.
-    """
-    complete = are_stored = True
-    for stage in work.spec.collects:
-        is_current = work.current.has(stage, work.keys)
-        earlier = None if is_current else work.done or None if complete else {}
-        collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, earlier)
-        if not collecting.calls and stage is work.spec.collects[-1]:
-            continue  # it asks nobody, and nobody is asked for what comes of it
-        if is_current:
-            try:
-                work.done[stage.name] = plan.whole(collecting.run)
-            except NotStoredError:  # its records are here, and its calls are not: somebody else has made them
-                are_stored = False
-            continue
-        are_stored = False
-        try:
-            if not (complete or stage.apart):
-                raise NotStoredError(collecting.uncounted())
-            work.done[stage.name] = collecting.run(plan.run)
-        except NotStoredError as error:
-            complete = False
-            for each in error.rest:
-                plan.add(*each)
-    return are_stored
+    settings = project.settings
+    first, later = list[Task](), list[Task]()
+    for spec in settings.benchmarks:
+        if not chosen or spec.name in chosen:
+            for stage in spec.collects:
+                tasks = [Task(spec, stage, keys) for keys in keys_of(settings, spec, stage, model)]
+                (first if stage is spec.collects[0] else later).extend(tasks)
+    order = {name: place for place, name in enumerate(settings.run.generators)}
+    first.sort(key=lambda task: order.get(task.keys.get("generator", ""), len(order)))
+    return first + later
 
 
 def collect(
     project: Project,
+    models: Sequence[str],
     benchmarks: Collection[str] = (),
-    models: Collection[str] = (),
     on: str | None = None,
     address: str | None = None,
 ) -> None:
-    """Ask everything that is not stored yet: of one model after the other, then of the judge and the encoders.
-
-    Components are let go of when their part is done, so that no two models are in memory at once.
+    """Bring the records of these models up to date.
 
     Args:
         benchmarks: by name; none stands for all.
-        models: of those that ``run.models`` selects; none stands for all. What several models are asked apart from the
-            flow waits for all.
         on: where batches are made, ``here`` or ``ray``, and at which address; None: as ``params.yaml`` says.
 
     Raises:
-        ConfigError: there is no such benchmark, or the model is not selected.
-        StoreError: a dataset or a question set is not built yet, or a component has changed since it was resolved.
+        ConfigError: there is no such benchmark, or a model is not selected.
+        StoreError: the data are not built yet, or a component has changed since it was resolved.
+        CoverageError: too many calls failed.
     """
-    run = project.settings.run
-    check_known("selected model", models, run.models)
-    for cleared in clear(project.root):
-        print(cleared, file=sys.stderr, flush=True)
-    work = [each for each in selected_work(project, benchmarks) if not models or each.keys["model"] in models]
+    check_known("selected model", models, project.settings.run.models)
+    check_known("benchmark", benchmarks, benchmark_names())
     with project.store() as store, workers_of(project.settings, _place(project, on, address)) as workers:
-        ask = partial(_ask, project, store, workers)
-        for name in run.models:
-            _ask_model(project, [each for each in work if each.keys["model"] == name], ask, workers)
-        apart = set[str]()  # which several lines of flow share
-        for each in work:
-            for stage in each.spec.collects[1:]:
-                place = stage.at(each.keys)
-                if not stage.apart or not (models or place in apart):
-                    ask(each, stage)
-                if stage.apart:
-                    apart.add(place)
+        for model in models:
+            with project.only_one(project.root / RECORDS_OF.format(model=model)):
+                _collect_model(project, model, benchmarks, store, workers)
         seen = store.observations()
         if any(each.other for each in seen.values()):
             with project.only_one(project.paths.observations):
                 write_observations(project.paths.observations, seen)
-    _show(project, [shown for each in work for shown in each.shown])
+
+
+def _collect_model(
+    project: Project, model: str, benchmarks: Collection[str], store: CallStore, workers: Replicas
+) -> None:
+    tasks = tasks_of(project, model, benchmarks)
+    for number, task in enumerate(tasks):
+        _make_records(project, task, store, workers)
+        _release(project, task, tasks[number + 1 :], workers)
+    if not benchmarks:
+        keep_only(project.root / RECORDS_OF.format(model=model), _folders(project, tasks))
+
+
+def _make_records(project: Project, task: Task, store: CallStore, workers: Replicas) -> None:
+    folder, failed = project.root / task.stage.at(task.keys), list[str]()
+
+    def write() -> None:
+        pay_back(project, task, store)
+        collecting = runner(task.spec.name).collecting(project, task.stage.name, task.keys)
+        collected = ask(collecting, store, workers)
+        failures = collecting.failures(collected)
+        refuse_failures(failures, task.spec.name, project.settings.section(task.spec.name).min_coverage)
+        failed.extend(failures.failed)
+        write_collected(folder, collecting, collected)
+
+    make(folder, task.inputs(project), write)
+
+
+def _release(project: Project, done: Task, left: Sequence[Task], workers: Replicas) -> None:
+    """Let go of components that the tasks that are left do not need."""
+    needed = {name for task in left for name in _asked_by(project, task)}
+    for section, name in _asked_by(project, done):
+        if (section, name) not in needed:
+            component: Component = getattr(project, section)(name)
+            component.release()
+            workers.release(component)
+
+
+def _asked_by(project: Project, task: Task) -> set[tuple[str, str]]:
+    names = {(key, task.keys[key]) for key in ("model", "generator") if key in task.keys}
+    return names | ({("model", project.settings.judge)} if task.stage.judged else set())
+
+
+def _folders(project: Project, tasks: Sequence[Task]) -> list[Path]:
+    return [project.root / task.stage.at(task.keys) for task in tasks]
+
+
+def pay_back(project: Project, task: Task, store: CallStore) -> None:
+    """Put the calls that an earlier folder of records tells of into the store, unless they are there."""
+    folder = project.root / task.stage.at(task.keys)
+    if not (folder / CARD).is_file():
+        return
+    paths = {stage.name: stage.at(task.keys) for stage in (*task.before, task.stage)}
+    card = read_json(folder / CARD, CollectedCard)
+    components = {each.fingerprint: each for each in _components(project, task, card)}
+    for caller in runner(task.spec.name).callers(paths, lambda stage: project.root / paths[stage]):
+        component = components.get(caller.card.fingerprint)
+        if component is not None and caller.folder == paths[task.stage.name] and caller.needs is None:
+            calls = caller.calls(component)
+            store.keep((each.call(), each.result) for each in calls if each.result is not None)
+
+
+def _components(project: Project, task: Task, card: CollectedCard) -> Iterator[Component]:
+    """Yield the components that would be asked now."""
+    for role, name in _asked_by(project, task):
+        yield getattr(project, role)(name)
+    for role, named in card.components.items():
+        if role not in ("model", "generator", "judge") and named.name in project.settings.named("models"):
+            yield project.model(named.name)
+
+
+def plan(project: Project) -> dict[str, PlannedCalls]:
+    """Count the calls that are still needed of each selected component, without making any.
+
+    Of a component that is not on this machine, what ``resolve`` noted is counted.
+    """
+    project = replace(project, asks=False) if project.asks else project
+    settings, run = project.settings, project.settings.run
+    with project.store() as store:
+        plan = Plan(store)
+        for model in run.models:
+            done: dict[tuple[str, ...], dict[str, Any]] = {}
+            for task in tasks_of(project, model):
+                _count(project, task, plan, done.setdefault((task.spec.name, *task.keys.values()), {}))
+        models = (name for name in settings.named("models") if name != run.judge or name in run.models)
+        counted = {f"models.{name}": plan.of(project.model(name)) for name in models}
+        counted |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
+        return counted | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
+
+
+def _count(project: Project, task: Task, plan: Plan, done: dict[str, Any]) -> None:
+    """Count the calls of a folder; what comes after calls that are still to be made is counted at most.
+
+    Args:
+        done: stage → what came of it, of the same keys; a stage that is missing is not complete.
+    """
+    folder, name = project.root / task.stage.at(task.keys), task.stage.name
+    is_current = (project.root / task.spec.data.at(task.keys)).is_dir() and _is_current(project, task, folder)
+    complete = all(stage.name in done for stage in task.before[1:])
+    collecting = runner(task.spec.name).collecting(
+        project, name, task.keys, None if is_current else done if complete else {}
+    )
+    if is_current:
+        if (recorded := plan.recorded(collecting.run)) is not None:
+            done[name] = recorded
+        return
+    try:
+        if not complete:
+            raise NotStoredError(collecting.uncounted())
+        done[name] = collecting.run(plan.run)
+    except NotStoredError as error:
+        for each in error.rest:
+            plan.add(*each)
+
+
+def _is_current(project: Project, task: Task, folder: Path) -> bool:
+    try:
+        return is_made(folder, task.inputs(project))
+    except StoreError:
+        return False
 
 
 def _place(project: Project, on: str | None, address: str | None) -> CollectSettings:
@@ -187,56 +256,6 @@ def _place(project: Project, on: str | None, address: str | None) -> CollectSett
         return CollectSettings.model_validate({"where": on or given.where, "address": address})
     except ValidationError as error:
         raise ConfigError(explain(error, "the command line")) from None
-
-
-def _ask_model(project: Project, work: Sequence[Work], ask: Callable[[Work, Stage], None], workers: Replicas) -> None:
-    """The first stage of each line of flow, generator by generator, then those that draw nothing."""
-    generators = dict.fromkeys(each.keys["generator"] for each in work if "generator" in each.keys)
-    for generator in (*generators, None):
-        for each in work:
-            if each.keys.get("generator") == generator:
-                ask(each, each.spec.collects[0])
-        if generator is not None:
-            _let_go(project.generator(generator), workers)
-    for name in dict.fromkeys(each.keys["model"] for each in work):
-        _let_go(project.model(name), workers)
-
-
-def _let_go(component: Component, workers: Replicas) -> None:
-    component.release()
-    workers.release(component)
-
-
-def _ask(project: Project, store: CallStore, workers: Replicas, work: Work, stage: Stage) -> None:
-    if is_recorded(project, work, stage, store):
-        return
-    collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, work.done or None)
-    if collecting.calls:
-        work.done[stage.name] = stages.ask(collecting, store, workers)
-        work.shown.append((collecting, work.done[stage.name]))
-
-
-def is_recorded(project: Project, work: Work, stage: Stage, store: Store) -> bool:
-    """Whether the records of a stage are here, and its calls are not: somebody else has made them."""
-    if not work.current.has(stage, work.keys):
-        return False
-    collecting = runner(work.spec.name).collecting(project, stage.name, work.keys)
-    try:
-        collecting.run(Plan(store).run)
-    except NotStoredError:
-        return True
-    return False
-
-
-def _show(project: Project, shown: Sequence[tuple[Collecting[Any], Any]]) -> None:
-    looked_at = [(collecting, collected) for collecting, collected in shown if collecting.draws]
-    for name in project.settings.run.encoders if looked_at else ():
-        encoder = project.encoder(name)
-        with Progress(name, total=len(looked_at)) as progress:
-            for collecting, collected in looked_at:
-                collecting.show(collected, encoder, project.features())
-                progress.update()
-        encoder.release()
 
 
 def check_known(what: str, names: Collection[str], known: Collection[str]) -> None:

@@ -1,8 +1,7 @@
 """``driftledger init``: a folder becomes a project of its own, in a Git repository that may hold much else.
 
-Everything is checked before anything is written, and what was written is taken back when something goes wrong: a
-folder is a project or is left as it was. Images are given to DVC before there are pipelines, and ``params.yaml`` is
-written last, so that after a kill the same command goes on.
+Everything is checked before anything is written. Images are given to DVC before there is a pipeline, and
+``params.yaml`` is written last, so that after a kill or on a full disk the same command goes on.
 """
 
 import os
@@ -16,10 +15,10 @@ from typing import NamedTuple
 
 import pygit2
 
-from driftledger.benchmarks.registry import LOCK, benchmark_names
-from driftledger.core.all_or_nothing import all_or_nothing
+from driftledger.benchmarks.registry import LOCK
 from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
+from driftledger.core.files import write_bytes
 from driftledger.core.names import is_relative_path, leads_out
 from driftledger.core.paths import Paths
 from driftledger.core.shortening import shortened
@@ -27,7 +26,6 @@ from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.project.first_params import FirstParams, Images, first_params, name_of
 from driftledger.project.scaffold import (
     PIPELINE,
-    PIPELINES,
     RULES,
     Generated,
     generated,
@@ -67,8 +65,8 @@ def init(
     Args:
         images: a folder of images that becomes a dataset.
         preset: what is selected.
-        minimal: whether only the pipelines of what is selected are written.
-        force: whether what is there already is overwritten; a ledger never is.
+        minimal: whether little is selected.
+        force: whether what is there already is overwritten.
 
     Raises:
         ConfigError: the folder holds something else, or what is to be selected is not there; nothing is written.
@@ -89,21 +87,20 @@ def init(
     _refuse_ignored(root, top)
     data = None if images is None else _images(root, top or root, images)
     first = first_params(root, preset or (MINIMAL if minimal else START), data and data.images, minimal=minimal)
-    files = generated(first.benchmarks)
+    files = generated()
     if not force:
         _refuse_others(root, files)
     contents = _contents(root, files, first, force=force)
     if not contents and top is not None:
         return [f"{place} is a project already; 'driftledger upgrade' brings its files up to date", *_next(root)]
     said = [f"{place} is a project now"]
-    with all_or_nothing() as write:
-        for path in [path for path in contents if path in _FIRST]:
-            write(root / path, contents.pop(path))
-        with _repository(root, is_new=top is None):
-            if data is not None and data.add:
-                _run(sys.executable, "-m", "dvc", "add", "--", data.images.path, cwd=root)
-            for path, text in contents.items():
-                write(root / path, text)
+    for path in [path for path in contents if path in _FIRST]:
+        _write(root / path, contents.pop(path))
+    with _repository(root, is_new=top is None):
+        if data is not None and data.add:
+            _run(sys.executable, "-m", "dvc", "add", "--", data.images.path, cwd=root)
+        for path, text in contents.items():
+            _write(root / path, text)
     said += [] if top else ["with a Git repository of its own"]
     said += [] if data is None else [f"the dataset {data.images.name}: {data.said}"]
     return [*said, *_next(root)]
@@ -137,10 +134,6 @@ def _refuse_others(root: Path, files: list[Generated]) -> None:
     if not _is_ours(root / PIPELINE):
         others += [name for name in (PARAMS, LOCK) if _is(root / name)]
         others += [Paths(root).ledger.name] if _text(Paths(root).ledger) else []
-    folder = root / PIPELINES
-    inside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    if _is(folder) and not (folder.is_dir() and set(inside) <= {*benchmark_names()}):
-        others.append(f"{PIPELINES}/")
     if others:
         raise ConfigError(
             f"{_shown(root)} holds {', '.join(others)} of something else; give the project a folder of its own, as in "
@@ -168,6 +161,11 @@ def _is_ours(file: Path) -> bool:
 def _is(path: Path) -> bool:
     """Whether there is something, be it a link that leads nowhere."""
     return os.path.lexists(path)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, text.encode(errors="surrogateescape"))
 
 
 def _text(file: Path) -> str:

@@ -1,185 +1,184 @@
-"""The stage ``resolve``: what the selected names stand for now, and which code is behind each stage.
+"""The stage ``resolve``: note what the selected names stand for now, and what each later stage depends on.
 
-Other stages depend on their entries in ``data/resolved.json``, so that DVC sees a changed image, a replaced weight
-file, a new version of a component or changed code, and nothing else. What people set stands beside the digests in
-plain words, wherever an entry is from, so that ``dvc params diff`` tells what changed and not only that something did.
+DVC compares the parts of ``data/resolved.json`` that a stage names as its parameters. So a changed image, a replaced
+weight file or a new version of a component runs what depends on it, and nothing else.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
-import driftledger
-from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
-from driftledger.benchmarks.code import code_behind, code_behind_data
+from driftledger.benchmarks.base import SCORES, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.settings import EntryOf
 from driftledger.collect.observations import read_observations
-from driftledger.commands.kept import ENTRIES, KeptAsNoted, NamedSource
 from driftledger.commands.stages import file_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.code_digest import code_digest
-from driftledger.core.file_states import own_code
+from driftledger.core.code_digest import code_digest, is_ours
+from driftledger.core.errors import MissingExtraError, MissingSourceError
+from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
+from driftledger.core.made import keep_only
 from driftledger.core.registry import provider_place
 from driftledger.data.datasets.base import Provider
-from driftledger.data.judgements import judgement_digests, judgement_folder
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
-from driftledger.ledger.log.lines import PLAN_LINE
-from driftledger.ledger.objects.remembered import Remembered
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
-REPORT = "driftledger.reports.report"
-"""What puts scores together, beside the tables and pictures of each benchmark."""
-CORRELATION = "driftledger.reports.correlation.correlation"
-"""What sets scores against each other and against leaderboards."""
-FILE = "resolve.db"
-"""In the folder of the checkout's state."""
 NOTHING = "none"
 """Noted where there is no file or component, since DVC wants every parameter to be there."""
 
+DATA_VERSION = REPORT_VERSION = CORRELATION_VERSION = 1
+"""Raised by whoever changes what these stages write; those of benchmarks have theirs in their tables."""
+
+_SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}
+"""Key of a stage → the section that its value is an entry of."""
+
 
 def resolve(project: Project) -> None:
-    """Note what every selected name stands for now, and under an open plan that it was tried."""
+    """Write ``data/resolved.json``, and take away the scores of models that are no longer selected."""
     with project.only_one(project.paths.resolved):
-        noted = resolved(project)
-        write_json(project.paths.resolved, noted)
-    if project.paths.ledger.is_file() and PLAN_LINE in project.paths.ledger.read_bytes():
-        from driftledger.commands.attempts import note_attempt  # which only plans need
-
-        note_attempt(project, noted)
+        write_json(project.paths.resolved, resolved(project))
+    scores = project.root / SCORES
+    keep_only(scores, [scores / model for model in project.settings.run.models])
 
 
 def resolved(project: Project) -> dict[str, Any]:
-    """What every selected name stands for now: a source's digest, a component's fingerprint, its settings.
+    """Return what every selected name stands for now, and what each stage depends on.
 
-    Of what is not on this machine it is what was noted before, and stderr is told so; see :class:`.kept.KeptAsNoted`.
+    What is not on this machine, such as a colleague's weights, is kept as it was noted before, if its entry is written
+    as it was then: whatever needs no new call still runs. Standard error lists it.
     """
-    settings = project.settings
-    providers: dict[str, dict[str, Any]] = {
+    settings, known = project.settings, _Noted(project.noted())
+    data: dict[str, dict[str, Any]] = {
         "datasets": {name: settings.dataset(name) for name in settings.named("datasets")},
         "question_sets": {name: settings.question_set(name) for name in settings.named("question_sets")},
     }
-    components: dict[str, dict[str, Any]] = {
+    components: dict[str, dict[str, Component]] = {
         "models": {name: settings.model(name) for name in settings.named("models")},
         "generators": {name: settings.generator(name) for name in settings.named("generators")},
         "encoders": {name: settings.encoder(name) for name in settings.named("encoders")},
     }
-    descriptions = {name: settings.description(name) for name in settings.named("descriptions")}
-    sources = {
-        f"{section}.{name}": NamedSource(_as_written(one), partial(_digest, one))
-        for section, some in {**providers, **components}.items()
-        for name, one in some.items()
-    }
-    sources |= {f"examples.{name}": _examples(settings, name) for name in descriptions}
-    sources |= {
-        f"beside.{spec.name}.{setting}": _beside(project, spec, setting)
-        for spec in settings.benchmarks
-        for setting in spec.beside
-    }
-    kept = KeptAsNoted.of(project)
-    found = {key: kept.unless_here(key, source) for key, source in sources.items()}
     noted: dict[str, Any] = {
-        section: {name: found[f"{section}.{name}"] for name in some}
-        for section, some in {**providers, **components, "examples": descriptions}.items()
+        section: {
+            name: known.digest(f"{section}.{name}", _as_written(each), partial(getattr, each, "fingerprint"))
+            for name, each in some.items()
+        }
+        for section, some in components.items()
     }
+    noted["descriptions"] = {name: _description(settings, name, known) for name in settings.named("descriptions")}
     noted["judge"] = noted["models"][settings.judge] if settings.needs_judge else NOTHING
-    noted["named"] = _named(settings, {section: noted[section] for section in components})
     noted["beside"] = {
-        spec.name: {setting: found[f"beside.{spec.name}.{setting}"] for setting in spec.beside}
+        spec.name: {setting: known.digest(*_beside(project, spec, setting)) for setting in spec.beside}
         for spec in settings.benchmarks
         if spec.beside
     }
-    noted["settings"] = {
-        section: {name: _in_words(each) for name, each in some.items()}
-        for section, some in {**providers, **components, "descriptions": descriptions}.items()
+    noted["data"] = {"version": DATA_VERSION} | {
+        section: {name: {**_in_words(each), **_source(section, name, each, known)} for name, each in some.items()}
+        for section, some in data.items()
+    }
+    noted["collect"] = {model: _lines(settings, noted, model, collects=True) for model in settings.run.models}
+    noted["score"] = {model: _lines(settings, noted, model, collects=False) for model in settings.run.models}
+    noted["report"] = {
+        "version": REPORT_VERSION,
+        "cross_check": _cross_check(settings, noted),
+        "observations": {name: seen.to_dict() for name, seen in read_observations(project.paths.observations).items()},
     }
     noted["correlation"] = {
+        "version": CORRELATION_VERSION,
         "settings": settings.correlation.model_dump(mode="json"),
         "leaderboards": leaderboard_digests(leaderboard_folders(project.root)),
     }
-    judgements = judgement_digests(judgement_folder(project.root))
-    noted["correlation"] |= {"judgements": judgements} if judgements else {}
-    noted["code"] = _code(project, noted["settings"])
-    noted[ENTRIES] = {key: source.written for key, source in sources.items()}
-    noted["observations"] = {one: seen.to_dict() for one, seen in read_observations(project.paths.observations).items()}
-    kept.tell()
+    noted["settings"] = {
+        section: {name: _in_words(each) for name, each in some.items()} for section, some in components.items()
+    }
+    noted["entries"] = known.entries
+    known.tell()
     return noted
 
 
-def _digest(one: Component | Provider) -> str:
-    return one.fingerprint if isinstance(one, Component) else one.source_digest()
+def _cross_check(settings: Settings, noted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the report's cross-check depends on beside the scores."""
+    if not settings.run.over("genception"):
+        return {}
+    section: Any = settings.section("genception")
+    encoder = section.text_encoder
+    return {"models": [*section.cross_check], "text_encoder": encoder and noted["encoders"][encoder]}
 
 
-def _named(settings: Settings, fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, dict[str, str]]]:
-    """Benchmark → setting that names components → ``<section>.<name>`` → fingerprint of each."""
-    noted: dict[str, dict[str, dict[str, str]]] = {
-        spec.name: {
-            key: {}
-            for key, field in spec.settings.model_fields.items()
-            if any(isinstance(mark, EntryOf) and mark.section in fingerprints for mark in field.metadata)
-        }
-        for spec in settings.benchmarks
-    }
-    for where, section, name in settings.references():
-        benchmark, _, key = where.partition(".")
-        if key in noted[benchmark]:
-            noted[benchmark][key][f"{section}.{name}"] = fingerprints[section][name]
-    return {benchmark: named for benchmark, named in noted.items() if named}
-
-
-def _code(project: Project, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Digests of the code behind each stage that the selection has.
-
-    All of that code must be parsed. Where all of it is ours, that is done once, as long as no file of it is another.
-    """
-    settings, data = project.settings, {stage.name: entries[f"{stage.name}s"] for stage in (DATASET, QUESTION_SET)}
-    specifications = [type(spec).__module__ for spec in settings.benchmarks]
-    places = [provider_place(f"{name}s", each["provider"]) for name, some in data.items() for each in some.values()]
-    if not all(place.startswith(f"{driftledger.__name__}.") for place in (*specifications, *places)):
-        return _digests(settings, data)
-    about = sha256_of([own_code(), sys.version, specifications, places, data])
-    with Remembered(project.paths.state / FILE) as remembered:
-        found: dict[str, Any] = remembered.recall("code", about, lambda: _digests(settings, data))
-        return found
-
-
-def _digests(settings: Settings, data: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Of datasets and question sets by name, of each benchmark's own stages by stage, of the report and the
-    correlation."""
-    found: dict[str, Any] = {
-        stage.name: {name: code_behind_data(stage, entry) for name, entry in data[stage.name].items()}
-        for stage in (DATASET, QUESTION_SET)
-    }
+def _lines(settings: Settings, noted: Mapping[str, Any], model: str, *, collects: bool) -> dict[str, Any]:
+    """Folder below the output of a model's stage → what shapes it beside the data and earlier folders."""
+    lines = {}
     for spec in settings.benchmarks:
-        found[spec.name] = {stage.name: code_behind(spec, stage) for stage in (*spec.collects, spec.scores)}
-    specifications = [type(spec).__module__ for spec in settings.benchmarks]
-    views = {"report": REPORT, "correlation": CORRELATION}
-    return found | {name: code_digest(module, *specifications) for name, module in views.items()}
+        for stage in spec.collects if collects else (spec.scores,):
+            for keys in keys_of(settings, spec, stage, model):
+                folder = stage.at(keys).removeprefix(f"{stage.out(keys)}/")
+                lines[folder] = _shaped_by(settings, noted, spec, stage, keys)
+    return lines
 
 
-def _examples(settings: Settings, description: str) -> NamedSource:
-    shown = settings.description(description).demonstrations
+def keys_of(settings: Settings, spec: Benchmark, stage: Stage, model: str) -> Iterator[dict[str, str]]:
+    """Yield the keys of each folder that a stage writes for a model."""
+    names = [[model] if key == "model" else settings.run.names(spec.name, key) for key in stage.keys]
+    return (dict(zip(stage.keys, each, strict=True)) for each in product(*names))
+
+
+def _shaped_by(
+    settings: Settings, noted: Mapping[str, Any], spec: Benchmark, stage: Stage, keys: Mapping[str, str]
+) -> dict[str, Any]:
+    section = settings.section(spec.name)
+    inputs: dict[str, Any] = {"version": stage.version, "seed": settings.run.seed}
+    inputs |= section.model_dump(mode="json", include=set(stage.settings))
+    for key, name in keys.items():
+        if key in _SECTION_OF:
+            inputs[key] = noted[_SECTION_OF[key]][name]
+        elif key == "description":
+            inputs[key] = noted["descriptions"][name]
+    for setting in stage.settings:
+        for mark in section.__class__.model_fields[setting].metadata:
+            if isinstance(mark, EntryOf):
+                given = getattr(section, setting)
+                names = given if isinstance(given, tuple) else () if given is None else (given,)
+                inputs[setting] = {name: noted[mark.section][name] for name in names}
+    if stage.judged:
+        inputs["judge"] = noted["judge"]
+    if stage is spec.scores:
+        inputs |= noted["beside"].get(spec.name, {})
+    return inputs
+
+
+def _description(settings: Settings, name: str, known: "_Noted") -> dict[str, Any]:
+    """Return a way to ask for a description in words, and what stands behind its examples."""
+    description = settings.description(name)
+    shown = description.demonstrations
     encoder = settings.encoder(shown.encoder) if shown and shown.encoder else None
     by = settings.model(shown.by) if shown and shown.by else None
     written = sha256_of([None if each is None else _as_written(each) for each in (encoder, by)])
-    return NamedSource(written, partial(settings.examples_fingerprint, description))
+    examples = known.digest(f"examples.{name}", written, lambda: settings.examples_fingerprint(name))
+    return {**_in_words(description), "examples_by": examples}
 
 
-def _beside(project: Project, spec: Benchmark, setting: str) -> NamedSource:
+def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dict[str, str]:
+    """Return the digest of a source, and that of the provider's code where it does not come with the package."""
+    noted = {"source": known.digest(f"{section}.{name}", _as_written(provider), provider.source_digest)}
+    place = provider_place(section, provider.provider)
+    return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
+
+
+def _beside(project: Project, spec: Benchmark, setting: str) -> tuple[str, str, Callable[[], str]]:
     def digest() -> str:
         file = file_beside(project, spec, setting)
         return NOTHING if file is None else sha256_file(file)
 
-    return NamedSource(sha256_of(str(getattr(project.settings.section(spec.name), setting))), digest)
+    written = sha256_of(str(getattr(project.settings.section(spec.name), setting)))
+    return f"beside.{spec.name}.{setting}", written, digest
 
 
 def _in_words(entry: Component | Provider | Description) -> dict[str, Any]:
-    """What can change an output: of a component every setting, also those that nobody set, as in its fingerprint; of
-    data and of descriptions what is not the default."""
+    """Return what can change an output: of a component every setting, of data and descriptions what is set."""
     if isinstance(entry, Component):
         return {"provider": entry.provider, **entry.model_dump(mode="json", exclude=entry.operational())}
     words = entry.model_dump(mode="json", exclude_defaults=True)
@@ -187,10 +186,38 @@ def _in_words(entry: Component | Provider | Description) -> dict[str, Any]:
 
 
 def _as_written(entry: Component | Provider) -> str:
-    """Hex SHA-256 of what can be said of an entry without what it names: of a component its version, its code where
-    that is its identity, and all settings, those among them that say where its weights are."""
+    """Return a digest of an entry that can be had without what it names."""
     if not isinstance(entry, Component):
         return sha256_of(_in_words(entry))
     named = entry.model_dump(mode="json", include=entry.operational(), exclude_defaults=True)
     code = entry.code_digest if entry.code_is_identity else None
     return sha256_of([_in_words(entry), named, entry.version, code])
+
+
+class _Noted:
+    """What ``data/resolved.json`` held before, for sources that are not on this machine."""
+
+    def __init__(self, noted: Mapping[str, Any]) -> None:
+        entries = noted.get("entries")
+        self._before: Mapping[str, Any] = entries if isinstance(entries, dict) else {}
+        self.entries: dict[str, dict[str, str]] = {}
+        """Key → how each entry was written, and its digest; no stage depends on it."""
+        self._missing: dict[str, str] = {}
+
+    def digest(self, key: str, written: str, digest: Callable[[], str]) -> str:
+        """Return the digest of a source; of one that is not here, what was noted for an entry written the same."""
+        try:
+            found = digest()
+        except (MissingSourceError, MissingExtraError) as error:
+            before = self._before.get(key)
+            if not isinstance(before, dict) or before.get("written") != written:
+                raise
+            self._missing[key] = str(error)
+            found = str(before["digest"])
+        self.entries[key] = {"written": written, "digest": found}
+        return found
+
+    def tell(self) -> None:
+        for key, why in self._missing.items():
+            sentence = f"{key} is not on this machine ({why}); its noted version is kept, and only new calls to it fail"
+            print(f"driftledger: {for_terminal(sentence)}", file=sys.stderr, flush=True)

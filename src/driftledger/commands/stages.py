@@ -10,11 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from driftledger.benchmarks.base import Benchmark, Stage
-from driftledger.benchmarks.registry import benchmark, question_rules, runner
-from driftledger.core.errors import ConfigError, CoverageError, first_few, unknown_name
+from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
+from driftledger.benchmarks.registry import question_rules, runner
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError, CoverageError, MissingSourceError, StoreError, first_few, nothing_at
 from driftledger.core.escaping import for_terminal
-from driftledger.core.missing import MissingSourceError, nothing_at
+from driftledger.core.files import write_json
+from driftledger.core.made import keep_only, make
 from driftledger.core.progress import Progress
 from driftledger.project.project import Project
 
@@ -29,22 +31,65 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-def dataset(project: Project, name: str) -> None:
-    """Read, check and store one dataset."""
+def data(project: Project) -> None:
+    """Read, check and store the selected datasets and question sets."""
     from driftledger.data.datasets.build import build
+    from driftledger.data.question_sets.build import build as build_questions
 
-    target = project.paths.dataset(name)
-    with project.only_one(target):
-        build(name, project.settings.dataset(name), target)
+    run, settings = project.settings.run, project.settings
+    noted, folders = project.noted().get("data", {}), list[Path]()
+    for section, stage in (("datasets", DATASET), ("question_sets", QUESTION_SET)):
+        for name in getattr(run, section):
+            folder = project.root / stage.at({stage.name: name})
+            folders.append(folder)
+            if name not in noted.get(section, {}):
+                raise StoreError(f"data/resolved.json does not know {section}.{name}; run 'dvc repro resolve'")
+
+            def write(name: str = name, folder: Path = folder, stage: Stage = stage) -> None:
+                print(f"reading {name}", flush=True)
+                if stage is DATASET:
+                    build(name, settings.dataset(name), folder)
+                else:
+                    provider = settings.question_set(name)
+                    build_questions(name, provider, question_rules(provider), folder)
+
+            with project.only_one(folder):
+                make(folder, sha256_of([noted["version"], noted[section][name]]), write)
+    for stage in (DATASET, QUESTION_SET):
+        top = project.root / stage.out({})
+        top.mkdir(parents=True, exist_ok=True)
+        keep_only(top, folders)
 
 
-def question_set(project: Project, name: str) -> None:
-    """Read, check and store one question set."""
-    from driftledger.data.question_sets.build import build
+def score(project: Project, model: str) -> None:
+    """Compute the scores of a model from its records.
 
-    target, provider = project.paths.question_set(name), project.settings.question_set(name)
-    with project.only_one(target):
-        build(name, provider, question_rules(provider), target)
+    Raises:
+        CoverageError: too little of a benchmark could be scored; the other scores are written.
+    """
+    from driftledger.benchmarks.writing import write_score
+    from driftledger.commands.collect import inputs_of
+    from driftledger.commands.resolve import keys_of
+
+    folders, refused = list[Path](), list[CoverageError]()
+    with project.only_one(project.root / SCORES / model):
+        for spec in project.settings.benchmarks:
+            for keys in keys_of(project.settings, spec, spec.scores, model):
+                path = spec.scores.at(keys)
+                folder, name = project.root / path, path.removeprefix(f"{spec.scores.out(keys)}/")
+                folders.append(folder)
+                inputs = inputs_of(project, "score", name, keys, (spec.data, *spec.collects))
+
+                def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
+                    write_score(folder, spec, runner(spec.name).score(to_score(project, spec, keys)))
+
+                try:
+                    make(folder, inputs, write)
+                except CoverageError as error:
+                    refused.append(error)
+        keep_only(project.root / SCORES / model, folders)
+    if refused:
+        raise refused[0]
 
 
 def report(project: Project) -> None:
@@ -104,54 +149,21 @@ def correlation(project: Project) -> str:
 
 
 def track(project: Project) -> None:
-    """Show what is selected in MLflow, note it in the ledger, say in a line each what that took, and end as a run."""
+    """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
     from driftledger.commands.closing import show_after_push
-    from driftledger.ledger.code import code_version
     from driftledger.ledger.lineage import read_all_evidence
-    from driftledger.ledger.log import chain
+    from driftledger.ledger.objects.git import is_unreadable, why_unread
+    from driftledger.ledger.published import publish
     from driftledger.tracking.track import track as show_in_mlflow
 
-    evidence = read_all_evidence(project.root, project.selected, project.combinations, code_version)
-    lines = show_in_mlflow(project.root, evidence, project.settings.tracking)
-    ledger = project.paths.ledger
-    added = chain.append(ledger, evidence, project.paths.state / "locks" / "ledger.lock")
-    print("\n".join([*lines, f"{added} new in {ledger.name}"]), flush=True)
+    if is_unreadable(project.root):
+        print(f"no commit is noted: {why_unread(project.root)}", file=sys.stderr, flush=True)
+    evidence = read_all_evidence(project.root, project.selected, project.combinations)
+    print("\n".join(show_in_mlflow(project.root, evidence, project.settings.tracking)), flush=True)
+    written = [path for each in evidence if (path := publish(project.root, each)) is not None]
+    print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
+    write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})
     show_after_push(project)
-
-
-def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Sequence[str]) -> None:
-    """Run a stage of a benchmark, given the values of its keys.
-
-    Raises:
-        ConfigError: there is no such benchmark or stage, or it takes other names.
-        CoverageError: too much failed, or could not be scored.
-    """
-    spec = benchmark(benchmark_name)
-    stages = {stage.name: stage for stage in (*spec.collects, spec.scores)}
-    if stage_name not in stages:
-        raise ConfigError(unknown_name(f"stage of {spec.name}", stage_name, stages))
-    stage = stages[stage_name]
-    if len(names) != len(stage.keys):
-        raise ConfigError(
-            f"the stage {stage.name} of {spec.name} takes {len(stage.keys)} names: {', '.join(stage.keys)}"
-        )
-    keys = dict(zip(stage.keys, names, strict=True))
-    if stage is spec.scores:
-        _score(project, spec, keys)
-    else:
-        _collect(project, spec, stage, keys)
-
-
-def _collect(project: Project, spec: Benchmark, stage: Stage, keys: Mapping[str, str]) -> None:
-    from driftledger.benchmarks.writing import write_collected
-    from driftledger.project.workers import workers_of
-
-    target, min_coverage = project.root / stage.at(keys), project.settings.section(spec.name).min_coverage
-    collecting = runner(spec.name).collecting(project, stage.name, keys)
-    with project.only_one(target), project.store() as store, workers_of(project.settings) as workers:
-        collected = ask(collecting, store, workers)
-        refuse_failures(collecting.failures(collected), spec.name, min_coverage)
-        write_collected(target, collecting, collected)
 
 
 def ask(collecting: "Collecting[T]", store: "CallStore", workers: "Workers | None" = None) -> T:
@@ -224,14 +236,6 @@ def refuse_failures(found: "FailedCalls", benchmark_name: str, min_coverage: flo
             f"params.yaml asks for {min_coverage:.0%} ({first_few(failed)}); run 'dvc repro' to try these again: "
             "finished calls are stored"
         )
-
-
-def _score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> None:
-    from driftledger.benchmarks.writing import write_score
-
-    target = project.root / spec.scores.at(keys)
-    with project.only_one(target):
-        write_score(target, spec, runner(spec.name).score(to_score(project, spec, keys)))
 
 
 def to_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> "ToScore":

@@ -45,14 +45,10 @@ class Paths(NamedTuple):
         """What was seen of components that were asked twice, in Git."""
         return self.root / "data" / "observations.json"
 
-    def watch(self, fingerprint: str) -> Path:
-        """What a service answered each time it was watched, in Git."""
-        return self.root / "data" / "watch" / f"{fingerprint}.jsonl"
-
     @property
     def ledger(self) -> Path:
-        """One line per published run, in Git."""
-        return self.root / "ledger.jsonl"
+        """A file per published run, in Git."""
+        return self.root / "ledger"
 
     def dataset(self, dataset: str) -> Path:
         return self.root / "data" / "datasets" / dataset
@@ -68,11 +64,6 @@ class Paths(NamedTuple):
     def leaderboard(self) -> Path:
         """Without suffix: written as ``.csv`` and ``.md``."""
         return self.root / "reports" / "leaderboard"
-
-    @property
-    def metrics(self) -> Path:
-        """A row per combination."""
-        return self.root / "reports" / "metrics.json"
 
     @property
     def figures(self) -> Path:

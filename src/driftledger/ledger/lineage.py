@@ -1,22 +1,35 @@
 """What links a combination's scores to bytes, components, versions and code."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from driftledger.benchmarks.base import SCORES, Benchmark
-from driftledger.benchmarks.registry import benchmark, find_score
-from driftledger.benchmarks.score import METRICS, ROWS, SCORE, Score
+from driftledger.benchmarks.base import Benchmark, Stage
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import ROWS, SCORE, Score
 from driftledger.benchmarks.selection import Selected
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import md5_file, sha256_bytes, sha256_of
+from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import OF_VERSION_1, read_json
+from driftledger.core.files import parse_json
 from driftledger.core.paths import Combination
-from driftledger.ledger.code import CodeVersion, code_read
-from driftledger.ledger.lock import RESOLVED, LockedFile, LockEntry, locks_here, read_lock
+from driftledger.ledger.code import CodeVersion, code_version, published_code
+from driftledger.ledger.lock import LOCK, LockEntry, parse_lock
+from driftledger.ledger.objects.files import Tree, Workspace, listing_md5
+
+
+class Folder(BaseModel):
+    """A folder behind a score: an inner folder of an output of DVC."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    """Relative to the project's top folder."""
+    out: str
+    """The output in ``dvc.yaml`` that it lies in."""
+    md5: str
+    """Of that output, as ``dvc.lock`` has it."""
 
 
 class Lineage(BaseModel):
@@ -25,14 +38,12 @@ class Lineage(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     score: Score
-    score_file: LockedFile
-    """``score.json``."""
-    rows_file: LockedFile
-    """``rows.jsonl`` beside it."""
-    data: LockedFile
-    """The folder of the dataset or question set."""
-    collected: dict[str, LockedFile]
-    """Collect stage, ``chain`` for instance → the folder that it wrote."""
+    folder: Folder
+    """Where ``score.json`` and ``rows.jsonl`` are."""
+    data: Folder
+    """The dataset or question set."""
+    collected: dict[str, Folder]
+    """Collect stage, ``chain`` for instance → the folder with its records."""
     stages: dict[str, LockEntry]
     """The entries of ``dvc.lock`` from the data to the score."""
 
@@ -43,40 +54,42 @@ class Lineage(BaseModel):
 
     @property
     def spec(self) -> Benchmark:
-        """The benchmark that the score is of."""
+        """The benchmark of the score."""
         return benchmark(self.score.benchmark)
 
     @property
-    def beside(self) -> dict[str, str]:
-        """Setting, ``ratings`` for instance → SHA-256 of the user's file that went into the score beside the records;
-        a setting that named none is absent."""
-        entry = self.stages.get(self.spec.scores.named(self.score.keys))
-        noted = {} if entry is None else entry.params.get(RESOLVED, {})
-        digests = {setting: noted.get(f"beside.{self.spec.name}.{setting}", "none") for setting in self.spec.beside}
-        return {setting: str(digest) for setting, digest in digests.items() if digest != "none"}
+    def place(self) -> str:
+        """Its name among all scores of a run: ``<benchmark>/<on>``, and what further keys its stage has."""
+        return place_of(self.spec, self.score.keys)
 
     @property
-    def place(self) -> str:
-        """Names it among all scores of a run: ``<benchmark>/<on>``, and what further keys its stage has."""
-        return place_of(self.spec, self.score.keys)
+    def score_path(self) -> str:
+        """``score.json``, relative to the top folder."""
+        return f"{self.folder.path}/{SCORE}"
+
+    @property
+    def rows_path(self) -> str:
+        """``rows.jsonl``, relative to the top folder."""
+        return f"{self.folder.path}/{ROWS}"
+
+    @property
+    def folders(self) -> dict[str, Folder]:
+        """Stage → the folder that it wrote, from the data to the score."""
+        return {self.spec.data.name: self.data, **self.collected, self.spec.scores.name: self.folder}
 
 
 class Evidence(BaseModel):
-    """The evidence of one run.
-
-    ``fingerprint`` depends on the settings and the bytes in the lock entries, not on the code's: code that was changed
-    and still gives the same bytes has made no new run. A component's own version is in those bytes.
-    """
+    """The evidence of one run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     combination: Combination
     fingerprint: str
+    """The hash of what went into the scores, so that code that gives the same and further runs leave it as it is."""
     lineages: list[Lineage]
-    """Benchmark by benchmark, in the order of the selection: of several scores of one benchmark on the same data, the
-    first is the one that short names mean. Scores without a generator or an encoder are the model's, whatever
-    the generator and the encoder."""
+    """Benchmark by benchmark, in the order of the selection: of several scores of one benchmark on the same data, short
+    names mean the first. Scores without a generator or an encoder belong to every run of their model."""
     code: CodeVersion
 
     @property
@@ -86,14 +99,9 @@ class Evidence(BaseModel):
 
 
 def place_of(spec: Benchmark, keys: Mapping[str, str]) -> str:
-    """The benchmark, the data, and whatever else tells its scores of one combination apart."""
+    """The benchmark, the data, and what else distinguishes its scores of one combination."""
     own = [keys[key] for key in spec.scores.keys if key not in Combination._fields]
     return "/".join([spec.name, *own])
-
-
-def upstream_stages(spec: Benchmark, keys: Mapping[str, str]) -> dict[str, str]:
-    """Stage of ``dvc.lock`` → the folder that leads on, relative to the top folder, from the data to the score."""
-    return {stage.named(keys): stage.at(keys) for stage in spec.stages}
 
 
 def read_evidence(root: Path, selected: Selected, combination: Combination) -> Evidence:
@@ -106,133 +114,105 @@ def read_all_evidence(
     root: Path,
     selected: Selected,
     combinations: Sequence[Combination],
-    code: Callable[[Path], CodeVersion] = code_read,
+    tree: Tree | None = None,
+    code: CodeVersion | None = None,
 ) -> list[Evidence]:
-    """Gather each combination's evidence from the locks, the score files and Git.
+    """Gather each combination's evidence from ``dvc.lock``, the score files and Git.
 
     Args:
-        code: says which code is at work in the checkout around ``root``.
+        tree: the files of a commit; by default, those in the folder ``root``.
+        code: what made the scores of runs without a published file; by default, the code in the checkout now.
 
     Raises:
-        LedgerError: a stage has not run, or a score file is not the one that its lock has.
+        LedgerError: a stage has not run, or the scores are not those of ``dvc.lock``.
     """
-    lock, version = read_lock(root), code(root)
-    known: dict[str, Lineage] = {}  # a score without a generator is in several runs
-    found = []
+    tree = tree or Workspace(root)
+    data = tree.read(LOCK)
+    if data is None:
+        raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
+    lock, published, now = parse_lock(data), published_code(root), code or code_version(root)
+    known: dict[str, Lineage] = {}  # a score without a generator belongs to several runs
+    checked = set[tuple[str, str]]()
+    runs = []
     for combination in combinations:
         lineages = []
         for spec, keys in selected.of(combination).scores:
-            folder = spec.scores.at(keys)
-            if folder not in known:
-                known[folder] = read_lineage(root, lock, spec, keys)
-            lineages.append(known[folder])
+            path = spec.scores.at(keys)
+            if path not in known:
+                folder = _folder(lock, spec.scores, keys)
+                if (folder.out, folder.md5) not in checked:
+                    _check_output(tree, folder)
+                    checked.add((folder.out, folder.md5))
+                known[path] = read_lineage(tree, lock, spec, keys)
+            lineages.append(known[path])
         fingerprint = fingerprint_of(lineages, combination)
-        found.append(
+        runs.append(
             Evidence(
-                name=str(combination), combination=combination, fingerprint=fingerprint, lineages=lineages, code=version
+                name=str(combination),
+                combination=combination,
+                fingerprint=fingerprint,
+                lineages=lineages,
+                code=published.get(fingerprint, now),
             )
         )
-    return found
-
-
-class Unread(NamedTuple):
-    """Evidence that may be what it was when it was last read: its files tell that in a fraction of the time."""
-
-    root: Path
-    selected: Selected
-    combinations: Sequence[Combination]
-    code: CodeVersion
-
-    def read(self) -> list[Evidence]:
-        """The evidence; errors as in :func:`read_all_evidence`."""
-        return read_all_evidence(self.root, self.selected, self.combinations, lambda _: self.code)
-
-    @property
-    def key(self) -> str:
-        """The hash of all that it follows from: locks, score files, selection, and the code that is at work."""
-        asked = {spec.scores.at(keys): [spec.name, dict(keys)] for spec, keys in self.selected.scores}
-        files = [self.root / folder / SCORE for folder in asked]
-        return sha256_of(
-            {
-                "locks": {file: sha256_bytes(data) for file, data in locks_here(self.root).items()},
-                "scores": [sha256_bytes(file.read_bytes()) if file.is_file() else None for file in files],
-                "asked": asked,
-                "combinations": [list(each) for each in self.combinations],
-                "code": self.code.model_dump(mode="json"),
-            }
-        )
+    return runs
 
 
 def fingerprint_of(lineages: Sequence[Lineage], combination: Combination) -> str:
-    """The hash of the lock entries, and of what a run shows beyond them."""
-    shown: dict[str, Any] = {name: entry.without_code() for each in lineages for name, entry in each.stages.items()}
-    firsts: dict[str, list[str]] = {}
-    for each in lineages:
-        own = [key for key in each.spec.scores.keys if key not in (*Combination._fields, *each.spec.data.keys)]
-        if own:  # which of several on the same data short names mean
-            firsts.setdefault(f"{each.score.benchmark} first on {each.on}", [each.score.keys[key] for key in own])
-    shown |= firsts
-    if not any({"generator", "encoder"} & each.score.keys.keys() for each in lineages):
-        shown["combination"] = list(combination)  # no entry tells its generator and encoder from others
-    return sha256_of(shown)
-
-
-def read_lineage(root: Path, lock: Mapping[str, LockEntry], spec: Benchmark, keys: Mapping[str, str]) -> Lineage:
-    """What stands behind one score; errors as in :func:`read_all_evidence`."""
-    apart = {stage.named(keys) for stage in spec.collects if stage.apart}
-    way = {name: path for name, path in upstream_stages(spec, keys).items() if name in lock or name not in apart}
-    missing = [stage for stage in way if stage not in lock]
-    if missing:
-        paths = (out.path for entry in lock.values() for out in entry.outs)
-        old = next((path for path in paths if is_score_of_version_1(path) and _is_named(path, keys)), None)
-        raise LedgerError(
-            f"{old} {OF_VERSION_1}" if old else f"no dvc.lock here has a stage {missing[0]!r}; run 'dvc repro' first"
-        )
-    *folders, score = way.items()
-    outs = {stage.partition("@")[0]: lock[stage].out(path) for stage, path in folders}
-    stage, folder = score
-    score_file, rows_file = (lock[stage].out(f"{folder}/{name}") for name in (SCORE, ROWS))
-    _check_md5(root / score_file.path, score_file)
-    (_, data), *collected = outs.items()
-    return Lineage(
-        score=read_json(root / score_file.path, Score),
-        score_file=score_file,
-        rows_file=rows_file,
-        data=data,
-        collected=dict(collected),
-        stages={stage: lock[stage] for stage in way},
+    """The hash of a combination and of what went into its scores: data, records, protocol, settings, components."""
+    return sha256_of(
+        {
+            "combination": list(combination),
+            "scores": {
+                each.folder.path: {
+                    "benchmark": each.score.benchmark,
+                    "keys": each.score.keys,
+                    "inputs": each.score.inputs.to_dict(),
+                    "components": {role: card.fingerprint for role, card in each.score.components.items()},
+                }
+                for each in lineages
+            },
+        }
     )
 
 
-def is_score(path: str) -> bool:
-    """Whether a score's record stands at ``path``, relative to the top folder."""
-    return path.endswith(f"/{SCORE}") and find_score(path) is not None
+def read_lineage(tree: Tree, lock: Mapping[str, LockEntry], spec: Benchmark, keys: Mapping[str, str]) -> Lineage:
+    """What stands behind one score; its files are not checked.
+
+    Raises:
+        LedgerError: a stage has not run, or ``score.json`` cannot be read.
+    """
+    data, *collected, score = (_folder(lock, stage, keys) for stage in spec.stages)
+    path = f"{score.path}/{SCORE}"
+    content = tree.read(path)
+    if content is None:
+        raise LedgerError(f"{path} is missing; run 'dvc repro', or 'git checkout {path}'")
+    return Lineage(
+        score=parse_json(content, Score, path),
+        folder=score,
+        data=data,
+        collected=dict(zip((stage.name for stage in spec.collects), collected, strict=True)),
+        stages={stage.lock(keys): lock[stage.lock(keys)] for stage in spec.stages},
+    )
 
 
-def is_score_of_version_1(path: str) -> bool:
-    """Whether a score's record of version 0.1, which this version does not read, stands at ``path``: those files were
-    called by the last word of their keys."""
-    return path.startswith(f"{SCORES}/") and path.endswith(".json") and not path.endswith((f"/{SCORE}", f"/{METRICS}"))
+def _folder(lock: Mapping[str, LockEntry], stage: Stage, keys: Mapping[str, str]) -> Folder:
+    name, out = stage.lock(keys), stage.out(keys)
+    if name not in lock:
+        raise LedgerError(f"{LOCK} has no stage {name!r}; run 'dvc repro' first")
+    locked = lock[name].out(out)
+    if locked is None:
+        raise LedgerError(f"the stage {name!r} of {LOCK} has no output {out}; run 'dvc repro'")
+    return Folder(path=stage.at(keys), out=out, md5=locked.md5)
 
 
-def _is_named(path: str, keys: Mapping[str, str]) -> bool:
-    """Whether all of the keys stand in the path of a score of version 0.1."""
-    return set(keys.values()) <= set(PurePosixPath(path).with_suffix("").parts)
-
-
-def folders_behind(path: str, outs: Mapping[str, str]) -> dict[str, str]:
-    """Folder → MD5 of what the score at ``path`` was made of, going by ``outs``: every output's MD5 by its path."""
-    found = find_score(path)
-    return {} if found is None else {each: outs[each] for each in upstream_stages(*found).values() if each in outs}
-
-
-def _check_md5(path: Path, locked: LockedFile) -> None:
-    try:
-        md5 = md5_file(path)
-    except FileNotFoundError:
-        raise LedgerError(f"{locked.path} is missing; run 'dvc repro', or 'git checkout {locked.path}'") from None
-    if md5 != locked.md5:
+def _check_output(tree: Tree, folder: Folder) -> None:
+    """Check that the scores of a model are those that ``dvc.lock`` has: Git keeps them, and DVC does not."""
+    listing = tree.listing(folder.out)
+    if not listing:
+        raise LedgerError(f"{folder.out} is missing; run 'dvc repro', or 'git checkout {folder.out}'")
+    if listing_md5(listing) != folder.md5:
         raise LedgerError(
-            f"{locked.path} is not the file that dvc.lock has (md5 {md5}, not {locked.md5}); "
-            "run 'dvc repro' to compute it again"
+            f"{folder.out} is not what {LOCK} has (md5 {listing_md5(listing)}, not {folder.md5}); 'git status "
+            f"{folder.out}' shows what changed, 'dvc repro' computes it again"
         )

@@ -21,7 +21,7 @@ from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import write_text
 from driftledger.core.yaml_text import load_yaml
 from driftledger.project.catalogue import CatalogueEntry, catalogue
-from driftledger.project.scaffold import PIPELINE, PIPELINES, SECTION, brought
+from driftledger.project.scaffold import SECTION, brought
 from driftledger.project.settings import PARAMS, Settings, parse_settings, read_yaml_text
 
 
@@ -116,12 +116,7 @@ def apply_preset(root: Path, name: str) -> list[str]:
     if _changes(text, preset):  # an alias stands for text elsewhere
         raise ConfigError(f"{params} is written in a way that presets cannot change; select by hand what {name} does")
     write_text(params, text)
-    said = [*added, *(change.said for change in changes)]
-    pipelines = {
-        each: root / PIPELINES / each / PIPELINE for each in benchmark_names() if preset.get("run", {}).get(each)
-    }
-    missing = [each for each, file in pipelines.items() if not file.is_file()]
-    return said + [f"{', '.join(missing)}: run 'driftledger upgrade', which writes the pipelines"] * bool(missing)
+    return [*added, *(change.said for change in changes)]
 
 
 def preset_settings(root: Path, name: str) -> Settings:

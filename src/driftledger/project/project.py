@@ -16,10 +16,9 @@ from driftledger.collect.call_store import CallStore
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.checkouts import main_checkout
-from driftledger.core.errors import MissingExtraError, StoreError
+from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import read_json
 from driftledger.core.limits import load_json
-from driftledger.core.missing import MissingSourceError
 from driftledger.core.paths import Combination, Paths
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, read_samples
@@ -90,8 +89,7 @@ class Project:
         folder = self.paths.dataset(dataset)
         if not folder.is_dir():
             raise StoreError(
-                f"dataset {dataset} is not built yet; run 'dvc repro dataset@{dataset}', which asks no model, or "
-                "'dvc pull'"
+                f"dataset {dataset} is not built yet; run 'dvc repro data', which asks no model, or 'dvc pull'"
             )
         return read_samples(folder)
 

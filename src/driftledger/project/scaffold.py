@@ -1,27 +1,25 @@
 """The files that ``driftledger init`` writes and ``driftledger upgrade`` renews: what stands in them comes with the
-package, and each benchmark brings its own pipeline and its own section of ``params.yaml``.
+package, and each benchmark brings its own section of ``params.yaml``.
 
 A file that may hold comments begins with a header: which version wrote it, and a digest of what it wrote below. So a
 file that nobody has touched since is told from one that was edited.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import groupby
 from typing import NamedTuple
 
 from driftledger import __version__
-from driftledger.benchmarks.base import DATASET, QUESTION_SET
-from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError
 
-PIPELINES = "pipelines"
 PIPELINE = "dvc.yaml"
 SECTION = "settings.yaml"
-"""What a benchmark brings in its folder: its pipeline, and its section of ``params.yaml`` as it comes."""
+"""What a benchmark brings in its folder: its section of ``params.yaml`` as it comes."""
 
 _HEADER = re.compile(r"# Written by driftledger [^\s,]+, sha256:([0-9a-f]{16}): .*\n")
 _SHARED = ("dvc.yaml", "MLproject")
@@ -75,17 +73,12 @@ def with_header(merged: str, body: str) -> str:
     return _header(body) + merged
 
 
-def generated(names: Iterable[str]) -> list[Generated]:
-    """Every file that the package writes for a project with the pipelines of these benchmarks.
-
-    Raises:
-        ConfigError: there is no such benchmark, or it brings no pipeline.
-    """
+def generated() -> list[Generated]:
+    """Every file that the package writes for a project."""
     templates = files("driftledger") / "templates"
     shared = [Generated(name, _text(templates / name)) for name in _SHARED]
     plots = sorted((templates / "plots").iterdir(), key=lambda file: file.name)
-    shared += [Generated(f".dvc/plots/{file.name}", _text(file)) for file in plots]
-    return shared + [Generated(f"{PIPELINES}/{name}/{PIPELINE}", brought(name, PIPELINE)) for name in names]
+    return shared + [Generated(f".dvc/plots/{file.name}", _text(file)) for file in plots]
 
 
 def brought(name: str, file: str) -> str:
@@ -100,11 +93,7 @@ def brought(name: str, file: str) -> str:
 def rules() -> dict[str, str]:
     """What Git and DVC must be told, by the file that tells them; a project may have more in each."""
     templates = files("driftledger") / "templates"
-    found = {name: _text(templates / name.removeprefix(".")) for name in RULES}
-    stages = (DATASET, QUESTION_SET, *(stage for spec in benchmarks() for stage in spec.collects))
-    folders = dict.fromkeys(f"/{stage.path.partition('{')[0]}" for stage in stages)
-    found[".gitignore"] += "".join(f"{folder}\n" for folder in folders)
-    return found
+    return {name: _text(templates / name.removeprefix(".")) for name in RULES}
 
 
 def with_rules(text: str, wanted: str) -> str:
@@ -133,7 +122,7 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 def _header(body: str) -> str:
     return (
         f"# Written by driftledger {__version__}, sha256:{body_digest(body)}: "
-        "'driftledger upgrade' writes it anew, merging what you change.\n"
+        "'driftledger upgrade' renews it and merges what you change.\n"
     )
 
 

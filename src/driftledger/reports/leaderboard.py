@@ -38,24 +38,23 @@ OVERALL, STEP = "overall", "step"
 def write_leaderboard(
     target: Path,
     scores: Sequence[Score],
-    plans: Sequence[str] = (),
     seen: Observations | None = None,
     told: Told | None = None,
+    further: Sequence[ReportPart] = (),
 ) -> None:
     """Write ``target`` as ``.csv``, one row per value, and as ``.md``, an overview and the tables that most readers
     want; beside it ``tables.md``, those of details, and ``tables/``, a CSV and a LaTeX file of each.
 
     Args:
         scores: in the order of the selection; of each benchmark the first ones are the overview's.
-        plans: sentences on what was registered before it was run.
         seen: of components that were asked the same twice.
         told: the scores with what tests of their differences show; without it nothing is tested.
+        further: what stands behind the sections of the benchmarks.
     """
     told = by_benchmark(scores) if told is None else told
-    parts = list(sections(told))
+    parts = [*sections(told), *further]
     details = [each for each in parts if any(table.detail for table in each.tables)]
     lines = ["# Leaderboard", "", *overview_lines(told)]
-    lines += [line for plan in plans for line in (plan, "")]
     lines += [line for each in observed(told, seen or {}, for_markdown) for line in (f"- {each}", "")]
     if parts:
         lines += ["Details stand in [tables.md](tables.md), and every table as CSV and LaTeX in [tables](tables).", ""]

@@ -1,28 +1,25 @@
 """The report of what is selected: the leaderboard, the pictures of each benchmark, and rows for other programs.
 
-Rows are what ``dvc plots`` draws, and one row per combination. Which there are follows from the scores alone: a
-pipeline's ``plots`` name those that are worth a picture.
+Rows are what ``dvc plots`` draws: ``dvc.yaml`` names those that are worth a picture.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from driftledger.benchmarks.base import SCORES as SCORES_FOLDER
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import SPREAD, Score, base_key
-from driftledger.benchmarks.selection import is_of
 from driftledger.collect.observations import read_observations
 from driftledger.core.canonical import pretty_json
 from driftledger.core.files import new_folder, write_bytes, write_text
-from driftledger.core.paths import Combination
-from driftledger.ledger.attest.plans import plans_told
 from driftledger.project.project import Project
+from driftledger.reports.cross_check import cross_check_tables, cross_checks
 from driftledger.reports.figures import write_figures
 from driftledger.reports.leaderboard import write_leaderboard
 from driftledger.reports.sections import by_benchmark
 from driftledger.reports.selected import rows_beside, selected_scores
 from driftledger.reports.site.build import write_site
-from driftledger.reports.variance import write_variance
 
 SCORES = "scores"
 """Beside the curves of a benchmark: its metrics, a row per score."""
@@ -38,15 +35,16 @@ def write_report(project: Project) -> None:
     scores = selected_scores(project)
     rows_of = rows_beside(project)
     seen, told = read_observations(project.paths.observations), by_benchmark(scores, rows_of)
-    write_leaderboard(project.paths.leaderboard, scores, plans_told(project.paths), seen, told)
-    write_combinations(project.paths.metrics, project.combinations, scores)
+    checks = cross_checks(project, scores)
+    write_text(project.paths.reports / "cross_check.json", pretty_json(checks))
+    write_leaderboard(project.paths.leaderboard, scores, seen, told, list(cross_check_tables(checks)))
+    write_metrics(project.paths.reports / "metrics", scores)
     write_plots(project.paths.plots, scores)
     write_figures(project.paths.figures, told)
     for spec in benchmarks():
         own = [score for score in scores if score.benchmark == spec.name]
         for name in spec.pictures:
             write_bytes(project.paths.reports / name, spec.picture(name, own, project.root))
-    write_variance(project.paths.reports, [(score, rows_of(score)) for score in scores])
     write_site(project.paths.site, project, scores, told=told)
 
 
@@ -83,20 +81,13 @@ def _named(score: Score) -> dict[str, str]:
     return {"of": " · ".join(score.keys[key] for key in keys if key != "model"), "model": score.model}
 
 
-def write_combinations(path: Path, combinations: Sequence[Combination], scores: Sequence[Score]) -> None:
-    """Write a row per combination: the metrics for ``dvc metrics`` of each score of its run, by
-    ``<benchmark>/<dataset or question set>/<metric>``; where a benchmark has several scores of one model on the same
-    data, which differ in how it was asked or by what it is read, the first one's."""
-    _write(path, [_combination(each, scores) for each in combinations])
-
-
-def _combination(combination: Combination, scores: Sequence[Score]) -> Row:
-    row: Row = {**combination._asdict()}
-    for score in scores:
-        if is_of(score.keys, combination):
-            for key, value in benchmark(score.benchmark).shown_by_dvc(score).items():
-                row.setdefault(f"{score.benchmark}/{score.on}/{key}", value)
-    return row
+def write_metrics(folder: Path, scores: Sequence[Score]) -> None:
+    """Write what ``dvc metrics`` shows, a file per score, as ``<model>/<benchmark>/<data>….json``."""
+    with new_folder(folder) as made:
+        for score in scores:
+            spec = benchmark(score.benchmark)
+            path = spec.scores.at(score.keys).removeprefix(f"{SCORES_FOLDER}/")
+            write_text(made / f"{path}.json", pretty_json(spec.shown_by_dvc(score) | {"coverage": score.coverage}))
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -67,6 +67,11 @@ def flat(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
     return texts
 
 
+def digest_of(lineage: Lineage) -> str:
+    """The digest of a score's data, as short as MLflow wants it."""
+    return lineage.score.inputs.data_digest[:32]
+
+
 def cards_of(evidence: Evidence) -> dict[str, list[ComponentCard]]:
     """Role → the components that play it in the run's scores; without those that chose examples, or that others are
     compared with."""
@@ -131,7 +136,7 @@ def params_of(evidence: Evidence) -> dict[str, str]:
     cards = cards_of(evidence)
     params = {role: ", ".join(card.name for card in some) for role, some in cards.items()}
     params |= {f"{role}_version": ", ".join(map(_version, some)) for role, some in cards.items()}
-    params |= {f"data.{lineage.on}": lineage.data.md5[:_SHORT] for lineage in evidence.lineages}
+    params |= {f"data.{lineage.on}": digest_of(lineage)[:_SHORT] for lineage in evidence.lineages}
     if evidence.lineages:
         params["seed"] = str(evidence.lineages[0].score.inputs.settings["seed"])
     for role, some in cards.items():
@@ -229,7 +234,7 @@ def _note(evidence: Evidence) -> str:
             version = f"[{card.name}@{_version(card)}](#/models/{kind_of(role)}.{card.name})"
             lines.append(f"| {role.replace('_', ' ')} | {version} | {for_markdown(clip(made, 300))} |")
     lines += [
-        f"| data | {on} | `{md5}` |" for on, md5 in {each.on: each.data.md5 for each in evidence.lineages}.items()
+        f"| data | {on} | `{digest}` |" for on, digest in {each.on: digest_of(each) for each in evidence.lineages}.items()
     ]
     state = "with uncommitted changes" if evidence.code.dirty else "as committed"
     lines += [f"| code | `{(evidence.code.commit or 'outside Git')[:_SHORT]}` | {state} |", ""]

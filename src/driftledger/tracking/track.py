@@ -4,6 +4,8 @@ A run is created, filled and set FINISHED last. A run of this machine that is no
 and made again, so nothing is ever completed or repaired.
 """
 
+import json
+import platform
 import tempfile
 import time
 from collections.abc import Sequence
@@ -26,6 +28,7 @@ from driftledger.tracking.content import (
     NOTE,
     artifacts_of,
     components_of,
+    digest_of,
     first_of_records,
     headlines_of,
     metrics_of,
@@ -86,7 +89,7 @@ class _Push:
         self._client, self._root, self._tracking = client, root, tracking
         self._models = list(dict.fromkeys(each.combination.model for each in evidence))
         self._evidence = sorted(evidence, key=_worth)
-        self._writer = sha256_of([_machine(), str(Paths(root).shared)])[:16]
+        self._writer = sha256_of([platform.node(), str(Paths(root).shared)])[:16]
         self._rows: dict[str, list[Row]] = {}
         experiment = self._experiment()
         self._experiment_id, self._experiment_tags = experiment.experiment_id, experiment.tags
@@ -156,7 +159,7 @@ class _Push:
         client.log_batch(run_id, metrics[:_METRICS_PER_CALL], params, run_tags)
         for start in range(_METRICS_PER_CALL, len(metrics), _METRICS_PER_CALL):
             client.log_batch(run_id, metrics[start : start + _METRICS_PER_CALL])
-        rows = {each.place: self._rows_of(each.rows_file.path) for each in evidence.lineages}
+        rows = {each.place: self._rows_of(each.rows_path) for each in evidence.lineages}
         with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
             for path, content in artifacts_of(self._root, evidence, rows).items():
                 file = Path(folder, path)
@@ -224,30 +227,20 @@ def _worth(evidence: Evidence) -> tuple[bool, float]:
     return True, headline.value if headline.higher_is_better else -headline.value
 
 
-def _machine() -> str:
-    import platform
-
-    return platform.node()
-
-
 def _datasets(evidence: Evidence) -> list[Any]:
-    """A dataset input per name, with DVC's digest."""
-    import json
-
+    """A dataset input per name, by the digest of its content; its tags have DVC's digest of the output it lies in."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     totals: dict[str, int] = {}
     for each in evidence.lineages:
         totals[each.on] = max(each.score.total, totals.get(each.on, 0))
-    return [
-        DatasetInput(
-            Dataset(
-                name, data.md5, "local", json.dumps({"uri": data.path}), profile=json.dumps({"samples": totals[name]})
-            ),
-            [InputTag("mlflow.data.context", "evaluation")],
-        )
-        for name, data in {each.on: each.data for each in evidence.lineages}.items()
-    ]
+    inputs = []
+    for each in {each.on: each for each in evidence.lineages}.values():
+        source, profile = json.dumps({"uri": each.data.path}), json.dumps({"samples": totals[each.on]})
+        tags = {"mlflow.data.context": "evaluation", "dvc.out": each.data.out, "dvc.md5": each.data.md5}
+        dataset = Dataset(each.on, digest_of(each), "local", source, profile=profile)
+        inputs.append(DatasetInput(dataset, [InputTag(key, value) for key, value in tags.items()]))
+    return inputs
 
 
 def _metrics(evidence: Evidence, timestamp: int, model_id: str | None) -> list[Any]:
@@ -264,7 +257,7 @@ def _metrics(evidence: Evidence, timestamp: int, model_id: str | None) -> list[A
             each.step,
             model_id=model_id if each.step == last[each.name] else None,
             dataset_name=each.lineage.on,
-            dataset_digest=each.lineage.data.md5,
+            dataset_digest=digest_of(each.lineage),
         )
         for each in metrics
     ]

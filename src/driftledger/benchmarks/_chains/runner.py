@@ -17,17 +17,16 @@ from driftledger.benchmarks._chains.records import (
     of_repeat,
 )
 from driftledger.benchmarks.descriptions import check_prefix
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, recorded_result
 from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Runner
-from driftledger.collect.call_result import Context
+from driftledger.collect.call_result import Context, Result
 from driftledger.collect.steps import Ask, Draw
 from driftledger.components.base import Generator, Model
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.core.types import Conversation, ImageFile, Sample, Subject
+from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
 from driftledger.data.records import read_samples
 
 if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
 
 
@@ -59,9 +58,9 @@ class ChainRunner(Runner):
         protocol = ChainProtocol(card, model, project.generator(keys["generator"]), asked, writer)
         return self.collects(self.spec.name, stage, keys, protocol, samples)
 
-    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
+    def callers(self, paths: Mapping[str, str], where: Callable[[str], Path]) -> Iterator[Caller]:
         stage = self.spec.collects[0].name
-        path = lineage.collected[stage].path
+        path = paths[stage]
         chains = _Chains(stage, path, where("dataset"), where(stage))
         yield Caller("model", chains.card.components["model"], path, chains.described)
         yield Caller("generator", chains.card.components["generator"], path, chains.drawn)
@@ -109,7 +108,10 @@ class _Chains:
                 place = f"{self._path}/{RECORDS}: {record.sample}, t={record.t}{of_repeat(record.repeat)}: description"
                 ask = partial(self._ask, model, record)
                 kind, moves = f"{self._stage}: describe", self._moves(record)
-                yield RecordedCall(kind, model, place, ask, record.description, moves)
+                # A record of several notes or without an image does not say which of its two calls they are of.
+                whole = not record.notes and (record.image is not None or record.served_generator is None)
+                result = recorded_result(record, record.description) if whole else None
+                yield RecordedCall(kind, model, place, ask, record.description, moves, result)
 
     def _ask(self, model: Model, record: ChainRecord) -> Ask:
         shown, subject = self._shown(record), Subject(record.sample, record.t)
@@ -124,7 +126,16 @@ class _Chains:
                 draw = partial(self._draw, generator, record)
                 place = f"{self._path}/{record.image}"
                 gave, moves = self._drawn[record.repeat][record.sample, record.t], self._moves(record)
-                yield RecordedCall(f"{self._stage}: draw", generator, place, draw, gave, moves)
+                result = Result(
+                    Outcome.OK,
+                    image=gave,
+                    served_model=record.served_generator,
+                    revised_prompt=record.revised_prompt,
+                    system_fingerprint=record.generator_system_fingerprint,
+                    reading=record.prompt_reading,
+                )
+                whole = None if record.notes else result
+                yield RecordedCall(f"{self._stage}: draw", generator, place, draw, gave, moves, whole)
 
     def _draw(self, generator: Generator, record: ChainRecord) -> Draw:
         prompt = generation_prompt(self._asked.generate_prompt, record.description)

@@ -9,7 +9,7 @@ from driftledger.benchmarks._questions.answers import AnswerProtocol, CollectAns
 from driftledger.benchmarks._questions.grading import CollectReadings, GivenAnswers
 from driftledger.benchmarks._questions.records import AnswerRecord, GradeRecord
 from driftledger.benchmarks._questions.scoring import ANSWER, DATA, GRADE
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, recorded_result
 from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Reread, Runner
 from driftledger.collect.steps import Call, Steps
 from driftledger.components.base import Model
@@ -21,7 +21,6 @@ from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 
 if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
 
 
@@ -54,8 +53,7 @@ class QuestionRunner(Runner):
         folder = project.root / self.spec.data.at(keys)
         if not folder.is_dir():
             raise StoreError(
-                f"question set {keys[DATA]} is not built yet; run 'dvc repro {self.spec.data.named(keys)}', which asks "
-                "no model, or 'dvc pull'"
+                f"question set {keys[DATA]} is not built yet; run 'dvc repro data', which asks no model, or 'dvc pull'"
             )
         card, questions = read_json(folder / QUESTION_SET_CARD, QuestionSetCard), read_questions(folder)
         if stage == ANSWER:
@@ -68,8 +66,8 @@ class QuestionRunner(Runner):
         answers = read_jsonl(file, AnswerRecord) if earlier is None else earlier.get(ANSWER, [])
         return self.grading(project, keys, GivenAnswers(questions, answers, file, card.digest))
 
-    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
-        path, folder, data = lineage.collected[ANSWER].path, where(ANSWER), where(DATA)
+    def callers(self, paths: Mapping[str, str], where: Callable[[str], Path]) -> Iterator[Caller]:
+        path, folder, data = paths[ANSWER], where(ANSWER), where(DATA)
         card, answers = read_json(folder / CARD, CollectedCard), read_jsonl(folder / RECORDS, AnswerRecord)
 
         def calls(model: Model) -> Iterator[RecordedCall]:
@@ -80,7 +78,8 @@ class QuestionRunner(Runner):
                 if answer.text and answer.outcome is not Outcome.FAILED:
                     place = f"{path}/{RECORDS}: {answer.question}, variant {answer.variant}: text"
                     run = partial(protocol.run, questions[answer.question], answer.variant)
-                    yield RecordedCall("answer", model, place, partial(only_call, run), answer.text)
+                    result = recorded_result(answer, answer.text)
+                    yield RecordedCall("answer", model, place, partial(only_call, run), answer.text, result=result)
 
         yield Caller("model", card.components["model"], path, calls)
 

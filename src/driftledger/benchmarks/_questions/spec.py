@@ -16,7 +16,7 @@ from driftledger.benchmarks._questions.settings import (
 )
 from driftledger.benchmarks.base import (
     QUESTION_SET,
-    SCORES,
+    RECORDS_OF,
     Artifacts,
     Benchmark,
     Input,
@@ -25,6 +25,7 @@ from driftledger.benchmarks.base import (
     SideBySide,
     Stage,
     Table,
+    score_stage,
 )
 from driftledger.benchmarks.score import Row, Score
 from driftledger.data.question_sets.base import QuestionRules
@@ -107,24 +108,18 @@ def flow(
     asked: tuple[str, ...] = ("prompt",),
     graded: tuple[str, ...] = (),
     scored: tuple[str, ...] = (),
+    judged: bool = False,
 ) -> tuple[Stage, Stage, Stage]:
-    """The stages that ask the model, read or grade the answers and score that, the latter two by the modules ``grade``
-    and ``score`` of the benchmark's folder.
+    """The stages that ask the model, read or grade the answers, and score them.
 
     Args:
         record: what an answer is read or graded as.
         asked: settings of the benchmark's section that the first depends on; ``graded`` and ``scored`` likewise.
+        judged: whether a judge grades the answers.
     """
-    code = f"driftledger.benchmarks.{name}"
-    asking, answers = "driftledger.benchmarks._questions.answers", "data/answers/{question_set}/{model}"
+    folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     return (
-        Stage("answer", KEYS, answers, asking, AnswerRecord, asked),
-        Stage("grade", KEYS, "data/grades/{question_set}/{model}", f"{code}.grade", record, graded),
-        Stage(
-            name,
-            KEYS,
-            f"{SCORES}/{name}/{{question_set}}/{{model}}",
-            f"{code}.score",
-            settings=("min_coverage", "confidence", "unread", *scored),
-        ),
+        Stage("answer", KEYS, f"{folder}/answers", record=AnswerRecord, settings=asked),
+        Stage("grade", KEYS, f"{folder}/grades", record=record, settings=graded, judged=judged),
+        score_stage(name, KEYS, "unread", *scored),
     )

@@ -21,7 +21,16 @@ from driftledger.benchmarks._chains.spec import (
     ChainBenchmark,
 )
 from driftledger.benchmarks._chains.traces import traces
-from driftledger.benchmarks.base import Input, Metric, Rule, SideBySide, Stage, Table, score_stage
+from driftledger.benchmarks.base import (
+    RECORDS_OF,
+    Input,
+    Metric,
+    Rule,
+    SideBySide,
+    Stage,
+    Table,
+    score_stage,
+)
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.fidelity.tables import tables
 from driftledger.benchmarks.figures import score_bars
@@ -52,10 +61,9 @@ class Fidelity(ChainBenchmark):
         Stage(
             "redraw",
             KEYS,
-            "data/redraws/{dataset}/{model}/{generator}",
-            "driftledger.benchmarks.fidelity.collect",
-            ChainRecord,
-            ("description", "repeats", "generate_prompt"),
+            f"{RECORDS_OF}/fidelity/{{dataset}}/{{generator}}",
+            record=ChainRecord,
+            settings=("description", "repeats", "generate_prompt"),
         ),
     )
     scores: ClassVar[Stage] = score_stage("fidelity", (*KEYS, "encoder"), "ssim_side", "ratings")

@@ -1,22 +1,17 @@
-"""SSIM of two files; an original is decoded once, however many models redraw it."""
+"""SSIM of two files; an original is decoded once for all its redrawings."""
 
 from functools import lru_cache
 
-from driftledger.benchmarks._chains.file_now import MOST_ORIGINALS, MOST_PAIRS, FileNow
 from driftledger.core.types import ImageFile
 from driftledger.metrics import structural
 
 
 def structural_similarity(original: ImageFile, redrawn: ImageFile, side: int) -> float:
     """At ``side``×``side``; see :func:`driftledger.metrics.structural.structural_similarity`."""
-    return _similarity(FileNow.of(original), FileNow.of(redrawn), side)
+    seen = structural.comparable(redrawn.open(), side)
+    return structural.structural_similarity(_luma(original, original.path.stat().st_mtime_ns, side), seen)
 
 
-@lru_cache(MOST_PAIRS)
-def _similarity(original: FileNow, redrawn: FileNow, side: int) -> float:
-    return structural.structural_similarity(_luma(original, side), structural.comparable(redrawn.image.open(), side))
-
-
-@lru_cache(MOST_ORIGINALS)
-def _luma(original: FileNow, side: int) -> structural.Luma:
-    return structural.comparable(original.image.open(), side)
+@lru_cache(128)
+def _luma(original: ImageFile, _changed: int, side: int) -> structural.Luma:
+    return structural.comparable(original.open(), side)

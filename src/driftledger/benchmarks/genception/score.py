@@ -31,7 +31,7 @@ from driftledger.benchmarks.genception.cycles.measure import (
     pixel_distances,
 )
 from driftledger.benchmarks.genception.settings import GenCeptionScoring
-from driftledger.benchmarks.genception.texts import CROSS_CHECK, TEXT_ENCODER, Compared, Witnesses, compare_texts
+from driftledger.benchmarks.genception.texts import TEXT_ENCODER, Compared, compare_texts
 from driftledger.benchmarks.score import REPEAT, STD, Point, RepeatRow, Row, Score, base_key
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
 from driftledger.collect.encoding import encode_images
@@ -159,17 +159,16 @@ def score(given: ToScore) -> Scored:
     what = "chains reached " + ("their T" if scoring.iterations_by_group else f"t={scoring.iterations}")
     check_coverage(chains.total - len(short), chains.total, what, "genception", given.min_coverage, lost)
 
-    witnesses = Witnesses.behind(given.folders, data.card.components["model"])
-    components, reader = dict(witnesses.components), given.encoders.get(TEXT_ENCODER)
+    components, reader = dict[str, ComponentCard](), given.encoders.get(TEXT_ENCODER)
     if reader is not None:
         components[TEXT_ENCODER] = ComponentCard.of(scoring.text_encoder or "", reader)
-    alone = [_measured(given, data, records, chains, witnesses) for records in chains.repeats]
+    alone = [_measured(given, data, records, chains) for records in chains.repeats]
     whole = _mean_of(alone, data.records)
     found = _figures(whole, alone, chains, groups, frechet_name, scoring)
     reached = sum(int(np.isfinite(each.per_sample["similarity_mean"]).sum()) for each in alone)
     distances = _frechet_summary(whole.drift.frechet, frechet_name, groups).overall
     scored = Score(
-        **data.origin("genception", components, witnesses.digests),
+        **data.origin("genception", components),
         metrics=found.metrics,
         groups={
             "category": found.by_category,
@@ -239,7 +238,6 @@ def _measured(
     data: FromDataset[ChainRecord],
     records: Sequence[ChainRecord],
     chains: Chains,
-    witnesses: Witnesses,
 ) -> Measured:
     """What the chains of one repeat come to, whose records these are."""
     drawn, iterations = drawn_images(data.folder, records), cast(GenCeptionScoring, given.scoring).iterations
@@ -248,7 +246,7 @@ def _measured(
     texts, reader = None, given.encoders.get(TEXT_ENCODER)
     if reader is not None:
         names = [each.id for each in data.samples]
-        texts = compare_texts(names, records, witnesses.others, reader, chains.until, given.features)
+        texts = compare_texts(names, records, reader, chains.until, given.features)
         per_sample |= texts.per_sample
     both = across(data.samples, records, drawn, data.encoder, iterations, given.features)
     return Measured(records, drift, per_sample, texts, both)
@@ -405,7 +403,7 @@ def _over_images(per_sample: Mapping[str, Float64], summary: Summary) -> dict[st
 
 def _intervals(per_sample: Mapping[str, Float64], categories: Sequence[str], scoring: GenCeptionScoring) -> Ends:
     found: list[Ends] = []
-    keys = [*(f"gc_at_{t}" for t in range(1, scoring.iterations + 1)), "text_similarity_mean", CROSS_CHECK, PIXELS]
+    keys = [*(f"gc_at_{t}" for t in range(1, scoring.iterations + 1)), "text_similarity_mean", PIXELS]
     for key in (key for key in keys if np.isfinite(per_sample.get(key, np.nan)).any()):
         there = np.isfinite(per_sample[key])
         members = [category for category, is_there in zip(categories, there, strict=True) if is_there]
@@ -475,7 +473,7 @@ def _row_values(measured: Measured) -> dict[str, Float64]:
     iterations, texts = measured.drift.similarities.shape[1], measured.texts
     gc = np.stack([measured.per_sample[f"gc_at_{t}"] for t in range(1, iterations + 1)], axis=1)
     values = {"similarity": measured.drift.similarities, "gc": gc, PIXELS: measured.per_sample[PIXELS][:, None]}
-    read = {} if texts is None else {"text_similarity": texts.similarity, CROSS_CHECK: texts.support[:, None]}
+    read = {} if texts is None else {"text_similarity": texts.similarity}
     return values | dict(measured.across) | read
 
 

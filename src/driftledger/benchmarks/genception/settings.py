@@ -24,7 +24,7 @@ class GenCeptionSettings(RepeatedSection):
     text_encoder: Annotated[Name | None, EntryOf("encoders")]
     """What descriptions are compared by; nothing is said of them where it is null."""
     cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
-    """The models whose descriptions bear out those of each other model: these, whichever are selected."""
+    """Models whose first descriptions the report checks each other model's against, as far as they are selected."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEYS, LONGER, SEEN, WORDS, ChainBenchmark
 from driftledger.benchmarks._chains.traces import traces
-from driftledger.benchmarks.base import Input, Metric, Rule, SideBySide, Stage, Table, score_stage
+from driftledger.benchmarks.base import (
+    RECORDS_OF,
+    Input,
+    Metric,
+    Rule,
+    SideBySide,
+    Stage,
+    Table,
+    score_stage,
+)
 from driftledger.benchmarks.genception.artifacts import chains_by_model
-from driftledger.benchmarks.genception.records import WITNESS, WitnessRecord, check_witnesses
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.genception.tables import tables, tables_across
-from driftledger.benchmarks.records import CollectedCard, Linked
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.traces import Trace
 
@@ -41,10 +48,9 @@ class GenCeption(ChainBenchmark):
         Stage(
             "chain",
             KEYS,
-            "data/chains/{dataset}/{model}/{generator}",
-            "driftledger.benchmarks._chains.collect",
-            ChainRecord,
-            (
+            f"{RECORDS_OF}/genception/{{dataset}}/{{generator}}",
+            record=ChainRecord,
+            settings=(
                 "iterations",
                 "iterations_by_group",
                 "repeats",
@@ -53,15 +59,6 @@ class GenCeption(ChainBenchmark):
                 "describe_prompt",
                 "generate_prompt",
             ),
-        ),
-        Stage(
-            WITNESS,
-            ("dataset",),
-            "data/witnesses/{dataset}",
-            "driftledger.benchmarks.genception.witnesses",
-            WitnessRecord,
-            ("describe_prompt", "cross_check"),
-            apart=True,
         ),
     )
     scores: ClassVar[Stage] = score_stage(
@@ -133,18 +130,6 @@ class GenCeption(ChainBenchmark):
             _SAID | {Input.DRAWN},
             digits=3,
         ),
-        Metric(
-            "cross_check",
-            "cross-check",
-            "of the sentences of the first description, the mean support by other models' descriptions of the same "
-            "image: by each the largest cosine with one of its sentences, averaged over these models; "
-            f"{_OVER_CATEGORIES}",
-            "consistency.support; in the manner of Sun et al., CrossCheckGPT",
-            _SAID | {Input.WITNESSES},
-            digits=3,
-            compared=True,
-            row="cross_check",
-        ),
         _metric(
             "mcd",
             "MCD",
@@ -206,6 +191,7 @@ class GenCeption(ChainBenchmark):
     runner: ClassVar[str] = "driftledger.benchmarks.genception.runner:GenCeptionRunner"
     pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "gc_at_{t}"}
+    dvc_metrics: ClassVar[tuple[str, ...]] = ("gc_at_{t}", "similarity_at_{t}")
     tracked_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
@@ -216,7 +202,6 @@ class GenCeption(ChainBenchmark):
         Rule("encoder", "values seen through different encoders are on different scales", Input.ENCODER),
         Rule("text_encoder", "values by different text encoders are on different scales", Input.TEXT_ENCODER),
         Rule("writer", "chains that begin with other texts are other chains"),
-        Rule("witnesses", "other models bear out other sentences", Input.WITNESSES),
     )
 
     def check(self, settings: "Settings") -> None:
@@ -232,15 +217,8 @@ class GenCeption(ChainBenchmark):
             raise ValueError(f"genception.text_encoder: {name!r} has no text tower; name another, or set null")
 
     def facts(self, score: Score) -> dict[str, Any]:
-        """Who bears descriptions out is the whole list, the model itself with it: any two of one list are ranked."""
-        facts = {name: value for name, value in super().facts(score).items() if name != "text_encoder"}
-        cards = sorted(card.fingerprint for role, card in score.components.items() if role.startswith(f"{WITNESS}."))
-        return facts | ({"witnesses": cards} if cards else {})
-
-    def links(
-        self, stage: str, records: Sequence[Any], card: CollectedCard, parents: Mapping[str, str]
-    ) -> Iterator[Linked]:
-        return check_witnesses(records, card) if stage == WITNESS else super().links(stage, records, card, parents)
+        """Return what makes scores unfair to compare; the text encoder counts as a component."""
+        return {name: value for name, value in super().facts(score).items() if name != "text_encoder"}
 
     def ranked(self, score: Score, key: str) -> float | None:
         """A mean over categories is compared if every category has its part in it."""

@@ -16,6 +16,7 @@ from driftledger.benchmarks.mm_vet.settings import MMVetSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.collect.call_result import Result
 from driftledger.collect.steps import Call
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, read_jsonl
@@ -23,7 +24,6 @@ from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import QuestionEntry, read_questions
 
 if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
 
 
@@ -45,9 +45,11 @@ class MMVetRunner(QuestionRunner):
     def score(self, given: ToScore) -> Scored:
         return score(given)
 
-    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
-        yield from super().callers(lineage, where)
-        path, folder, data = lineage.collected[GRADE].path, where(GRADE), where(DATA)
+    def callers(self, paths: Mapping[str, str], where: Callable[[str], Path]) -> Iterator[Caller]:
+        yield from super().callers(paths, where)
+        if GRADE not in paths:
+            return
+        path, folder, data = paths[GRADE], where(GRADE), where(DATA)
         card, graded = read_json(folder / CARD, CollectedCard), read_jsonl(folder / RECORDS, JudgedRecord)
         answers = {(each.question, each.variant): each for each in read_jsonl(where(ANSWER) / RECORDS, AnswerRecord)}
 
@@ -62,7 +64,8 @@ class MMVetRunner(QuestionRunner):
                     if reply.text and reply.outcome is not Outcome.FAILED:
                         place = f"{path}/{RECORDS}: {record.question}, grading {record.repeat}: replies.{number}"
                         call = partial(_asked, judging, question, answer, record.repeat, number)
-                        yield RecordedCall(_KINDS[number], judge, place, call, reply.text)
+                        result = Result(reply.outcome, reply.text, served_model=reply.served_model)
+                        yield RecordedCall(_KINDS[number], judge, place, call, reply.text, result=result)
 
         yield Caller("judge", card.components["judge"], path, calls)
 

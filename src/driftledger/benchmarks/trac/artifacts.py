@@ -27,7 +27,7 @@ def artifacts(lineage: "Lineage", root: Path) -> Artifacts:
     """Every description."""
     score, folder, dataset, rows = (
         lineage.score,
-        *(root / file.path for file in (lineage.collected["describe"], lineage.data, lineage.rows_file)),
+        *(root / path for path in (lineage.collected["describe"].path, lineage.data.path, lineage.rows_path)),
     )
     return {
         "descriptions.csv": partial(_descriptions_csv, score.details["headline"], dataset, folder, rows),

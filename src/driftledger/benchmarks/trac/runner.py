@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftledger.benchmarks.descriptions import Description, check_prefix
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, recorded_result
 from driftledger.benchmarks.runner import Caller, RecordedCall, Runner
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribeProtocol, Shown, check_splits
@@ -20,7 +20,6 @@ from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, read_samples
 
 if TYPE_CHECKING:
-    from driftledger.ledger.lineage import Lineage
     from driftledger.project.project import Project
 
 
@@ -50,8 +49,8 @@ class TracRunner(Runner):
     def score(self, given: ToScore) -> Scored:
         return score(given)
 
-    def callers(self, lineage: "Lineage", where: Callable[[str], Path]) -> Iterator[Caller]:
-        descriptions = _Descriptions(lineage.collected["describe"].path, where("dataset"), where("describe"))
+    def callers(self, paths: Mapping[str, str], where: Callable[[str], Path]) -> Iterator[Caller]:
+        descriptions = _Descriptions(paths["describe"], where("dataset"), where("describe"))
         model = descriptions.card.components["model"]
         yield Caller("model", model, descriptions.path, descriptions.plain)
         if descriptions.asked.shots:
@@ -61,7 +60,6 @@ class TracRunner(Runner):
 
 def _examples(project: "Project", name: str) -> Examples | None:
     shown = project.settings.description(name).demonstrations
-    project.check_resolved("examples", name, project.settings.examples_fingerprint(name))
     if shown is None:
         return None
     encoder = (shown.encoder, project.encoder(shown.encoder)) if shown.encoder else None
@@ -100,7 +98,9 @@ class _Descriptions:
         length = "" if record.max_tokens is None else f", {record.max_tokens} tokens"
         shots = f", {record.shots} examples" if record.shots else ""
         place = f"{self.path}/{RECORDS}: {record.sample}{length}{shots}: description"
-        return RecordedCall(kind, model, place, partial(self._ask, model, by, record), record.description or "")
+        text = record.description or ""
+        result = recorded_result(record, text) if by is None else None  # else ``by`` would be asked to find the call
+        return RecordedCall(kind, model, place, partial(self._ask, model, by, record), text, result=result)
 
     def _ask(self, model: Model, by: Model | None, record: DescriptionRecord) -> Ask:
         sample = self._samples[record.sample]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from driftledger.benchmarks.base import (
     DATASET,
+    RECORDS_OF,
     Artifacts,
     Benchmark,
     Input,
@@ -59,13 +60,7 @@ class Trac(Benchmark):
     title: ClassVar[str] = "TRAC"
     data: ClassVar[Stage] = DATASET
     collects: ClassVar[tuple[Stage, ...]] = (
-        Stage(
-            "describe",
-            _KEYS,
-            "data/descriptions/{dataset}/{model}/{description}",
-            "driftledger.benchmarks.trac.collect",
-            DescriptionRecord,
-        ),
+        Stage("describe", _KEYS, f"{RECORDS_OF}/trac/{{dataset}}/{{description}}", record=DescriptionRecord),
     )
     scores: ClassVar[Stage] = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes")
     metrics: ClassVar[tuple[Metric, ...]] = (

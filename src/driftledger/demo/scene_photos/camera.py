@@ -60,6 +60,7 @@ class View(NamedTuple):
         return u / rest, v / rest
 
 
+@lru_cache(maxsize=512)  # of some 20 kB each; three question sets are about the same scenes
 def photograph(seed: int, number: int, difficulty: float) -> bytes:
     """The JPEG file of one scene, photographed: 0 in good light from in front, 1 by somebody in a hurry at dusk."""
     scene = make_scene(seed, number)

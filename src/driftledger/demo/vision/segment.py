@@ -96,7 +96,7 @@ def look(image: Image.Image, longest: int) -> Look:
     return _look(small.tobytes(), *small.size)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)  # of a few kB each; three question sets are about the same images
 def _look(data: bytes, width: int, height: int) -> Look:
     pixels = np.frombuffer(data, dtype=np.uint8).reshape(height, width, 3)
     if min(width, height) < _LEAST_SIDE:

@@ -4,29 +4,27 @@ No hook, filter, text conversion, signature program, file system monitor or tran
 repository is read as safely as one's own. What that costs: a file that a filter would change looks changed.
 """
 
-import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pygit2
-from pygit2.enums import FileMode, FileStatus, SortMode
+from pygit2.enums import FileMode, SortMode
 
+from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.shortening import shortened
 
 _UNREADABLE = (pygit2.GitError, KeyError, ValueError)
 """What pygit2 raises for a name, an object or a repository that is missing, malformed or of an unknown format."""
-_PARENTS_FIRST = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
 _FILES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
-_MOST_TREES = 1_000
-"""Trees that stand in memory at once."""
 _LAST_SECOND = 253_402_300_799
 """Of the year 9999: a commit can claim to be from any time."""
+_NO_REPOSITORY, _NO_COMMIT = "there is no Git repository here", "the Git repository here has no commit"
 
 
 class Commit(NamedTuple):
@@ -37,20 +35,21 @@ class Commit(NamedTuple):
 
 
 class Git:
-    """The repository that a folder lies in; paths are relative to the folder, which need not be its top."""
+    """The repository around a project; paths are relative to the project's folder, which need not be its top."""
 
     def __init__(self, root: Path, checkout: pygit2.Repository) -> None:
         self._root = root
         self._checkout = checkout
         self._repository = _main(checkout)
         self._prefix = _prefix(root, checkout)
-        self._files = lru_cache(maxsize=_MOST_TREES)(self._read_files)
+        self._files = lru_cache(maxsize=1_000)(self._read_files)
+        self._md5 = lru_cache(maxsize=100_000)(lambda name: md5_bytes(self.read(name) or b""))
 
     @classmethod
     def around(cls, root: Path) -> "Git | None":
         """None where no repository with a commit can be read; :func:`why_unread` says why."""
-        found = _find(root)
-        return None if isinstance(found, str) else cls(root, found)
+        repository = _find(root)
+        return None if isinstance(repository, str) else cls(root, repository)
 
     @property
     def is_shallow(self) -> bool:
@@ -59,8 +58,8 @@ class Git:
 
     def commits(self) -> list[Commit]:
         """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
-        tips = self._tips(b"refs/heads/", b"refs/tags/", b"refs/remotes/")
-        return [_dated(commit) for commit in self._walk(tips, _PARENTS_FIRST)]
+        order = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
+        return [_dated(commit) for commit in self._walk(self._tips(), order)]
 
     def commit(self, revision: str) -> Commit | None:
         """The commit that a revision names, if it names one."""
@@ -73,113 +72,84 @@ class Git:
         """The ids of a commit and of all that lead to it."""
         return {str(each.id) for each in self._walk([commit])}
 
-    def subjects(self, since: str, until: str) -> Iterator[tuple[str, str]]:
-        """Id and subject of the commits that lead to ``until`` and not to ``since``, newest first."""
-        for each in self._walk([until], SortMode.TIME, hidden=[since]):
-            message = each.raw_message.decode(errors="replace").strip()
-            yield str(each.id), " ".join(message.partition("\n\n")[0].splitlines())
-
     def heads(self) -> list[str]:
         """The ids of HEAD and of what is being merged into it."""
         return [str(head) for head in (self._checkout.head.target, *self._checkout.listall_mergeheads())]
 
-    def changes(self, *, below: bool = False) -> dict[str, bool] | None:
-        """Path below the top of the checkout → whether Git does not know it, of all that differs from HEAD; None where
-        that cannot be told.
-
-        Args:
-            below: whether only what is below the folder counts.
-        """
+    def changes(self) -> list[str] | None:
+        """Every path that differs from HEAD or that Git does not know, below the top of the checkout; None where that
+        cannot be told."""
         top = self._checkout.workdir
         if top is None or not Path(top, ".git").exists():  # core.worktree can name any folder of the disk
             return None
         try:
-            found = self._checkout.status(untracked_files="normal")
+            return sorted(self._checkout.status(untracked_files="all"))
         except _UNREADABLE:
             return None
-        start = f"{self._prefix}/" if below and self._prefix != "." else ""
-        return {path: status == FileStatus.WT_NEW for path, status in found.items() if path.startswith(start)}
 
-    def parents(self, heads: Iterable[str]) -> dict[str, list[str]]:
-        """Id → the ids of its parents, of these commits and of all that lead to them, parents first."""
-        walk = self._walk(heads, _PARENTS_FIRST)
-        return {str(commit.id): [str(parent) for parent in commit.parent_ids] for commit in walk}
-
-    def leads_to(self, old: str, new: str) -> bool:
-        """Whether ``old`` is a parent of ``new``, or a parent's parent, and so on."""
-        return self._repository.descendant_of(new, old)
+    def from_top(self, path: str) -> str:
+        """A path of the project, relative to the top of the checkout."""
+        return path if self._prefix == "." else f"{self._prefix}/{path}"
 
     def ids(self, commit: str, paths: Iterable[str]) -> list[str | None]:
         """What a commit has at each of the paths, a file or a folder: an object's id, or None."""
-        found = self._object(commit)
-        folder = self._folder(found) if isinstance(found, pygit2.Commit) else None
-        return [None if entry is None else str(entry.id) for entry in (_at(folder, path) for path in paths)]
+        return [None if entry is None else str(entry.id) for entry in (self._entry(commit, path) for path in paths)]
 
     def read(self, name: str | None) -> bytes | None:
         """The content of a file by its id; None where the repository has no such file."""
-        found = None if name is None else self._object(name)
-        return found.data if isinstance(found, pygit2.Blob) else None
-
-    def size(self, name: str | None) -> int:
-        """How many bytes an object has; 0 where the repository has no such object."""
-        try:
-            return 0 if name is None else self._repository.odb.read_header(name)[1]
-        except _UNREADABLE:
-            return 0
+        blob = None if name is None else self._object(name)
+        return blob.data if isinstance(blob, pygit2.Blob) else None
 
     def files(self, tree: str) -> dict[str, str]:
         """Path below a tree → id of the file's content; subtrees that several trees share are read once."""
         return self._files(tree)
 
-    def contents(self, path: str) -> Iterator[bytes]:
-        """Every content that a commit of any reference gave to a path, each once."""
-        found = (self.read(name) for name in self._versions.get(path, ()))
-        return (data for data in found if data is not None)
+    def listing(self, tree: str) -> dict[str, str]:
+        """Path below a tree → MD5 of the file's content."""
+        return {path: self._md5(blob) for path, blob in self._files(tree).items()}
 
-    @cached_property
-    def _versions(self) -> dict[str, dict[str, None]]:
-        """Path → the ids of all that it held; a folder is looked into once for all commits that share it."""
-        found: dict[str, dict[str, None]] = {}
-        seen = set[tuple[str, pygit2.Oid]]()
-        for commit in self._walk(self._tips(b"refs/"), SortMode.TIME):
-            folders = [("", self._folder(commit))]
-            while folders:
-                path, folder = folders.pop()
-                if folder is None or (path, folder.id) in seen:
-                    continue
-                seen.add((path, folder.id))
-                for entry in _entries(folder):
-                    if isinstance(entry, pygit2.Tree):
-                        folders.append((f"{path}{entry.name}/", entry))
-                    elif isinstance(entry, pygit2.Blob):
-                        found.setdefault(f"{path}{entry.name}", {})[str(entry.id)] = None
-        return found
+    def ever_at(self, path: str) -> Iterator[tuple[str, str]]:
+        """Every object that a commit of any reference has at a path, each once, the newest first: its id and the
+        commit's."""
+        return self._ever(path, self._tips())
+
+    def ever_in(self, folder: str) -> dict[str, str]:
+        """Name of each file that a commit of HEAD's history has in a folder → the newest such commit."""
+        named: dict[str, str] = {}
+        for tree, commit in self._ever(folder, self.heads()):
+            for entry in _entries(self._object(tree)):
+                named.setdefault(str(entry.name), commit)
+        return named
+
+    def _ever(self, path: str, tips: Iterable[pygit2.Oid | str]) -> Iterator[tuple[str, str]]:
+        seen = set[str]()
+        for commit in self._walk(tips, SortMode.TIME):
+            entry = self._entry(str(commit.id), path)
+            if entry is not None and str(entry.id) not in seen:
+                seen.add(str(entry.id))
+                yield str(entry.id), str(commit.id)
 
     def _read_files(self, tree: str) -> dict[str, str]:
-        found: dict[str, str] = {}
+        files: dict[str, str] = {}
         for entry in _entries(self._object(tree)):
             if isinstance(entry, pygit2.Tree):
-                found |= {f"{entry.name}/{path}": blob for path, blob in self._files(str(entry.id)).items()}
-            elif entry.filemode in _FILES:  # and no link, which an audit must not follow
-                found[str(entry.name)] = str(entry.id)
-        return found
+                files |= {f"{entry.name}/{path}": blob for path, blob in self._files(str(entry.id)).items()}
+            elif entry.filemode in _FILES:  # and no link, which a reader must not follow
+                files[str(entry.name)] = str(entry.id)
+        return files
 
-    def _tips(self, *prefixes: bytes) -> Iterator[pygit2.Oid]:
+    def _tips(self) -> Iterator[pygit2.Oid]:
         yield pygit2.Oid(hex=self.heads()[0])
         for reference in self._repository.listall_reference_objects():
-            if reference.raw_name.startswith(prefixes):
+            if reference.raw_name.startswith((b"refs/heads/", b"refs/tags/", b"refs/remotes/")):
                 with suppress(*_UNREADABLE):  # a tag of a file, a branch that was left without its commit
                     yield reference.peel(pygit2.Commit).id
 
-    def _walk(
-        self, tips: Iterable[pygit2.Oid | str], order: SortMode = SortMode.NONE, hidden: Iterable[str] = ()
-    ) -> Iterator[pygit2.Commit]:
+    def _walk(self, tips: Iterable[pygit2.Oid | str], order: SortMode = SortMode.NONE) -> Iterator[pygit2.Commit]:
         walker = self._repository.walk(None, order)
         try:
             for tip in tips:
                 walker.push(tip)
-            for tip in hidden:
-                walker.hide(tip)
             yield from walker
         except _UNREADABLE as error:
             raise LedgerError(
@@ -192,31 +162,45 @@ class Git:
         except _UNREADABLE:
             return None
 
-    def _folder(self, commit: pygit2.Commit) -> pygit2.Object | None:
-        """What a commit has at the folder."""
-        return _at(self._object(str(commit.tree_id)), self._prefix)
+    def _entry(self, commit: str, path: str) -> pygit2.Object | None:
+        """What a commit has at a path of the project."""
+        entry = self._object(commit)
+        for step in (self._prefix, path):
+            if isinstance(entry, pygit2.Commit):
+                entry = self._object(str(entry.tree_id))
+            if step != ".":
+                try:
+                    entry = entry[step] if isinstance(entry, pygit2.Tree) else None
+                except _UNREADABLE:
+                    return None
+        return None if isinstance(entry, pygit2.Commit) else entry  # a submodule's commit is not in this repository
+
+
+class CommitTree:
+    """The project's files in a commit: a :class:`~driftledger.ledger.objects.files.Tree`."""
+
+    def __init__(self, git: Git, commit: str) -> None:
+        self._git, self._commit = git, commit
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None where the commit has no such file."""
+        return self._git.read(self._git.ids(self._commit, [path])[0])
+
+    def listing(self, folder: str) -> dict[str, str]:
+        """Path relative to the folder → MD5 of every file below it."""
+        [tree] = self._git.ids(self._commit, [folder])
+        return {} if tree is None else self._git.listing(tree)
 
 
 def why_unread(root: Path) -> str:
     """Why no Git history can be read around a folder; empty where it can be."""
-    found = _find(root)
-    return found if isinstance(found, str) else ""
+    repository = _find(root)
+    return repository if isinstance(repository, str) else ""
 
 
-def contents_at(root: Path, paths: Sequence[str], revision: str = "HEAD") -> list[bytes | None]:
-    """The contents of these paths at a revision; None where there is no such file, revision or Git."""
-    git = Git.around(root)
-    commit = None if git is None else git.commit(revision)
-    if git is None or commit is None:
-        return [None] * len(paths)
-    return [git.read(name) for name in git.ids(commit.id, paths)]
-
-
-def blob_id(data: bytes | memoryview) -> str:
-    """What Git calls a file with this content."""
-    hashed = hashlib.sha1(b"blob %d\0" % len(data), usedforsecurity=False)
-    hashed.update(data)
-    return hashed.hexdigest()
+def is_unreadable(root: Path) -> bool:
+    """Whether there is a repository that cannot be read, for instance because it belongs to another user."""
+    return why_unread(root) not in ("", _NO_REPOSITORY, _NO_COMMIT)
 
 
 def _find(root: Path) -> pygit2.Repository | str:
@@ -224,10 +208,10 @@ def _find(root: Path) -> pygit2.Repository | str:
     here, ceilings = str(root.resolve()), os.environ.get("GIT_CEILING_DIRECTORIES", "")
     try:
         if pygit2.discover_repository(here, False, ceilings) is None:
-            return "there is no Git repository here"
+            return _NO_REPOSITORY
         # By its place and not by that of its objects, to which a checkout may be no more than linked.
-        found = pygit2.Repository(here)
-        return "the Git repository here has no commit" if found.head_is_unborn else found
+        repository = pygit2.Repository(here)
+        return _NO_COMMIT if repository.head_is_unborn else repository
     except _UNREADABLE as error:
         reason = str(error).removeprefix(f"{here}: ").replace(here, ".")
         return f"the Git repository here cannot be read ({shortened(reason)})"
@@ -244,17 +228,6 @@ def _prefix(root: Path, checkout: pygit2.Repository) -> str:
     top = None if checkout.workdir is None else Path(checkout.workdir).resolve()
     here = root.resolve()
     return here.relative_to(top).as_posix() if top is not None and here.is_relative_to(top) else "."
-
-
-def _at(folder: pygit2.Object | None, path: str) -> pygit2.Object | None:
-    """The file or folder at a path below a folder."""
-    if path == ".":
-        return folder
-    try:
-        found = folder[path] if isinstance(folder, pygit2.Tree) else None
-    except _UNREADABLE:
-        return None
-    return None if isinstance(found, pygit2.Commit) else found  # a submodule's commit is not in this repository
 
 
 def _entries(folder: pygit2.Object | None) -> list[pygit2.Object]:

@@ -1,6 +1,6 @@
-"""The version of a component that a record names, as far as it can be had here.
+"""The version of a component that a record names, where it is installed: what another version gives proves nothing.
 
-No other version will do: what another one gives proves nothing. Nothing is loaded to find out.
+Nothing is loaded to find out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,9 +37,6 @@ class Unavailable(NamedTuple):
 class Components:
     """The versions that were asked for, each looked for once."""
 
-    repeatable_only = True
-    """Whether only those are to be had that give the same again."""
-
     def __init__(self, settings: Settings | None, *, trust: bool = False) -> None:
         self._settings, self._trust = settings, trust
         self._found: dict[tuple[Kind, str], Component | Unavailable] = {}
@@ -67,16 +64,15 @@ class Components:
 def at_hand(
     card: ComponentCard, settings: Settings | None, kind: Kind, *, trust: bool = False
 ) -> Component | Unavailable:
-    """The component of exactly the recorded fingerprint, or why it cannot be had.
+    """The component of the recorded fingerprint, or why it cannot be had.
 
     It has the recorded settings. Those that are in no fingerprint, such as where its weights are, come from an entry of
     ``params.yaml``: from the one of the recorded name, else from any of the same provider; what needs none of these is
-    built from the record alone. A branch of the hub is not resolved: the recorded commit is taken. A service is never
-    at hand: the version behind its name is not ours to have.
+    built from the record alone. A branch of the hub is not resolved: the recorded commit is taken. A service never is.
     """
     section, who = SECTIONS[kind], f"{kind} {for_line(card.name)}"
     if not trust and (asked := [each for each in _DANGEROUS if card.settings.get(each)]):
-        return Unavailable(f"{who}: its checkpoint may run code ({asked[0]}), which takes --trust")
+        return Unavailable(f"{who}: its checkpoint may run code ({asked[0]}), pass --trust to run it")
     found = class_of_record(section, card.provider, settings)
     if isinstance(found, str):
         return Unavailable(f"{who}: {found}")
@@ -85,7 +81,7 @@ def at_hand(
         return Unavailable(f"{who}: {NEVER_TWICE}")
     if cls.version != card.version:
         return Unavailable(
-            f"{who}: its provider is of version {cls.version} here, and was of version {for_line(card.version)}"
+            f"{who}: version {cls.version} of its provider is installed, and version {for_line(card.version)} was used"
         )
     reasons = []
     for given in _candidates(card, cls, settings, section):
@@ -156,5 +152,5 @@ def other_code(component: Component, card: ComponentCard) -> str | None:
 
 
 def _other_code(component: Component, card: ComponentCard) -> str:
-    digests = f"digest {component.code_digest[:12]} here, {for_line(str(card.code_digest)):.12} recorded"
+    digests = f"digest {component.code_digest!s:.12} here, {for_line(str(card.code_digest)):.12} recorded"
     return f"its code here is not the recorded one ({digests}), under one version {component.version}"

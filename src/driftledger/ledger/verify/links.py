@@ -4,166 +4,251 @@ DVC's hashes say that files are those that were written. These links say that wh
 hold for files that were handed on without DVC.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from driftledger.benchmarks.base import ROLES, SECTIONS, Stage, base_role
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.score import METRICS
-from driftledger.benchmarks.writing import dvc_metrics
+from driftledger.benchmarks.base import DATASET, Stage
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.components.card import ComponentCard
-from driftledger.core.canonical import pretty_json, sha256_of
+from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
+from driftledger.core.files import Record, read_json, read_jsonl
+from driftledger.core.made import INPUTS
+from driftledger.core.shortening import shortened
+from driftledger.data.question_sets import files as questions
+from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
 from driftledger.ledger.findings import Finding, VerifyResult
-from driftledger.ledger.lineage import Evidence, Lineage
-from driftledger.ledger.lock import RESOLVED, LockedFile
+from driftledger.ledger.lineage import Evidence, Folder, Lineage
+from driftledger.ledger.lock import RESOLVED
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.verify.folders import Data, Folder, check_records, read_data
-from driftledger.ledger.verify.lock_check import expected_stage, plain
+
+SAMPLES, DATASET_CARD = "samples.jsonl", "dataset.json"
+
+R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 def check_links(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
-    """Follow every hash that a file behind these runs holds to what it is the hash of.
-
-    Files are read by the MD5 that the evidence says, else as they are at their paths; nothing is fetched.
-    """
+    """Follow every hash that a file behind these runs holds to what it is the hash of; nothing is fetched."""
     links = _Links(contents)
-    for lineage in {each.score_file: each for run in evidence for each in run.lineages}.values():
+    for lineage in {each.folder: each for run in evidence for each in run.lineages}.values():
         links.check(lineage)
     return links.result
 
 
+class _Data(NamedTuple):
+    card: str
+    """Where the digest is."""
+    digest: str | None
+    """Computed from the files; None where they cannot be read."""
+    images: Mapping[str, str]
+    """Id of a sample or question → SHA-256 of its image; empty where the files cannot be read."""
+
+
+class _Opened:
+    """A folder, file by file. What cannot be read in it becomes a finding."""
+
+    def __init__(self, folder: Folder, contents: Contents, result: VerifyResult) -> None:
+        self.path, self.result, self._contents = folder.path, result, contents
+        try:
+            self.files = contents.manifest(folder)
+        except LedgerError:  # which the check of hashes reports
+            self.files = contents.listing_here(folder.path)
+
+    def file(self, name: str) -> Path | None:
+        md5 = self.files.get(name)
+        return None if md5 is None else self._contents.path(md5, f"{self.path}/{name}")
+
+    def rows(self, name: str, kind: type[R]) -> list[R]:
+        return self._read(name, lambda file: read_jsonl(file, kind)) or []
+
+    def card(self, name: str, kind: type[R]) -> R | None:
+        return self._read(name, lambda file: read_json(file, kind))
+
+    def _read(self, name: str, read: Callable[[Path], T]) -> T | None:
+        file = self.file(name)
+        try:
+            return read(file) if file else None
+        except StoreError as error:
+            self.add(name, str(error).replace(str(file), name))
+            return None
+
+    def sha256(self, name: str) -> str | None:
+        file = self.file(name)
+        return sha256_file(file) if file else None
+
+    def add(self, name: str, what: str) -> None:
+        self.result.findings.append(Finding("bytes", f"{self.path}/{name}", for_line(what)))
+
+    def check_images(self, images: Sequence[tuple[str, str, str]], others: set[str]) -> None:
+        """Every image is the one in its record, and none is there without a record.
+
+        Args:
+            images: whose it is, its file, and its SHA-256 by the record.
+            others: the files that are no images.
+        """
+        for whose, name, recorded in images:
+            self.result.checked["images"] += 1
+            sha256 = self.sha256(name)
+            if sha256 is None:
+                what = for_line(f"{whose} has this image, which is not here; run 'dvc pull'")
+                self.result.findings.append(Finding("missing", f"{self.path}/{for_line(name)}", what))
+            elif sha256 != recorded:
+                self.add(name, f"{whose} has an image with sha256 {recorded}, and this one has {sha256}")
+        for name in sorted(self.files.keys() - {name for _, name, _ in images} - others - {INPUTS}):
+            self.add(name, "no record has this file")
+
+
 class _Links:
-    """Follows links; each folder once, whichever scores stand on it."""
+    """Follows links; each folder once, whichever scores are made from it."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
         self.result = VerifyResult()
-        self._folders: dict[LockedFile, tuple[Folder, CollectedCard | None]] = {}
-        self._data: dict[LockedFile, Data] = {}
+        self._folders: dict[Folder, tuple[_Opened, CollectedCard | None]] = {}
+        self._data: dict[Folder, _Data] = {}
 
     def check(self, lineage: Lineage) -> None:
-        score, spec, file = lineage.score, lineage.spec, lineage.score_file.path
+        score, spec, file = lineage.score, lineage.spec, lineage.score_path
         self._check_components(f"{file}: components", score.components)
-        self.result.findings += [*_names(lineage), *_parameters(lineage), *self._metrics(lineage)]
+        if set(score.keys) != set(spec.scores.keys) or spec.scores.at(score.keys) != lineage.folder.path:
+            self._add(f"{file}: keys", f"they are {score.keys}, and it is in {lineage.folder.path}")
+            return
+        for role, card in score.components.items():
+            if score.keys.get(role, card.name) != card.name:
+                self._add(f"{file}: components.{role}", f"it is {card.name}, and the key is {score.keys[role]}")
+        self._check_parameters(lineage)
         data = self._read_data(lineage)
         self._same(f"{file}: inputs.data_digest", score.inputs.data_digest, data.digest, data.card)
         for stage in spec.collects:
-            if stage.name in lineage.collected:
-                self._check_stage(lineage, stage, data)
+            self._check_stage(lineage, stage, data)
 
-    def _check_stage(self, lineage: Lineage, stage: Stage, data: Data) -> None:
+    def _check_stage(self, lineage: Lineage, stage: Stage, data: _Data) -> None:
         """The folder of a collect stage, and what the score says of it."""
-        locked, file, inputs = lineage.collected[stage.name], lineage.score_file.path, lineage.score.inputs
-        if locked not in self._folders:
-            folder = Folder(locked, self._contents, self.result)
-            self._folders[locked] = folder, folder.card(CARD, CollectedCard)
+        key, file, inputs = lineage.collected[stage.name], lineage.score_path, lineage.score.inputs
+        if key not in self._folders:
+            folder = _Opened(key, self._contents, self.result)
+            self._folders[key] = folder, folder.card(CARD, CollectedCard)
             self._check_folder(lineage, stage, data)
-        folder, card = self._folders[locked]
-        said, found = inputs.records.get(stage.name), folder.sha256(RECORDS)
-        self._same(f"{file}: inputs.records.{stage.name}", said, found, f"{folder.path}/{RECORDS}")
+        folder, card = self._folders[key]
+        records = f"{folder.path}/{RECORDS}"
+        self._same(
+            f"{file}: inputs.records.{stage.name}", inputs.records.get(stage.name), folder.sha256(RECORDS), records
+        )
         if card is not None:
             where = f"{folder.path}/{CARD}"
             for role, each in card.components.items():
                 self._same(f"{file}: components.{role}", lineage.score.components.get(role), each, where)
-            for key, value in card.protocol.items():
-                self._same(f"{file}: inputs.protocol.{key}", plain(inputs.protocol.get(key)), plain(value), where)
+            for name, value in card.protocol.items():
+                self._same(f"{file}: inputs.protocol.{name}", inputs.protocol.get(name), value, where)
 
-    def _check_folder(self, lineage: Lineage, stage: Stage, data: Data) -> None:
-        """What stands in the folder by itself."""
+    def _check_folder(self, lineage: Lineage, stage: Stage, data: _Data) -> None:
+        """What the folder says by itself."""
         folder, card = self._folders[lineage.collected[stage.name]]
         if card is None:
             return
-        where = f"{folder.path}/{CARD}"
+        where, benchmark = f"{folder.path}/{CARD}", lineage.score.benchmark
         self._check_components(f"{where}: components", card.components)
         place = stage.path.format_map({key: card.keys.get(key, "?") for key in stage.keys})
-        if (card.benchmark, card.stage, place) != (lineage.score.benchmark, stage.name, folder.path):
+        if (card.benchmark, card.stage, place) != (benchmark, stage.name, folder.path):
             folder.add(CARD, f"it is the card of {card.stage} of {card.benchmark} in {place}")
         self._same(f"{where}: data_digest", card.data_digest, data.digest, data.card)
         for earlier, sha256 in card.records.items():
             if earlier in lineage.collected:
-                other = Folder(lineage.collected[earlier], self._contents, VerifyResult())
+                other = _Opened(lineage.collected[earlier], self._contents, VerifyResult())
                 self._same(f"{where}: records.{earlier}", sha256, other.sha256(RECORDS), f"{other.path}/{RECORDS}")
-        check_records(folder, lineage.spec, stage, card, data)
+        if stage.record is None:
+            raise ValueError(f"{stage.name} of {benchmark} has no records")
+        records = folder.rows(RECORDS, stage.record)
+        if records and stage.record.drawn is not CollectedRecord.drawn:  # else the stage may write other files
+            drawn = [(record.place, *record.drawn) for record in records if record.drawn is not None]
+            folder.check_images(drawn, {RECORDS, CARD})
+        self.result.checked["records"] += len(records)
+        for record in records:
+            if data.images and record.unit not in data.images:
+                folder.add(RECORDS, f"{record.place}: {lineage.data.path} has nothing with the id {record.unit}")
+        for name, times in Counter(record.place for record in records).items():
+            if times > 1:
+                folder.add(RECORDS, f"{name}: there are {times} such records")
+        try:
+            for linked in lineage.spec.links(stage.name, records, card, data.images):
+                folder.add(RECORDS, f"{linked.record}: {linked.problem}")
+        except (LookupError, TypeError, ValueError) as error:
+            folder.add(CARD, f"its records cannot be followed by it: {type(error).__name__}: {shortened(str(error))}")
 
-    def _read_data(self, lineage: Lineage) -> Data:
-        if lineage.data not in self._data:
-            folder = Folder(lineage.data, self._contents, self.result)
-            self._data[lineage.data] = read_data(folder, lineage.spec.data)
-        return self._data[lineage.data]
+    def _read_data(self, lineage: Lineage) -> _Data:
+        """Check that the images, the list and the card of a dataset or question set belong together."""
+        if lineage.data in self._data:
+            return self._data[lineage.data]
+        folder = _Opened(lineage.data, self._contents, self.result)
+        card: DatasetCard | questions.QuestionSetCard | None
+        if lineage.spec.data == DATASET:
+            word, listing, name = "sample", SAMPLES, DATASET_CARD
+            samples = folder.rows(listing, SampleEntry)
+            images = [(each.id, each.file, each.sha256) for each in samples]
+            digest, card = dataset_digest(samples), folder.card(name, DatasetCard)
+            counted = card.samples if card else 0
+        else:
+            word, listing, name = "question", questions.QUESTIONS, questions.CARD
+            asked = folder.rows(listing, questions.QuestionEntry)
+            images = [(each.id, each.image, each.image_sha256) for each in asked]
+            digest, card = questions.questions_digest(asked), folder.card(name, questions.QuestionSetCard)
+            counted = card.questions if card else 0
+        if images:
+            folder.check_images([(f"{word} {each}", file, sha256) for each, file, sha256 in images], {listing, name})
+        if images and card and card.digest != digest:
+            folder.add(name, f"its digest is {card.digest}, and {listing} gives {digest}")
+        if images and card and counted != len(images):
+            folder.add(name, f"it counts {counted} {word}s, and {listing} has {len(images)}")
+        by_id = {each: sha256 for each, _, sha256 in images}
+        data = _Data(f"{folder.path}/{name}", digest if images and card else None, by_id)
+        self._data[lineage.data] = data
+        return data
 
-    def _metrics(self, lineage: Lineage) -> Iterator[Finding]:
-        """The numbers for DVC are the score's."""
-        metrics = pretty_json(dvc_metrics(lineage.spec, lineage.score)).encode()
-        for out in (out for entry in lineage.stages.values() for out in entry.outs if out.path.endswith(f"/{METRICS}")):
-            path = self._contents.path(out.md5, out.path)
-            if path is not None and path.read_bytes() != metrics:
-                yield Finding("bytes", out.path, f"its numbers are not those of {lineage.score_file.path}")
+    def _check_parameters(self, lineage: Lineage) -> None:
+        """The versions, fingerprints, seed and settings with which the stages ran are those in the score."""
+        score, spec = lineage.score, lineage.spec
+        given = {**score.inputs.settings, **score.inputs.protocol, **score.inputs.beside}
+        fingerprints = {role: card.fingerprint for role, card in score.components.items()}
+        for stage in (*spec.collects, spec.scores):
+            name, folder = stage.lock(score.keys), lineage.folders[stage.name]
+            noted = lineage.stages[name].params.get(RESOLVED, {}).get(name.replace("@", "."), {})
+            ran = noted.get(folder.path.removeprefix(f"{folder.out}/"), {}) if isinstance(noted, dict) else {}
+            for key, value in ran.items() if isinstance(ran, dict) else ():
+                recorded = fingerprints.get(key, given.get(key, value))
+                if stage is spec.scores and key == "version":
+                    recorded = score.inputs.version
+                if not isinstance(value, dict) and _plain(recorded) != _plain(value) and not isinstance(value, dict):
+                    what = f"{folder.path} ran with {key} = {value!s:.80}, and the score has {recorded!s:.80}"
+                    self._add(f"dvc.lock: {name}", what)
 
-    def _same(self, where: str, said: object, found: object, what: str) -> None:
+    def _same(self, where: str, stored: object, computed: object, what: str) -> None:
         """Compare what a file says of another with what that gives; None where the other is missing."""
         self.result.checked["links"] += 1
-        if found is not None and said != found:
-            difference = for_line(f"it is {said!s:.80}, and {what} gives {found!s:.80}")
-            self.result.findings.append(Finding("bytes", where, difference))
+        if computed is not None and _plain(stored) != _plain(computed):
+            self._add(where, f"it is {stored!s:.80}, and {what} gives {computed!s:.80}")
 
     def _check_components(self, where: str, components: Mapping[str, ComponentCard]) -> None:
         for role, card in components.items():
             self.result.checked["fingerprints"] += 1
-            if not _fits(card):
-                what = f"its fingerprint {card.fingerprint} is not that of the provider, version, settings and identity"
-                self.result.findings.append(Finding("bytes", f"{where}.{role}", f"{what} beside it"))
+            spec = card.model_dump(mode="json", include={"provider", "version", "settings", "identity"})
+            if sha256_of(spec) != card.fingerprint:
+                what = (
+                    f"its fingerprint {card.fingerprint} does not follow from its provider, version, settings, identity"
+                )
+                self._add(f"{where}.{role}", what)
+
+    def _add(self, where: str, what: str) -> None:
+        self.result.findings.append(Finding("bytes", for_line(where), for_line(what)))
 
 
-def _fits(card: ComponentCard) -> bool:
-    """Whether a fingerprint is that of what stands beside it."""
-    spec = card.model_dump(mode="json", include={"provider", "version", "settings", "identity"})
-    return sha256_of(spec) == card.fingerprint
-
-
-def _names(lineage: Lineage) -> Iterator[Finding]:
-    """The keys of a score are those of its stage's name, and name its components."""
-    score, file = lineage.score, lineage.score_file.path
-    if set(score.keys) != set(lineage.spec.scores.keys) or lineage.spec.scores.named(score.keys) not in lineage.stages:
-        own = f"none of the stages behind it ({', '.join(lineage.stages)}) is of that name"
-        yield Finding("bytes", f"{file}: keys", for_line(f"they are {score.keys}, and {own}"))
-    for role, card in score.components.items():
-        if (named := score.keys.get(role, card.name)) != card.name:
-            what = f"it is called {card.name}, and the score is that of {named}"
-            yield Finding("bytes", f"{file}: components.{role}", for_line(what))
-
-
-def _parameters(lineage: Lineage) -> Iterator[Finding]:
-    """The fingerprints, seeds and settings with which the stages ran are those in the score."""
-    inputs, spec = lineage.score.inputs, lineage.spec
-    for name, entry in lineage.stages.items():
-        expected = expected_stage(spec, name)
-        own = {f"{spec.name}.{key}": key for key in expected.stage.settings} if expected else {}
-        for key, value in entry.params.get("params.yaml", {}).items():
-            setting = "seed" if key == "run.seed" else own.get(key, "")
-            for recorded, fields in ((inputs.protocol, spec.protocol), (inputs.settings, spec.scoring)):
-                field = fields.model_fields.get(setting)
-                unsaid = value if field is None or field.is_required() else field.get_default()
-                if plain(found := recorded.get(setting, unsaid)) != plain(value):
-                    yield _ran_with(name, key, value, found)
-        for key, value in entry.params.get(RESOLVED, {}).items():
-            noted = value.items() if key.startswith("named.") and isinstance(value, dict) else [(key, value)]
-            for component, fingerprint in noted:
-                for card in _played(lineage, component):
-                    if fingerprint != card.fingerprint:
-                        yield _ran_with(name, component, fingerprint, card.fingerprint)
-
-
-def _ran_with(stage: str, key: str, value: object, recorded: object) -> Finding:
-    what = for_line(f"it ran with {key} = {value!s:.80}, and the score has {recorded!s:.80}")
-    return Finding("bytes", f"stage {stage}", what)
-
-
-def _played(lineage: Lineage, key: str) -> list[ComponentCard]:
-    """The components that ``data/resolved.json`` calls so, among those behind the score."""
-    section, _, name = key.partition(".")
-    return [
-        card
-        for role, card in lineage.score.components.items()
-        if key == role
-        or (role != "judge" and SECTIONS.get(ROLES.get(base_role(role), "")) == section and card.name == name)
-    ]
+def _plain(value: Any) -> Any:
+    """A setting with numbers as text: ``1e-05`` is a number to DVC's YAML and text to PyYAML's."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, ComponentCard) or value is None else str(value)

@@ -1,18 +1,17 @@
 """Every score, computed once more from its records: are these the numbers that the records give?"""
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
 from PIL import Image
 
-from driftledger.benchmarks.base import NEEDED_FOR, Benchmark, Input, Metric, Stage, base_role
-from driftledger.benchmarks.code import code_behind
+from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.records import RECORDS, CollectedRecord
 from driftledger.benchmarks.registry import runner
-from driftledger.benchmarks.score import Row, Score
+from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
@@ -20,17 +19,27 @@ from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.canonical import canonical_json, sha256_file
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError
 from driftledger.core.escaping import for_line
-from driftledger.core.files import read_jsonl
+from driftledger.core.files import Record, read_jsonl
 from driftledger.core.limits import strangers_pixels
 from driftledger.core.shortening import shortened
-from driftledger.core.types import Float32, PromptUsage
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents, Recorded, recorded
 from driftledger.ledger.verify.components import Components, Unavailable, other_code
-from driftledger.ledger.verify.unfit import UNFIT
-from driftledger.ledger.verify.values import Place, ValueComparison, compare, compare_rows
 from driftledger.project.project import Project
+
+UNFIT = (DriftledgerError, ValueError, LookupError, OSError, SyntaxError, NotImplementedError)
+"""What is raised over files that this code did not write, or not as they are now. The last two are Pillow's, for a PNG
+with something else between its chunks, and for a pixel format that it does not read."""
+
+RELATIVE, ABSOLUTE = 1e-4, 1e-6
+"""How far a number may be off that was seen through weights: torch gives other last bits on another processor, and in
+sums of many terms these reach the fifth digit. Embedded encoders give the same bits everywhere."""
+
+R = TypeVar("R", bound=Record)
+Place: TypeAlias = tuple[str, ...]
+"""Where a value is: ``("metrics", "gc_at_5")``."""
+_NOTHING = object()
 
 
 def recompute(
@@ -42,28 +51,20 @@ def recompute(
 ) -> VerifyResult:
     """Compute scores from their records, each once, and compare all that is stored: numbers, counts, rows, readings.
 
-    Nothing is called but encoders, and nothing in the workspace is touched. What is not at hand is ``skipped``; what
-    needs no encoder is compared without it.
+    Nothing is called but encoders, and nothing in the workspace is touched. A score whose encoder, records or user's
+    files are not here is ``skipped``.
 
     Args:
-        features: what is taken as encoders gave it; by default they see and read everything anew.
+        features: what encoders gave before; by default they see and read everything again.
     """
-    distinct = list({(each.score_file.path, each.score_file.md5): each for each in lineages}.values())
+    distinct = list({each.folder: each for each in lineages}.values())
     components = components or Components.of(project)
     result = VerifyResult()
-    inputs = [locked for each in distinct for locked in (each.data, *each.collected.values())]
-    with recorded(contents, inputs) as folders, strangers_pixels():
+    behind = [folder for each in distinct for folder in each.folders.values()]
+    with recorded(contents, behind) as folders, strangers_pixels():
         for each in distinct:
-            result += _Check(project, each, contents, folders, components, features).result()
+            result += _Check(project, each, folders, components, features).result()
     return result
-
-
-class _Beside(NamedTuple):
-    """What goes into a score beside the records."""
-
-    encoders: dict[str, Encoder]
-    files: dict[str, Path]
-    missing: frozenset[Input]
 
 
 class _Check:
@@ -73,14 +74,13 @@ class _Check:
         self,
         project: Project,
         lineage: Lineage,
-        contents: Contents,
         folders: Recorded,
         components: Components,
         features: FeatureStore | None,
     ) -> None:
-        self._project, self._lineage, self._contents = project, lineage, contents
-        self._folders, self._components, self._features = folders, components, features
-        self._spec, self._path = lineage.spec, lineage.score_file.path
+        self._project, self._lineage, self._folders = project, lineage, folders
+        self._components, self._features = components, features
+        self._spec, self._path = lineage.spec, lineage.score_path
         self._found = VerifyResult()
 
     def result(self) -> VerifyResult:
@@ -98,168 +98,133 @@ class _Check:
             OutOfMemoryError,
             Image.DecompressionBombError,
         ) as error:  # not to be had here
-            self._skip(self._path, for_line(str(error)))
+            self._skip(str(error))
         except UNFIT as error:
             kind = "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
             self._find(self._path, f"no {what} can be had from what is stored: {kind}{shortened(str(error))}")
 
     def _where(self, stage: str) -> Path:
         """The recorded bytes of what a stage wrote."""
-        data = self._lineage.data
-        return self._folders(data if stage == self._spec.data.name else self._lineage.collected[stage])
+        return self._folders(self._lineage.folders[stage])
 
     def _reread(self, stage: Stage) -> None:
-        """What was read in answers, read once more."""
+        """Read the answers once more."""
         again = runner(self._spec.name).reread(stage.name, self._where)
         if again is None or stage.record is None:
             return
-        path = f"{self._lineage.collected[stage.name].path}/{RECORDS}"
         if again.unlike:
-            self._skip(path, for_line(again.unlike))
+            self._skip(again.unlike)
             return
         stored: Sequence[CollectedRecord] = read_jsonl(self._where(stage.name) / RECORDS, stage.record)
-        compared = compare_rows(stored, again.records, lambda record: record.place, exact=True)
         self._found.checked["records read again"] += len(stored)
-        self._add(path, compared, stage)
+        path = f"{self._lineage.collected[stage.name].path}/{RECORDS}"
+        self._compare_rows(path, stored, again.records, lambda record: record.place, exact=True)
 
     def _recompute(self) -> None:
-        score, spec, collected = self._lineage.score, self._spec, self._lineage.collected
-        encoders, files, missing = self._beside()
+        score, spec = self._lineage.score, self._spec
+        encoders = dict[str, Encoder]()
+        for role in ("encoder", "text_encoder"):
+            if role in spec.scores.keys or role in score.components:
+                component = self._components.get(score.components[role], role)
+                if isinstance(component, Unavailable):
+                    raise LedgerError(component.why)
+                if why := other_code(component, score.components[role]):
+                    self._skip(why)
+                encoders[role] = component  # type: ignore[assignment]  # of the section of encoders
         made = runner(spec.name).score(
             ToScore(
                 keys=score.keys,
-                folders={
-                    stage.name: self._where(stage.name)
-                    for stage in spec.stages
-                    if stage == spec.data or stage.name in collected
-                },
+                folders={stage.name: self._where(stage.name) for stage in (spec.data, *spec.collects)},
                 scoring=spec.scoring.model_validate(score.inputs.settings),
                 min_coverage=0.0,  # which may refuse, and changes no number
                 encoders=encoders,
-                beside=files,
+                beside={setting: self._file(setting, sha256) for setting, sha256 in score.inputs.beside.items()},
                 features=self._features,
             )
         )
         exact = not any(isinstance(encoder, CheckpointComponent) for encoder in encoders.values())
-        depends = depends_on(spec, missing)
-        codes = {("components", role, "code") for role in encoders}  # of which _beside tells
-
-        def leave_out(place: Place) -> bool:
-            return place in codes or depends(place)
-
-        self._add(self._path, compare(score, as_read(made.score), exact=exact, leave_out=leave_out), spec.scores)
+        if score.inputs.version != spec.scores.version:
+            self._skip(
+                f"version {score.inputs.version} of the scoring made it, and version {spec.scores.version} is "
+                "installed; differences may be due to that"
+            )
+        left_out = {("inputs", "version"), *(("components", role, "code") for role in encoders)}
         self._found.checked["scores"] += 1
-        rows_file = self._lineage.rows_file
-        file = self._contents.path(rows_file.md5, rows_file.path)
-        if file is None:
-            self._skip(rows_file.path, "it is neither here nor in Git's history")
-            return
-        stored = read_jsonl(file, Row)
-        rows = compare_rows(stored, made.rows, lambda row: row.unit, exact=exact, leave_out=leave_out)
-        self._add(rows_file.path, rows, spec.scores)
+        again = Score.model_validate_json(canonical_json(made.score.to_dict()))  # as its file would give it
+        for place, what in self._compare(score, again, exact=exact, left_out=left_out):
+            self._find(f"{self._path}: {'.'.join(place)}", what)
+        stored = read_jsonl(self._where(spec.scores.name) / ROWS, Row)
+        self._compare_rows(self._lineage.rows_path, stored, made.rows, lambda row: row.unit, exact=exact)
 
-    def _beside(self) -> _Beside:
-        """The encoders and the user's files of the record, or what takes their place where they are not at hand."""
-        encoders: dict[str, Encoder] = {}
-        missing = set[Input]()
-        for role in ("encoder", "text_encoder"):
-            card = self._lineage.score.components.get(role)
-            if card is None and role not in self._spec.scores.keys:
-                continue
-            card = self._lineage.score.components[role]
-            found = self._components.get(card, role)
-            if isinstance(found, Unavailable):
-                self._skip(self._path, f"{found.why}; only what needs no {role.replace('_', ' ')} is compared")
-                missing |= NEEDED_FOR[role]
-                found = ReadingStandIn() if role == "text_encoder" else StandIn()
-            elif why := other_code(found, card):
-                self._skip(self._path, why)
-            encoders[role] = found  # type: ignore[assignment]  # of the section of encoders
-        files = {}
-        for setting, recorded_digest in self._lineage.beside.items():
-            file = self._file(setting, recorded_digest)
-            if file is None:
-                missing.add(Input.RATINGS)
-            else:
-                files[setting] = file
-        return _Beside(encoders, files, frozenset(missing))
-
-    def _file(self, setting: str, sha256: str) -> Path | None:
+    def _file(self, setting: str, sha256: str) -> Path:
         """The user's file of a setting, if it still is the recorded one."""
-        try:
-            given: Path | None = getattr(self._project.settings.section(self._spec.name), setting)
-            file = None if given is None else self._project.root / given
-            if file is not None and file.is_file() and sha256_file(file) == sha256:
-                return file
-            why = "is not the one that was recorded" if file is not None and file.is_file() else "is not here"
-        except ConfigError as error:
-            why = f"cannot be found: {for_line(str(error))}"
-        self._skip(self._path, f"the file of {self._spec.name}.{setting} {why}; what needs it is not compared")
-        return None
+        given: Path | None = getattr(self._project.settings.section(self._spec.name), setting)
+        file = None if given is None else self._project.root / given
+        if file is None or not file.is_file() or sha256_file(file) != sha256:
+            raise LedgerError(f"the file of {self._spec.name}.{setting} is not here as it was recorded")
+        return file
 
-    def _add(self, path: str, compared: ValueComparison, stage: Stage) -> None:
-        self._found.checked["numbers"] += compared.numbers
-        if compared.differences:
-            [entry] = [each for name, each in self._lineage.stages.items() if name.partition("@")[0] == stage.name]
-            recorded_code = entry.code.values()
-            other = recorded_code and code_behind(self._spec, stage) not in recorded_code
-            code = f" (the code of {stage.name} here is not the recorded one)" if other else ""
-            for each in compared.differences:
-                self._find(f"{path}: {each.where}", each.what + code)
+    def _compare_rows(
+        self, path: str, stored: Sequence[R], made: Sequence[R], key: Callable[[R], str], *, exact: bool
+    ) -> None:
+        """Find the first value of each row that differs, and rows that are only on one side."""
+        names, expected = [key(row) for row in stored], [key(row) for row in made]
+        if names != expected:
+            for name in [name for name in expected if name not in {*names}]:
+                self._find(f"{path}: {name}", "its row is missing")
+            for name in [name for name in names if name not in {*expected}]:
+                self._find(f"{path}: {name}", "it has a row, and the records give none")
+            if {*names} == {*expected}:
+                self._find(path, "the order of its rows is not that of the records, or one is there twice")
+            return
+        for name, one, other in zip(names, stored, made, strict=True):
+            differences = self._compare(one, other, exact=exact)
+            if differences:
+                place, what = differences[0]
+                more = f"; and {len(differences) - 1} more of this row" if len(differences) > 1 else ""
+                self._find(f"{path}: {name}.{'.'.join(place)}", f"{what}{more}")
+
+    def _compare(
+        self, stored: Record, made: Record, *, exact: bool, left_out: Collection[Place] = ()
+    ) -> list[tuple[Place, str]]:
+        """Every value that differs, and where."""
+        before, after = dict[Place, Any](), dict[Place, Any]()
+        _flatten(stored.to_dict(), (), before)
+        _flatten(made.to_dict(), (), after)
+        differences = []
+        for place in dict.fromkeys((*before, *after)):
+            if place in left_out:
+                continue
+            one, other = before.get(place, _NOTHING), after.get(place, _NOTHING)
+            self._found.checked["numbers"] += isinstance(one, int | float) and not isinstance(one, bool)
+            if not exact and isinstance(one, float) and isinstance(other, float):
+                equal = math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+            else:
+                equal = type(one) is type(other) and bool(one == other)
+            if not equal:
+                differences.append((place, f"{_shown(one)} is stored, the records give {_shown(other)}"))
+        return differences
 
     def _find(self, where: str, what: str) -> None:
-        self._found.findings.append(Finding("numbers", where, what))
+        self._found.findings.append(Finding("numbers", for_line(where), what))
 
-    def _skip(self, where: str, why: str) -> None:
-        if (skipped := Skipped(where, why)) not in self._found.skipped:
+    def _skip(self, why: str) -> None:
+        if (skipped := Skipped(self._path, for_line(why))) not in self._found.skipped:
             self._found.skipped.append(skipped)
 
 
-def as_read(score: Score) -> Score:
-    """A score as its file would give it: flags begin with the marks of components, in the order of their roles."""
-    return Score.model_validate_json(canonical_json(score.to_dict()))
+def _flatten(value: Any, place: Place, into: dict[Place, Any]) -> None:
+    if isinstance(value, dict):
+        for name, each in value.items():
+            _flatten(each, (*place, str(name)), into)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            _flatten(each, (*place, str(index)), into)
+    else:
+        into[place] = value
 
 
-class StandIn(Encoder):
-    """In the place of an encoder that is not at hand: everything looks the same."""
-
-    provider: ClassVar[str] = "stand_in"
-    version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_stand_in"
-
-    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
-        return np.ones((len(images), 1), dtype=np.float32)
-
-
-class ReadingStandIn(StandIn):
-    """In the place of a text encoder."""
-
-    def encode_texts(self, texts: Sequence[str]) -> Float32:
-        return np.ones((len(texts), 1), dtype=np.float32)
-
-    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
-        return [PromptUsage(0, 0) for _ in texts]
-
-
-def depends_on(spec: Benchmark, missing: frozenset[Input]) -> Callable[[Place], bool]:
-    """Whether a value of a score, or of a row beside it, depends on something that is missing; what no table of the
-    benchmark tells of may."""
-
-    def needed(metrics: Sequence[Metric | None]) -> bool:
-        return not metrics or any(metric is None or metric.needs & missing for metric in metrics)
-
-    def depends(place: Place) -> bool:
-        match place:
-            case ("metrics", key) | ("groups", _, _, key):
-                return needed([spec.metric(key)])
-            case ("curves", name, *_):
-                return needed([spec.of_curve(name)])
-            case ("values", key, *_):
-                return needed([metric for metric in spec.metrics if metric.row == key])
-            case ("components", role, *_):
-                return NEEDED_FOR.get(base_role(role), missing) <= missing
-            case ("details" | "flags" | "absent" | "extra", *_):
-                return True
-        return False
-
-    return depends if missing else lambda place: False
+def _shown(value: Any) -> str:
+    if value is _NOTHING:
+        return "nothing"
+    return f"{for_line(str(value)) if isinstance(value, str) else repr(value):.80}"

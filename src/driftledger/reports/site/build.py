@@ -1,4 +1,4 @@
-"""The site's folder: every chapter's pages, rendered on all cores, and the style and script that they share."""
+"""The site's folder: every chapter's pages, and the style and script that they share."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,27 +8,26 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import new_folder, write_bytes, write_text
-from driftledger.core.forking import share_out
 from driftledger.project.project import Project
 from driftledger.reports.sections import Told, by_benchmark
 from driftledger.reports.selected import rows_beside
-from driftledger.reports.site import benchmark_pages, compare, correlation, leaderboard, provenance, units
+from driftledger.reports.site import benchmark_pages, compare, correlation, leaderboard, runs
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 
 CHAPTERS: tuple[Chapter, ...] = (
     leaderboard.CHAPTER,
-    units.CHAPTER,  # before pages that link to a gallery where there is one
     benchmark_pages.CHAPTER,
     correlation.CHAPTER,
     compare.CHAPTER,
-    provenance.CHAPTER,
+    runs.CHAPTER,
 )
 """In the order of the navigation. A module adds its pages by a line here."""
 
-ASSETS = ("assets/site.css", "assets/units.css", "assets/site.js", "assets/units.js")
+ASSETS = ("assets/site.css", "assets/units.css", "assets/site.js")
 SHARED = (
     "templates/base.html.j2",
     "templates/tables.html.j2",
+    "templates/score.html.j2",
     "templates/unit_lines.html.j2",
     "templates/unit_cards.html.j2",
 )
@@ -55,7 +54,8 @@ def write_site(
         links = [link for chapter in CHAPTERS for link in chapter.links(site)]
         here = environment()
         for chapter in CHAPTERS:
-            share_out(chapter.pages(site), lambda page: write_text(made / page.path, rendered(here, page, links)))
+            for page in chapter.pages(site):
+                write_text(made / page.path, rendered(here, page, links))
         for name in ASSETS:
             write_bytes(made / name, (Path(__file__).parent / name).read_bytes())
 

@@ -8,7 +8,6 @@ from driftledger.benchmarks.standing import Standing
 from driftledger.benchmarks.tables import grouped, is_control, ordered, shown_key
 from driftledger.charts.palette import Series
 from driftledger.collect.observations import read_observations
-from driftledger.ledger.attest.plans import plans_told
 from driftledger.reports.sections import BRACKETS, LETTERS, MetricColumn, at_a_glance, marks, observed, overview
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 from driftledger.reports.site.provenance import href
@@ -50,7 +49,7 @@ def pages(site: Site) -> Iterator[Page]:
     seen = observed(told, read_observations(paths.observations))
     context = {
         "table": next((_view(table, columns, series_of(site.scores)) for table in overview(told)), None),
-        "marks": [*marks(told), *seen, *plans_told(paths)],
+        "marks": [*marks(told), *seen],
         "models": len({score.model for score in site.scores}),
         "scores": len(site.scores),
         "cards": [(spec, [first for block in blocks for first in _first(spec, block)]) for spec, _, blocks in told],

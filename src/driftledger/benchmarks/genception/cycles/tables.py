@@ -22,7 +22,6 @@ CYCLE_METRICS: Mapping[str, str] = {
     "drift_rate": "The Telephone Game, version 1",
     "pixel_distance": "CAMScore's level of pixels",
     "{frechet}_at_{t}": "GenCeption",
-    "cross_check": "CrossCheckGPT",
 }
 """Metric of the table, or one member of a family → whose it is."""
 

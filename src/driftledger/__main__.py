@@ -1,0 +1,5 @@
+"""``python -m driftledger``."""
+
+from driftledger.start import main
+
+main()

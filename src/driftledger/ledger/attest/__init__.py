@@ -1,1 +1,0 @@
-"""Statements about the ledger that somebody signs: checkpoints, plans, scores, reproductions."""

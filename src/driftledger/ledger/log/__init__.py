@@ -1,1 +1,0 @@
-"""The append-only, hash-chained ``ledger.jsonl``."""

@@ -1,0 +1,104 @@
+"""A project's files, in its folder or in a commit, and the listing by which DVC knows a folder."""
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from pathspec import GitIgnoreSpec
+from pydantic import TypeAdapter
+
+from driftledger.core.canonical import md5_bytes, md5_file
+from driftledger.core.limits import LARGEST_TEXT, load_json
+from driftledger.core.names import Md5, RelativePath
+
+DIR = ".dir"
+"""What the MD5 of a folder ends in."""
+_LISTING = TypeAdapter(dict[RelativePath, Md5])
+
+
+class Tree(Protocol):
+    """The files of a project; paths are relative to its top folder."""
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None where there is no such file."""
+        ...
+
+    def listing(self, folder: str) -> dict[str, str]:
+        """Path relative to the folder → MD5 of every file below it."""
+        ...
+
+
+class Workspace:
+    """The files of a checkout as they are now. No link that leads out of it is followed, unless it is trusted."""
+
+    def __init__(self, root: Path, *, trust: bool = False, caches: Callable[[], Iterable[Path]] = tuple) -> None:
+        """Look below ``root``; links may lead to ``caches`` too."""
+        self.root, self._trust, self._caches = root, trust, caches
+        self._is_within = lru_cache(maxsize=None)(self._leads_within)
+
+    def here(self, path: str) -> Path | None:
+        """The file at a path; None where there is none."""
+        file = self.root / path
+        return file if self.is_here(file) else None
+
+    def read(self, path: str) -> bytes | None:
+        file = self.here(path)
+        return None if file is None else file.read_bytes()
+
+    def listing(self, folder: str) -> dict[str, str]:
+        return {name: md5_file(self.root / folder / name) for name in self.names(folder)}
+
+    def names(self, folder: str) -> list[str]:
+        """The files below a folder, relative to it, without those that ``.dvcignore`` names."""
+        top = self.root / folder
+        files = [Path(below, name) for below, _, names in os.walk(top) for name in names]
+        return sorted(
+            file.relative_to(top).as_posix()
+            for file in files
+            if self.is_here(file) and not self._ignored.match_file(file.relative_to(self.root).as_posix())
+        )
+
+    def is_here(self, file: Path) -> bool:
+        """Whether it is a file below the top folder or a cache, as itself or by a link."""
+        try:
+            mode = file.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                return file.is_file() and self._is_within(file.resolve().parent)
+        except (OSError, ValueError):  # a NUL in its name
+            return False
+        return stat.S_ISREG(mode) and self._is_within(file.parent)
+
+    def _leads_within(self, folder: Path) -> bool:
+        target = folder.resolve()
+        if self._trust or target.is_relative_to(self.root.resolve()):
+            return True
+        return any(target.is_relative_to(cache.resolve()) for cache in self._caches())
+
+    @cached_property
+    def _ignored(self) -> GitIgnoreSpec:
+        data = self.read(".dvcignore")
+        return GitIgnoreSpec.from_lines([] if data is None else data.decode(errors="replace").splitlines())
+
+
+def listing_md5(files: dict[str, str]) -> str:
+    """The MD5 by which DVC knows a folder of these files.
+
+    >>> listing_md5({"b.txt": "0" * 32, "a.txt": "1" * 32})
+    '03bff49e298d673a6d85d12d3fb2add0.dir'
+    """
+    rows = [{"md5": md5, "relpath": name} for name, md5 in sorted(files.items())]
+    return md5_bytes(json.dumps(rows, sort_keys=True).encode()) + DIR
+
+
+def parse_listing(data: bytes) -> dict[str, str] | None:
+    """Relative path → MD5; None where ``data`` is no listing of DVC's, or names files outside of the folder."""
+    try:
+        rows = load_json(data, LARGEST_TEXT)
+        files = _LISTING.validate_python({row["relpath"]: row["md5"] for row in rows})
+    except (ValueError, TypeError, KeyError):
+        return None
+    return files if len(files) == len(rows) else None

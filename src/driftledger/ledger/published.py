@@ -1,0 +1,208 @@
+"""``ledger/<sha256>.json``: one immutable file per published run, named by its content.
+
+MLflow can be thrown away, and ``dvc.lock`` has the newest runs only. These files are what stays of every published run.
+Git is their chain: a file is added and never changed, so that two branches merge without a conflict, and a file that a
+commit had and that is gone is found in Git's history. Who must also show who published, and when, signs a Git tag.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.errors import LedgerError, StoreError
+from driftledger.core.escaping import for_line
+from driftledger.core.files import Record, parse_json, read_bytes, write_json
+from driftledger.core.limits import load_json
+from driftledger.core.paths import Combination
+from driftledger.ledger.code import CodeVersion
+from driftledger.ledger.findings import Finding, Skipped, VerifyResult
+from driftledger.ledger.lineage import Evidence
+from driftledger.ledger.objects.git import Git, why_unread
+
+FOLDER = "ledger"
+_NAME = re.compile(r"[0-9a-f]{64}\.json")
+
+
+class PublishedComponent(BaseModel):
+    """A component that had a part in a score."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: str
+    name: str
+    version: str
+    fingerprint: str
+
+
+class PublishedScore(BaseModel):
+    """A score of a published run, by the SHA-256 of its files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    benchmark: str
+    keys: dict[str, str]
+    path: str
+    """The folder of the score, relative to the top folder."""
+    inputs: str
+    """SHA-256 of ``inputs`` in ``score.json``, as canonical JSON."""
+    score: str
+    """SHA-256 of ``score.json``."""
+    rows: str
+    """SHA-256 of ``rows.jsonl``."""
+    components: list[PublishedComponent]
+
+
+class Published(Record):
+    """What stays of a run."""
+
+    SCHEMA: ClassVar[int] = 1
+    schema_: int = Field(default=1, alias="schema", ge=1, le=1)
+
+    fingerprint: str
+    combination: Combination
+    scores: list[PublishedScore]
+    code: CodeVersion
+    """What made the scores, as far as Git tells."""
+
+    @property
+    def file(self) -> str:
+        """The path of its file, relative to the top folder."""
+        return f"{FOLDER}/{sha256_of(self.to_dict())}.json"
+
+
+def publish(root: Path, evidence: Evidence) -> Path | None:
+    """Write the file of a run; write nothing and return None where a file has its fingerprint already."""
+    if any(each.fingerprint == evidence.fingerprint for each in read_published(root)):
+        return None
+    published = _published(root, evidence)
+    write_json(root / published.file, published)
+    return root / published.file
+
+
+def read_published(root: Path) -> list[Published]:
+    """Every published run, in the order of the files' names.
+
+    Raises:
+        LedgerError: a file is not as it was written.
+    """
+    runs = []
+    for path in _files(root):
+        published = _read(path, f"{FOLDER}/{path.name}")
+        if isinstance(published, str):
+            raise LedgerError(f"{FOLDER}/{path.name} {published}; run 'git checkout {FOLDER}/{path.name}'")
+        runs.append(published)
+    return runs
+
+
+def codes(root: Path) -> dict[str, CodeVersion]:
+    """Fingerprint → the code that made the scores of each published run: of several files of one run, clean code."""
+    runs = sorted(read_published(root), key=lambda each: (not each.code.dirty, each.file))
+    return {each.fingerprint: each.code for each in runs}
+
+
+def check_published(root: Path, evidence: Sequence[Evidence] = ()) -> VerifyResult:
+    """Check that every published file has the content of its name, and that none that Git's history has is gone.
+
+    Args:
+        evidence: runs that must be published, with the files that they have now.
+
+    Raises:
+        LedgerError: Git's history is damaged.
+    """
+    result, runs, there = VerifyResult(), dict[str, Published](), set[str]()
+    for path in _files(root):
+        name = for_line(f"{FOLDER}/{path.name}")
+        there.add(path.name)
+        published = _read(path, name)
+        if isinstance(published, str):
+            result.findings.append(Finding("bytes", name, f"{published}; 'git checkout {name}' restores it"))
+        else:
+            runs[name] = published
+    result.checked["published runs"] = len(there)
+    for run in evidence:
+        result.checked["runs"] += 1
+        result.findings += _differences(root, run, runs)
+    git = Git.around(root)
+    if git is None:
+        why = f"deleted files cannot be looked for in Git's history: {why_unread(root)}"
+        result.skipped.append(Skipped(FOLDER, why))
+        return result
+    for name, commit in git.ever_in(FOLDER).items():
+        if _NAME.fullmatch(name) and name not in there:
+            file = f"{FOLDER}/{name}"
+            what = f"commit {commit[:12]} has it, and it is gone; 'git checkout {commit[:12]} -- {file}' restores it"
+            result.findings.append(Finding("missing", file, what))
+    if git.is_shallow:
+        why = "this clone has the newest commits only; 'git fetch --unshallow' gets those that may have more files"
+        result.skipped.append(Skipped(FOLDER, why))
+    return result
+
+
+def _published(root: Path, evidence: Evidence) -> Published:
+    scores = [
+        PublishedScore(
+            benchmark=each.score.benchmark,
+            keys=each.score.keys,
+            path=each.folder.path,
+            inputs=sha256_of(each.score.inputs.to_dict()),
+            score=sha256_file(root / each.score_path),
+            rows=sha256_file(root / each.rows_path),
+            components=[
+                PublishedComponent(role=role, name=card.name, version=card.version, fingerprint=card.fingerprint)
+                for role, card in sorted(each.score.components.items())
+            ],
+        )
+        for each in evidence.lineages
+    ]
+    return Published(
+        fingerprint=evidence.fingerprint,
+        combination=evidence.combination,
+        scores=sorted(scores, key=lambda each: each.path),
+        code=evidence.code,
+    )
+
+
+def _differences(root: Path, run: Evidence, runs: dict[str, Published]) -> list[Finding]:
+    """What the published files say otherwise of a run that is here."""
+    mine = {name: each for name, each in runs.items() if each.fingerprint == run.fingerprint}
+    if not mine:
+        what = f"it has no file of {run.name}, fingerprint {run.fingerprint}; run 'driftledger track'"
+        return [Finding("missing", FOLDER, for_line(what))]
+    try:
+        here = _published(root, run)
+    except FileNotFoundError:  # a run of a former commit
+        return []
+    now, findings = {each.path: each for each in here.scores}, []
+    for name, published in mine.items():
+        if published.combination != here.combination:
+            findings.append(Finding("bytes", name, for_line(f"it is of {published.combination}, not of {run.name}")))
+        for score in published.scores:
+            if score != now.get(score.path):
+                what = f"{score.path} is not as it was published; 'git log {score.path}' shows when it changed"
+                findings.append(Finding("bytes", name, for_line(what)))
+        for path in now.keys() - {each.path for each in published.scores}:
+            findings.append(Finding("bytes", name, for_line(f"it leaves out {path}, which the run has")))
+    return findings
+
+
+def _files(root: Path) -> list[Path]:
+    folder = root / FOLDER
+    return sorted(folder.glob("*.json")) if folder.is_dir() and not folder.is_symlink() else []
+
+
+def _read(path: Path, name: str) -> Published | str:
+    """A published run, or what is wrong with its file."""
+    if path.is_symlink():
+        return "is a link"
+    try:
+        data = read_bytes(path)
+        content = sha256_of(load_json(data))
+        if f"{content}.json" != path.name:
+            return f"has the content of {content[:12]}…, not of its name"
+        return parse_json(data, Published, name)
+    except (StoreError, ValueError, TypeError) as error:
+        return f"cannot be read ({for_line(str(error))})"
