@@ -13,6 +13,7 @@ from driftledger.tracking.store import all_pages
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+_SOURCE = "models:/"
 _MAX_DESCRIPTION = 5000
 _MAX_VALUE = 300
 
@@ -35,7 +36,7 @@ class Versions:
             same = f"name = '{kind}.{card.name}' AND tags.`{FINGERPRINT}` = '{card.fingerprint}'"
             versions = all_pages(self._client.search_model_versions, same)
             first = min(versions, key=lambda version: int(version.version), default=None)
-            self._model_ids[key] = (first and first.model_id) or self._create(kind, card)
+            self._model_ids[key] = first.source.removeprefix(_SOURCE) if first else self._create(kind, card)
         return self._model_ids[key]
 
     def _create(self, kind: Kind, card: ComponentCard) -> str:
@@ -45,8 +46,16 @@ class Versions:
         name, client = f"{kind}.{card.name}", self._client
         params = {"provider": card.provider, "version": card.version} | flat("", card.settings)
         tags = {FINGERPRINT: card.fingerprint} | flat("identity", card.identity)
-        model = client.create_logged_model(
-            self._experiment_id, card.name, tags=tags, params=params, model_type=kind.capitalize()
+        same = f"name = '{card.name}' AND tags.`{FINGERPRINT}` = '{card.fingerprint}'"
+        found = [
+            model
+            for model in client.search_logged_models([self._experiment_id], filter_string=same)
+            if model.model_type == kind
+        ]  # of a push that was cut short before it registered the version
+        model = (
+            found[0]
+            if found
+            else client.create_logged_model(self._experiment_id, card.name, tags=tags, params=params, model_type=kind)
         )
         client.finalize_logged_model(model.model_id, LoggedModelStatus.READY)
         try:
@@ -56,7 +65,7 @@ class Versions:
                 raise
         version = client.create_model_version(
             name,
-            f"models:/{model.model_id}",
+            f"{_SOURCE}{model.model_id}",
             tags=tags,
             description=_description(kind, card),
             model_id=model.model_id,

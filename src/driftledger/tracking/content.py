@@ -234,7 +234,8 @@ def _note(evidence: Evidence) -> str:
             version = f"[{card.name}@{_version(card)}](#/models/{kind_of(role)}.{card.name})"
             lines.append(f"| {role.replace('_', ' ')} | {version} | {for_markdown(clip(made, 300))} |")
     lines += [
-        f"| data | {on} | `{digest}` |" for on, digest in {each.on: digest_of(each) for each in evidence.lineages}.items()
+        f"| data | {on} | `{digest}` |"
+        for on, digest in {each.on: digest_of(each) for each in evidence.lineages}.items()
     ]
     state = "with uncommitted changes" if evidence.code.dirty else "as committed"
     lines += [f"| code | `{(evidence.code.commit or 'outside Git')[:_SHORT]}` | {state} |", ""]

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from driftledger.project.settings import Tracking
 
 WRITER = "driftledger.writer"
-"""Tag of a run that is being written: by whom. It goes before the run is FINISHED."""
+"""Tag of a run that is being written: by which machine's checkout. It is removed once the run is FINISHED."""
 
 SUPERSEDED = " (superseded)"
 """Ends the name of a run when a current run has that name."""
@@ -173,7 +173,6 @@ class _Push:
         ]
         if not write_traces(client, self._experiment_id, run_id, traces):
             raise LedgerError("MLflow did not take all traces of a run; run 'driftledger track' again")
-        client.delete_tag(run_id, WRITER)
         client.set_terminated(run_id)
         return client.get_run(run_id)
 
@@ -196,6 +195,8 @@ class _Push:
                 tags["mlflow.runColor"] = colours[current[fingerprint].combination.model].colour
             elif name in names:
                 name += SUPERSEDED
+            if WRITER in run.data.tags:
+                self._client.delete_tag(run.info.run_id, WRITER)
             if name != run.info.run_name:
                 self._client.update_run(run.info.run_id, name=name)
             for key, value in tags.items():

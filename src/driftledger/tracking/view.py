@@ -35,7 +35,7 @@ def leaderboard(curves: Sequence[str], headlines: Mapping[str, str], columns: Se
     """
     charts = [(key, f"{key} per iteration", "LINE") for key in curves]
     charts += [(key, title, "BAR") for key, title in headlines.items()]
-    while len(tag := _tag(charts, columns, higher)) > _MAX_TAG:
+    while len(tag := _tag(charts, columns[:40], higher)) > _MAX_TAG and charts:
         charts = charts[:-1]
     return tag
 
