@@ -134,12 +134,11 @@ def figures(
 @app.command(rich_help_panel=PUBLISH)
 def track(
     context: typer.Context,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what MLflow holds otherwise; merge doubles.")] = False,
 ) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
 
-    stages.track(context.obj, repair)
+    stages.track(context.obj)
 
 
 @app.command(rich_help_panel=PUBLISH)

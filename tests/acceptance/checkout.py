@@ -17,7 +17,7 @@ from tests.acceptance.places import REPOSITORY, STAGES_RUN, record_files, score_
 TIMEOUT = 1800.0
 """Of a command, in seconds."""
 NOT_COPIED = (".venv", "mlflow.db*", "mlartifacts", "__pycache__", "rwlock")
-"""MLflow's store holds the place of the checkout that it was made in, so a copy tracks into one of its own."""
+"""MLflow's store holds the place of the checkout that it belongs to, so a copy gets one of its own."""
 Done = subprocess.CompletedProcess[str]
 
 
@@ -95,9 +95,9 @@ def init(folder: Path, *arguments: str) -> Checkout:
     folder.mkdir(parents=True, exist_ok=True)
     top = Checkout(folder, folder / "state")
     top.driftledger("init", "project", *arguments)
-    made = Checkout(folder / "project", folder / "state")
-    made.commit("a project")
-    return made
+    project = Checkout(folder / "project", folder / "state")
+    project.commit("a project")
+    return project
 
 
 def draw(path: Path, number: int) -> None:

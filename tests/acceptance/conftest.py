@@ -19,7 +19,15 @@ def pytest_configure() -> None:
     os.environ.update(DVC_NO_ANALYTICS="1", MLFLOW_DISABLE_TELEMETRY="true", OMP_NUM_THREADS="1")
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Make) -> Checkout:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the default run as slow, unless it is there already."""
+    for item in items:
+        ours = item.path.is_relative_to(Path(__file__).parent)
+        if ours and "evaluated" in getattr(item, "fixturenames", ()) and EVALUATED not in os.environ:
+            item.add_marker(pytest.mark.slow)
+
+
+def shared(factory: pytest.TempPathFactory, name: str, make: Make) -> Checkout:
     """The project that ``make`` makes in a folder, made by whoever of the session's processes comes first."""
     top = factory.getbasetemp()
     folder = (top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / name
@@ -32,18 +40,18 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Make) -> Checkou
 
 
 def _default(folder: Path) -> Checkout:
-    made = init(folder, "--preset", "default")
-    made.driftledger("run")
-    made.commit("the default run")
-    return made
+    project = init(folder, "--preset", "default")
+    project.driftledger("run")
+    project.commit("the default run")
+    return project
 
 
 def _small(folder: Path) -> Checkout:
-    made = with_images(folder, 4)
-    made.params(lambda params: params["genception"].update(iterations=2))
-    made.driftledger("run")
-    made.commit("a small run")
-    return made
+    project = with_images(folder, 4)
+    project.params(lambda params: params["genception"].update(iterations=2))
+    project.driftledger("run")
+    project.commit("a small run")
+    return project
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +59,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """The default project with all its results, for tests that only read files."""
     if named := os.environ.get(EVALUATED):
         return Checkout(Path(named).resolve(), tmp_path_factory.mktemp("state"))
-    return made_once(tmp_path_factory, "default", _default)
+    return shared(tmp_path_factory, "default", _default)
 
 
 @pytest.fixture(scope="session")
@@ -65,4 +73,4 @@ def evaluated_copy(evaluated: Checkout, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """Four drawn images, two embedded models, two iterations; evaluated, committed, and to be copied."""
-    return made_once(tmp_path_factory, "small", _small)
+    return shared(tmp_path_factory, "small", _small)

@@ -2,16 +2,18 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.places import GOLDEN, cross_check, score_files
+from tests.acceptance.places import GOLDEN, score_files
 
 PARTS = ("metrics", "groups", "curves", "coverage", "counted", "scored", "total", "outcomes", "details")
 """The members of score.json whose numbers are held."""
 DIGITS = 9
 """Significant digits to which ends of intervals are compared; all other numbers are exact."""
+
+ROW_KEYS = ("dataset", "model", "generator")
 
 BETWEEN = " | "
 Lines = dict[str, float]
@@ -35,12 +37,12 @@ def title(of: Mapping[str, Any]) -> str:
 
 def numbers(score: Mapping[str, Any]) -> dict[str, float]:
     """Name → number, for all of :data:`PARTS`; a point of a curve is named by its step."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
 
     def walk(value: Any, name: str) -> None:
         if isinstance(value, dict):
             if set(value) == {"step", "value"}:
-                found[f"{name}[{value['step']}]"] = value["value"]
+                values[f"{name}[{value['step']}]"] = value["value"]
                 return
             for key, each in value.items():
                 walk(each, f"{name}.{key}" if name else key)
@@ -49,10 +51,26 @@ def numbers(score: Mapping[str, Any]) -> dict[str, float]:
                 is_point = isinstance(each, dict) and set(each) == {"step", "value"}
                 walk(each, name if is_point else f"{name}[{place}]")
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            found[name] = value
+            values[name] = value
 
     walk({part: score[part] for part in PARTS if part in score}, "")
-    return found
+    return values
+
+
+def cross_checks(top: Path) -> Iterator[tuple[dict[str, Any], dict[str, float]]]:
+    """What an evaluated checkout says about cross-checks: per score, which one it is and its numbers by name.
+
+    The report has a row per model, dataset and generator, whatever the encoder.
+    """
+    rows = json.loads((top / "reports" / "cross_check.json").read_bytes())
+    for path in score_files(top):
+        of = about(read(path))
+        for row in rows:
+            if of["benchmark"] == "genception" and all(row[key] == of["keys"][key] for key in ROW_KEYS):
+                values = {f"metrics.{name}": row[name] for name in row if name.startswith("cross_check")}
+                for kind in ("category", "group"):
+                    values |= {f"groups.{kind}.{name}.cross_check": value for name, value in row[kind].items()}
+                yield of, values
 
 
 def lines_of(top: Path) -> dict[str, Lines]:
@@ -60,22 +78,22 @@ def lines_of(top: Path) -> dict[str, Lines]:
 
     Details are tables for readers, and cross-checks compare models: each has a folder of its own.
     """
-    made: dict[str, Lines] = {}
+    files: dict[str, Lines] = {}
     for path in score_files(top):
         score = read(path)
         for name, value in numbers(score).items():
             if "cross_check" not in name:
                 kind = "details" if name.startswith("details") else "scores"
-                _add(made, kind, about(score), name, value)
-    for of, values in cross_check(top):
+                _add(files, kind, about(score), name, value)
+    for of, values in cross_checks(top):
         for name, value in values.items():
-            _add(made, "cross_check", of, name, value)
-    return made
+            _add(files, "cross_check", of, name, value)
+    return files
 
 
-def _add(made: dict[str, Lines], kind: str, of: Mapping[str, Any], name: str, value: float) -> None:
+def _add(files: dict[str, Lines], kind: str, of: Mapping[str, Any], name: str, value: float) -> None:
     on = next(of["keys"][key] for key in ("dataset", "question_set") if key in of["keys"])
-    made.setdefault(f"{kind}/{of['benchmark']}-{on}.txt", {})[f"{title(of)}{BETWEEN}{name}"] = value
+    files.setdefault(f"{kind}/{of['benchmark']}-{on}.txt", {})[f"{title(of)}{BETWEEN}{name}"] = value
 
 
 def read_golden(kind: str) -> dict[str, Lines]:

@@ -8,7 +8,7 @@ from typing import Any
 REPOSITORY = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 
-ALWAYS = {"resolve", "track"}
+ALWAYS = {"resolve"}
 """The stages that run whether anything changed or not."""
 
 RUN = "regions_fine/painter/layout"
@@ -31,7 +31,7 @@ MODULES = {
 
 FOREIGN_BENCHMARK = "tests.words.spec:Words"
 """The class that the entry point of the benchmark in tests/words names."""
-AFTER_SELECTING = (("upgrade",),)
+AFTER_SELECTING: tuple[tuple[str, ...], ...] = ()
 """Commands after a benchmark of somebody else is selected, before it can run."""
 
 STAGES_RUN = re.compile(r"Running stage '(?:[\w/]+/dvc\.yaml:)?([^':]+)'")
@@ -70,16 +70,3 @@ def texts_of(record: dict[str, Any]) -> list[list[str]]:
     texts = [record[name] for name in ("text", "description") if record.get(name) is not None]
     texts += [each["text"] for each in record.get("replies", ()) if each.get("text") is not None]
     return [[unit, text] for text in texts]
-
-
-def cross_check(top: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """What an evaluated checkout says about cross-checks: per score, who it is about and its numbers by name.
-
-    Today each score.json of GenCeption holds them; they will move to a file of the report. Names are as there:
-    ``metrics.cross_check``, ``metrics.cross_check_low``, ``groups.category.living.cross_check``.
-    """
-    from tests.acceptance.numbers import about, numbers, read
-
-    for path in score_files(top):
-        score = read(path)
-        yield about(score), {name: value for name, value in numbers(score).items() if "cross_check" in name}

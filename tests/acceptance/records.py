@@ -28,7 +28,7 @@ def _canonical(value: object) -> bytes:
 
 def digests(top: Path) -> dict[str, str]:
     """``benchmark stage key=value …`` → ``records=N:sha256 texts=N:sha256 images=N:sha256``."""
-    made: dict[str, str] = {}
+    digest_of: dict[str, str] = {}
     for path in record_files(top):
         card = read(path.parent / "components.json")
         if card["stage"] in LEFT_OUT_STAGES:
@@ -40,9 +40,9 @@ def digests(top: Path) -> dict[str, str]:
             "images": sorted(image.read_bytes() for image in images_of(path)),
         }
         name = title({"benchmark": f"{card['benchmark']} {card['stage']}", "keys": card["keys"]})
-        assert name not in made, f"two files of records say that they are {name}"
-        made[name] = " ".join(f"{part}={len(content)}:{_digest(content)}" for part, content in parts.items())
-    return made
+        assert name not in digest_of, f"two files of records say that they are {name}"
+        digest_of[name] = " ".join(f"{part}={len(content)}:{_digest(content)}" for part, content in parts.items())
+    return digest_of
 
 
 def read_golden() -> dict[str, str]:
@@ -50,5 +50,5 @@ def read_golden() -> dict[str, str]:
     return {name: rest for name, _, rest in (line.partition(" : ") for line in lines)}
 
 
-def write_golden(made: dict[str, str]) -> None:
-    FILE.write_text("".join(f"{name} : {made[name]}\n" for name in sorted(made)), encoding="utf-8")
+def write_golden(digest_of: dict[str, str]) -> None:
+    FILE.write_text("".join(f"{name} : {digest_of[name]}\n" for name in sorted(digest_of)), encoding="utf-8")

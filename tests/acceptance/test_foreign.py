@@ -22,11 +22,11 @@ from tests.acceptance.places import (
 
 def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
     """They are what ``driftledger new`` writes: three modules of the project, and an installed distribution."""
-    made = with_images(tmp_path, 2)
+    checkout = with_images(tmp_path, 2)
     for kind, name in (("dataset", "my_data"), ("model", "my_model"), ("encoder", "my_encoder")):
-        made.driftledger("new", kind, name)
-    made.driftledger("new", "generator", "my_generator", "--package")
-    [about] = made.root.rglob("pyproject.toml")
+        checkout.driftledger("new", kind, name)
+    checkout.driftledger("new", "generator", "my_generator", "--package")
+    [about] = checkout.root.rglob("pyproject.toml")
     project = tomllib.loads(about.read_text(encoding="utf-8"))["project"]
     points = {
         f"{section} {name}": value
@@ -35,7 +35,7 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
     }
     own_code.install(site := tmp_path / "site", project["name"].replace("-", "_"), project["version"], points)
     shutil.copytree(about.parent / "src", site, dirs_exist_ok=True)
-    made.on_path(site)
+    checkout.on_path(site)
 
     def select(params: dict[str, Any]) -> None:
         params["datasets"] = {"my_data": {"provider": "my_data:MyData", "count": 4}}
@@ -46,43 +46,43 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
         params["run"] |= {"generators": ["my_generator"], "encoders": ["my_encoder"]}
         params["genception"] |= {"iterations": 2, "text_encoder": None}
 
-    made.params(select)
-    made.commit("components of my own")
-    made.driftledger("run")
-    made.commit("a run")
-    [score] = map(read, score_files(made.root))
+    checkout.params(select)
+    checkout.commit("components of my own")
+    checkout.driftledger("run")
+    checkout.commit("a run")
+    [score] = map(read, score_files(checkout.root))
     mine = {"encoder": "my_encoder", "generator": "my_generator", "model": "my_model"}
     assert score["keys"] == {"dataset": "my_data", **mine}
     assert math.isfinite(score["metrics"]["gc_at_2"])
     assert (score["scored"], score["total"]) == (4, 4)
     assert mine == {role: card["provider"].partition(":")[0] for role, card in score["components"].items()}
-    audited = made.driftledger("audit", "my_model/my_generator/my_encoder:gc_at_2").stdout
+    audited = checkout.driftledger("audit", "my_model/my_generator/my_encoder:gc_at_2").stdout
     assert f"my_generator@{score['components']['generator']['fingerprint'][:8]}" in audited
-    assert made.driftledger("verify").returncode == 0
+    assert checkout.driftledger("verify").returncode == 0
 
 
 def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
-    made = with_images(tmp_path, 3)
+    checkout = with_images(tmp_path, 3)
     own_code.install(site := tmp_path / "site", "words", "1.0", {"driftledger.benchmarks words": FOREIGN_BENCHMARK})
     shutil.copytree(REPOSITORY / "tests" / "words", site / "tests" / "words")
     (site / "tests" / "__init__.py").touch()
-    made.on_path(site)
+    checkout.on_path(site)
 
     def select(params: dict[str, Any]) -> None:
         params["run"] |= {"genception": [], "words": ["photos"]}
         params["words"] = {"prompt": "Describe it.", "min_coverage": 0.9, "confidence": 0.95}
 
-    made.params(select)
+    checkout.params(select)
     for command in AFTER_SELECTING:
-        made.driftledger(*command)
-    made.driftledger("run")
-    scores = {score["keys"]["model"]: score for score in map(read, score_files(made.root))}
+        checkout.driftledger(*command)
+    checkout.driftledger("run")
+    scores = {score["keys"]["model"]: score for score in map(read, score_files(checkout.root))}
     assert scores.keys() == {"regions_fine", "blind"}
-    for records in record_files(made.root):
+    for records in record_files(checkout.root):
         about = read(records.parent / "components.json")
         lines = records.read_text(encoding="utf-8").splitlines()
         lengths = [len(text.split()) for line in lines for _, text in texts_of(json.loads(line))]
         assert len(lengths) == 3
         assert scores[about["keys"]["model"]]["metrics"]["words"] == sum(lengths) / len(lengths)
     value = scores["regions_fine"]["metrics"]["words"]
-    assert f"{value:.1f}" in made.driftledger("audit", "regions_fine/painter/layout:words").stdout
+    assert f"{value:.1f}" in checkout.driftledger("audit", "regions_fine/painter/layout:words").stdout

@@ -17,7 +17,7 @@ from tests.acceptance.checkout import Checkout, with_images
 from tests.acceptance.places import ALWAYS
 from tests.acceptance.service import Service
 
-SETTLED = 1.0
+SETTLED = 2.0
 """Seconds after which an answer that was sent is stored."""
 IMAGES = 2
 
@@ -34,8 +34,8 @@ def test_a_second_run_does_nothing(evaluated: Checkout, tmp_path: Path) -> None:
 def asking(service: Service, folder: Path, iterations: int) -> Checkout:
     """A project whose model and generator are a service, and whose encoder is its own."""
     pytest.importorskip("openai")
-    made = with_images(folder, IMAGES, ("drawn",))
-    own_code.write(made.root, hues=own_code.ENCODER)
+    checkout = with_images(folder, IMAGES, ("drawn",))
+    own_code.write(checkout.root, hues=own_code.ENCODER)
 
     def select(params: dict[str, Any]) -> None:
         common = {"base_url": service.address, "api_key_env": "ACCEPTANCE_KEY"}
@@ -46,10 +46,10 @@ def asking(service: Service, folder: Path, iterations: int) -> Checkout:
         params["encoders"] = {"hues": {"provider": "hues:hues"}}
         params["genception"] |= {"iterations": iterations, "text_encoder": None}
 
-    made.params(select)
-    made.env["ACCEPTANCE_KEY"] = "sk-acceptance"
-    made.commit("a service describes and draws")
-    return made
+    checkout.params(select)
+    checkout.env["ACCEPTANCE_KEY"] = "sk-acceptance"
+    checkout.commit("a service describes and draws")
+    return checkout
 
 
 def killed_run(checkout: Checkout, service: Service, answers: int) -> bool:
@@ -110,12 +110,12 @@ def served() -> Iterator[Service]:
 def pushed(served: Service, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A project of three iterations, run, pushed to a remote in a folder, and committed."""
     folder = tmp_path_factory.mktemp("pushed")
-    made = asking(served, folder, iterations=3)
-    made.driftledger("run")
-    made.run("dvc", "remote", "add", "--default", "shared", str(folder / "remote"))
-    made.run("dvc", "push")
-    made.commit("three iterations")
-    return made
+    checkout = asking(served, folder, iterations=3)
+    checkout.driftledger("run")
+    checkout.run("dvc", "remote", "add", "--default", "shared", str(folder / "remote"))
+    checkout.run("dvc", "push")
+    checkout.commit("three iterations")
+    return checkout
 
 
 def clone(pushed: Checkout, folder: Path) -> Checkout:

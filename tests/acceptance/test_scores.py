@@ -1,5 +1,6 @@
 """Every number of every score is the one in ``golden/``."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from tests.acceptance.checkout import Checkout
 from tests.acceptance.numbers import BETWEEN, Lines, differences, lines_of, read_golden, shorten
 from tests.acceptance.places import REPOSITORY
 
+NEURAL = "DRIFTLEDGER_NEURAL"
 KINDS = ("scores", "details", "cross_check")
 DEFAULT = {"photos", "digits", "scenes_mm_sap", "scenes_mm_vet", "scenes_mme"}
 """The datasets and question sets of the default run; those of the neural run are others."""
@@ -31,9 +33,16 @@ def test_the_default_run_gives_the_golden_numbers(evaluated: Checkout, kind: str
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_scores_in_git_are_the_golden_numbers(kind: str) -> None:
     now = {name: lines for name, lines in lines_of(REPOSITORY).items() if name.startswith(f"{kind}/")}
-    golden = read_golden(kind)
+    golden = _of_default(read_golden(kind))
     _compare(golden, now)
     assert now.keys() == golden.keys()
+
+
+@pytest.mark.skipif(NEURAL not in os.environ, reason=f"{NEURAL} does not name a checkout after 'make run-neural'")
+@pytest.mark.parametrize("kind", ["scores", "details"])
+def test_the_neural_run_gives_the_golden_numbers(kind: str) -> None:
+    golden = {name: lines for name, lines in read_golden(kind).items() if name not in _of_default(read_golden(kind))}
+    _compare(golden, lines_of(Path(os.environ[NEURAL])))
 
 
 def test_only_ends_of_intervals_may_differ_in_their_last_digits() -> None:

@@ -148,7 +148,7 @@ def correlation(project: Project) -> str:
         return write_correlation(project)
 
 
-def track(project: Project, repair: bool = False) -> None:
+def track(project: Project) -> None:
     """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
     from driftledger.commands.closing import show_after_push
     from driftledger.ledger.lineage import read_all_evidence
@@ -159,8 +159,7 @@ def track(project: Project, repair: bool = False) -> None:
     if is_unreadable(project.root):
         print(f"no commit is noted: {why_unread(project.root)}", file=sys.stderr, flush=True)
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    told = show_in_mlflow(project.root, evidence, project.settings.tracking, repair=repair, calls=project.state)
-    print("\n".join(told), flush=True)
+    print("\n".join(show_in_mlflow(project.root, evidence, project.settings.tracking)), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})

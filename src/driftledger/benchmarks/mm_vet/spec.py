@@ -31,6 +31,7 @@ _TOTAL = _grade(
     row="total",
     pairing="ratio",
     steps=10,
+    tracked="mm_vet_total",
 )
 
 

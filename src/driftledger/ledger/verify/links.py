@@ -189,7 +189,7 @@ class _Links:
             samples = folder.rows(listing, SampleEntry)
             images, digest = [(each.id, each.file, each.sha256) for each in samples], dataset_digest(samples)
             dataset = folder.card(name, DatasetCard)
-            noted = dataset and (dataset.digest, dataset.samples)
+            noted = (dataset.digest, dataset.samples) if dataset else None
         else:
             word, listing, name = "question", questions.QUESTIONS, questions.CARD
             asked = folder.rows(listing, questions.QuestionEntry)
@@ -198,7 +198,7 @@ class _Links:
                 questions.questions_digest(asked),
             )
             card = folder.card(name, questions.QuestionSetCard)
-            noted = card and (card.digest, card.questions)
+            noted = (card.digest, card.questions) if card else None
         if images:
             folder.check_images([(f"{word} {each}", file, sha256) for each, file, sha256 in images], {listing, name})
         if images and noted and noted != (digest, len(images)):

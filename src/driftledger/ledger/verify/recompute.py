@@ -168,11 +168,9 @@ class _Check:
         """Find the first value of each row that differs, and rows that are only on one side."""
         names, expected = [key(row) for row in stored], [key(row) for row in made]
         if names != expected:
-            other = sorted({*names} ^ {*expected})
-            what = (
-                f"rows are missing or have no record: {first_few(other)}" if other else "its rows are in another order"
-            )
-            self._find(path, what)
+            unmatched = first_few(sorted({*names} ^ {*expected}))
+            order = "its rows are in another order, or one is there twice"
+            self._find(path, f"rows are missing or have no record: {unmatched}" if unmatched else order)
             return
         for name, one, other in zip(names, stored, made, strict=True):
             differences = self._compare(one, other, exact=exact)
