@@ -318,8 +318,7 @@ def fidelity(files: ScoreFiles, found: Found) -> None:
     found.put(["metrics"], metrics)
     means = [{metric: mean(list(some.values())) for metric, some in part.values.items() if some} for part in parts]
     put_repeats(
-        found,
-        [each | dict(part.more) | chains.words for each, part, chains in zip(means, parts, repeats, strict=True)],
+        found, [each | dict(part.more) | chains.words for each, part, chains in zip(means, parts, repeats, strict=True)]
     )
     columns = {key: np.array([some.get(sample.id, np.nan) for sample in samples]) for key, some in measured.items()}
     found.put(["groups", "category"], by_group(columns, [sample.category for sample in samples]))
