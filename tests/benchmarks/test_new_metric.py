@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from driftledger.tracking.projection import run_content
 
 from driftledger.benchmarks._chains.spec import SEEN
 from driftledger.benchmarks.base import Input, Metric
@@ -25,7 +26,6 @@ from driftledger.ledger.compare import compare
 from driftledger.ledger.lineage import read_evidence
 from driftledger.ledger.objects.contents import Contents
 from driftledger.reports.leaderboard import write_leaderboard
-from driftledger.tracking.projection import run_content
 from tests.benchmarks._questions.test_answers import EXAMS
 from tests.benchmarks.genception import test_score as chains
 from tests.support.description_ledgers import fidelity_score, trac_score

@@ -16,12 +16,12 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 import pytest
+from driftledger.core.parent import RUN_SHOWS_THE_END
 from filelock import FileLock
 
 from driftledger.commands import run as running
 from driftledger.commands.run import Watched, run, stages_of
 from driftledger.core.errors import ConfigError
-from driftledger.core.parent import RUN_SHOWS_THE_END
 from driftledger.project.project import Project
 from tests.conftest import Checkout, stages_run
 from tests.support.full_disk import no_file_longer_than

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from driftledger.tracking.score_part import ScorePart
+from driftledger.tracking.views import Chart, views
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import REPEAT, RepeatRow, Row
@@ -14,8 +16,6 @@ from driftledger.ledger.audit import find_number
 from driftledger.ledger.lineage import Lineage, read_evidence
 from driftledger.notebook.chains import ChainLine
 from driftledger.reports.site import build, runs
-from driftledger.tracking.score_part import ScorePart
-from driftledger.tracking.views import Chart, views
 from tests.reports.site.unit_ledgers import units_on
 from tests.support.ledgers import (
     CHAINS,

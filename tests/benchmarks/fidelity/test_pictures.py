@@ -2,10 +2,10 @@ import io
 from pathlib import Path
 
 import pytest
+from driftledger.benchmarks.fidelity.artifacts import redraws_sheet
 from PIL import Image
 
 from driftledger.benchmarks._chains.contact_sheet import LINE, MARGIN, TILE
-from driftledger.benchmarks.fidelity.artifacts import redraws_sheet
 from driftledger.benchmarks.score import Row
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Outcome

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from driftledger.benchmarks.fidelity.artifacts import redraws_sheet
 
 from driftledger.benchmarks._chains.records import ChainRecord
-from driftledger.benchmarks.fidelity.artifacts import redraws_sheet
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import REPEAT, ROWS, base_key
 from driftledger.core.errors import CoverageError
