@@ -71,8 +71,8 @@ COMPONENTS = (
     *("components.checkpoints", "components.remote", "demo"),
 )
 READERS = (
-    *("ledger.audit.audit", "reports.leaderboard"),
-    *("tracking.projection", "tracking.lookup", "notebook.opened"),
+    *("ledger.audit", "reports.leaderboard"),
+    *("tracking.projection", "notebook.opened"),
 )
 """They read stored files, so that a score can be traced without a single component."""
 

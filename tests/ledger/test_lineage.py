@@ -1,18 +1,14 @@
 """Evidence: what is behind each run, its fingerprint, and the code that made it."""
 
-import json
 import shutil
-from pathlib import Path
 
 import pytest
 import yaml
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import LedgerError
-from driftledger.core.paths import Combination
 from driftledger.ledger.code import CodeVersion, code_version
 from driftledger.ledger.lineage import fingerprint_of, place_of, read_all_evidence
-from driftledger.ledger.lock import parse_lock
 from driftledger.ledger.objects.git import CommitTree, Git
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, Ledger
 
@@ -116,14 +112,6 @@ def test_a_file_that_dvc_ignores_is_no_part_of_an_output(ledger: Ledger) -> None
     assert ledger.evidence() == before
 
 
-def test_a_lock_is_read_as_yaml_has_it() -> None:
-    lock = parse_lock(b"stages:\n  a@b:\n    cmd: x\n    outs:\n    - {path: p, md5: %s, size: 1}\n" % (b"a" * 32))
-    out = lock["a@b"].out("p")
-    assert out is not None
-    assert out.size == 1
-    assert lock["a@b"].out("q") is None
-
-
 @pytest.mark.parametrize(
     ("path", "dirty"),
     [
@@ -156,18 +144,7 @@ def test_the_code_is_that_of_the_published_file(ledger: Ledger) -> None:
     assert ledger.evidence().code == CodeVersion(commit=ledger.git("rev-parse", "HEAD"), dirty=True)
 
 
-def test_outside_of_git_no_commit_is_known(tmp_path: Path) -> None:
-    assert code_version(tmp_path) == CodeVersion(commit=None, dirty=False)
-
-
 def test_a_repository_that_cannot_be_read_is_no_clean_one(ledger: Ledger) -> None:
     config = ledger.root / ".git/config"
     config.write_text(config.read_text().replace("repositoryformatversion = 0", "repositoryformatversion = 99"))
     assert code_version(ledger.root) == CodeVersion(commit=None, dirty=True)
-
-
-def test_evidence_is_json_and_back(original: Ledger) -> None:
-    evidence = original.evidence()
-    again = type(evidence).model_validate(json.loads(evidence.model_dump_json(by_alias=True)))
-    assert again == evidence
-    assert again.combination == Combination(MODEL, "painter", "layout")

@@ -26,14 +26,6 @@ def lose(ledger: Ledger, *paths: str) -> None:
         shutil.rmtree(ledger.root / path)
 
 
-def test_a_folder_is_a_part_of_its_output(original: Ledger) -> None:
-    folder, contents = chains(original), Contents(original.root)
-    files = contents.manifest(folder)
-    assert files.keys() > {"records.jsonl", "components.json", "inputs.json"}
-    assert files["records.jsonl"] == md5_file(original.root / CHAINS / "records.jsonl")
-    assert contents.output(folder.out, folder.md5).keys() > {f"genception/my_images/painter/{name}" for name in files}
-
-
 @pytest.mark.parametrize("lost", [(CHAINS,), (".dvc/cache",)])
 def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tuple[str, ...], tmp_path: Path) -> None:
     folder, before = chains(ledger), Workspace(ledger.root).listing(CHAINS)
@@ -183,7 +175,6 @@ def test_git_reads_a_project_below_the_top(tmp_path: Path) -> None:
     assert git.ever_in("ledger") == {"b.json": second, "a.json": first}
     assert git.read(git.ids(first, ["ledger/a.json"])[0]) == b"1"
     assert git.ids(second, ["ledger/a.json", "nothing"]) == [None, None]
-    assert git.before(second) == {first, second}
     assert git.changes() == []
     (tmp_path / "below/new").touch()
     assert git.changes() == ["below/new"]

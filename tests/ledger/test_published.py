@@ -88,13 +88,6 @@ def test_damaged_files_are_named(ledger: Ledger, content: bytes) -> None:
         read_published(ledger.root)
 
 
-def test_a_link_is_no_published_run(ledger: Ledger, tmp_path: Path) -> None:
-    [file] = (ledger.root / "ledger").iterdir()
-    shutil.move(file, tmp_path / "outside.json")
-    file.symlink_to(tmp_path / "outside.json")
-    assert places(check_published(ledger.root)) == [f"bytes ledger/{file.name}"]
-
-
 def test_other_line_ends_are_the_same_content(ledger: Ledger) -> None:
     [file] = (ledger.root / "ledger").iterdir()
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))

@@ -18,7 +18,9 @@ def default_figures(spec: "Benchmark", block: "SideBySide") -> Iterator[Figure]:
     first = next((key for score in block.scores for key in spec.headlines(score)), None)
     if first is not None:
         yield score_bars(spec, block, [first])
-    for name in dict.fromkeys(base_key(name) for score in block.scores for name in score.curves):
+    for name in dict.fromkeys(
+        base_key(name) for score in block.scores for name, points in score.curves.items() if points
+    ):
         metric = spec.of_curve(name)
         if metric is not None and "{t}" in metric.key:
             title = metric.title.format(**{**(metric.match(f"{name}_at_1") or {}), "t": "t"})

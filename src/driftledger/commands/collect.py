@@ -160,9 +160,10 @@ def _release(project: Project, done: Task, left: Sequence[Task], workers: Replic
     needed = {name for task in left for name in _asked_by(project, task)}
     for section, name in _asked_by(project, done):
         if (section, name) not in needed:
-            component: Component = getattr(project, section)(name)
-            component.release()
-            workers.release(component)
+            component = project.made(section, name)
+            if component is not None:  # nothing was asked of it, and it may not be on this machine
+                component.release()
+                workers.release(component)
 
 
 def _asked_by(project: Project, task: Task) -> set[tuple[str, str]]:
@@ -175,9 +176,13 @@ def _folders(project: Project, tasks: Sequence[Task]) -> list[Path]:
 
 
 def pay_back(project: Project, task: Task, store: CallStore) -> None:
-    """Put the calls that an earlier folder of records tells of into the store, unless they are there."""
+    """Put the calls that an earlier folder of records tells of into the store, unless they are there.
+
+    A folder that was changed since it was made pays nothing back: what it tells may be forged.
+    """
     folder = project.root / task.stage.at(task.keys)
-    if not (folder / CARD).is_file():
+    made = made_from(folder)
+    if made is None or made.files != files_digest(folder):
         return
     paths = {stage.name: stage.at(task.keys) for stage in (*task.before, task.stage)}
     card = read_json(folder / CARD, CollectedCard)

@@ -120,7 +120,7 @@ def verify(
         evidence = _to_verify(project, run, reach)
     except DriftledgerError as error:  # the damaged file may be the one that says what is behind the run
         return _damaged(project, run, contents, error)
-    components = Components.of(project, trust=reach.trust)
+    components = Components(project, trust=reach.trust)
     checks = {
         _HASHES: check_hashes(evidence, contents),
         "links between them": check_links(evidence, contents),

@@ -24,8 +24,8 @@ _WIDE, _LINES = 62, 12
 """Letters beside a role's name, and lines of a short answer."""
 _NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
 _CHECKED = {
-    "dvc.lock": "the scores, against dvc.lock; nothing behind them yet",
-    "git": "the scores and dvc.lock are of one commit; nothing behind them",
+    "dvc.lock": "score.json, against dvc.lock; nothing behind it yet",
+    "git": "score.json and dvc.lock are of one commit; nothing behind them",
 }
 _PROOF = {
     "dvc.lock": "from Git and DVC: which bytes each stage read and wrote, by MD5, and with which settings; whoever has "
@@ -210,11 +210,11 @@ def _of_image(target: ImageTarget) -> tuple[str, list[tuple[str, str]]]:
 
 
 def offers_table(asked: str, offers: Sequence[Offer], most: int = 9) -> Group:
-    """A line for each thing that could be meant, with the command to type."""
+    """A line for each number that could be meant, with the command to type."""
     shown = table("value", "on", "type", numbers=["value"])
-    for each in offers[:most]:
-        value = "" if each.number is None else _value(each.number).partition(" ")[0]
-        shown.add_row(line(value), line(each.on), line(f"driftledger audit {shlex.join(each.target)}"))
+    for number, target in offers[:most]:
+        cells = (_value(number).partition(" ")[0], number.lineage.on, f"driftledger audit {shlex.quote(target)}")
+        shown.add_row(*map(line, cells))
     more = [f"and {len(offers) - most} more"] if len(offers) > most else []
     return Group(line(f"{asked:.40} could mean:", HEAD), shown, lines(more))
 

@@ -5,7 +5,6 @@ is run, no link is followed out of it, and no remote is asked that only the chec
 """
 
 import json
-import mmap
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -109,13 +108,10 @@ class ImageTarget(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """One thing that a text could mean."""
+    """A number that a text could mean, and what to type after ``driftledger audit``."""
 
-    number: Number | None
-    on: str
-    """The dataset or question set, or what kind of thing it is."""
-    target: Sequence[str]
-    """What to type after ``driftledger audit``, word by word."""
+    number: Number
+    target: str
 
 
 class Sources:
@@ -331,8 +327,8 @@ def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[s
             path = sources.contents.within(folder, name)
             if path is None:
                 unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
-            for entry in [] if path is None else _lines_with(path, digest.encode()):
-                if entry.get(hashed) == digest:
+            for line in [] if path is None else path.read_bytes().split(b"\n"):
+                if digest.encode() in line and (entry := _object(line)).get(hashed) == digest:
                     made = sources.contents.within(folder, card)
                     place = {"role": role, "folder": folder.path, "file": str(entry.get(shown)), "entry": entry}
                     place["card"] = {} if made is None else _object(made.read_bytes())
@@ -357,19 +353,6 @@ def _scores_of(sources: Sources, folder: Folder) -> list[dict[str, Any]]:
     ]
 
 
-def _lines_with(file: Path, needle: bytes) -> Iterator[dict[str, Any]]:
-    """The JSON objects on the lines of a file that hold ``needle``."""
-    if not file.stat().st_size:
-        return
-    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        at = text.find(needle)
-        while at >= 0:
-            start, end = text.rfind(b"\n", 0, at) + 1, text.find(b"\n", at)
-            end = len(text) if end < 0 else end
-            yield _object(text[start:end])
-            at = text.find(needle, end)
-
-
 def _object(data: bytes) -> dict[str, Any]:
     """A JSON object; empty where the bytes hold something else."""
     try:
@@ -380,8 +363,7 @@ def _object(data: bytes) -> dict[str, Any]:
 
 
 def meant(sources: Sources, text: str) -> list[Offer]:
-    """What a text could mean that names no run, file or image by itself, the likeliest first: a value, a metric, a
-    component, a dataset.
+    """The numbers that a text could mean, the likeliest first: a value, a metric or a benchmark.
 
     A value is meant as it is written: ``0.72`` means all that round to it, also percentages of values from 0 to 1.
     """
@@ -399,23 +381,24 @@ def meant(sources: Sources, text: str) -> list[Offer]:
                 rank = (is_end, metric is None or not metric.headline, "/" in number.key)
                 found.append((rank, run, number))
         return [_offered(run, number) for _, run, number in sorted(found, key=lambda each: each[0])]
-    offers, name = list[Offer](), text.casefold()
-    for run, number in every:
-        called, lineage = {number.key, number.name, number.title}, number.lineage
-        if number.key == lineage.spec.headline(lineage.score)[0]:
-            called |= {lineage.score.benchmark, lineage.spec.title, lineage.place}
-        offers += [_offered(run, number)] if name and name in map(str.casefold, called) else []
-    named = [run.combination for run in sources.current if text == run.combination.model]
-    scores = [each.score for _, each in sources.lineages]
-    kinds: list[str] = ["dataset" for each in scores if each.on == text]
-    kinds += [ROLES[base_role(role)] for each in scores for role, card in each.components.items() if card.name == text]
-    offers += [Offer(None, "its run", ["/".join(each)]) for each in named]
-    return offers + [Offer(None, "every score", [f"--{kind}", text]) for kind in dict.fromkeys(kinds)]
+    name = text.casefold()
+    return [
+        _offered(run, number)
+        for run, number in every
+        if name in (number.key.casefold(), number.title.casefold()) or number == _headline(number.lineage, text)
+    ]
+
+
+def _headline(lineage: Lineage, benchmark_name: str) -> Number | None:
+    """The first headline of a score of this benchmark."""
+    key, value = lineage.spec.headline(lineage.score)
+    named = benchmark_name in (lineage.score.benchmark, lineage.spec.title)
+    return Number(key, value, lineage) if named and value is not None else None
 
 
 def _offered(run: Evidence, number: Number) -> Offer:
     alone = sum(number.key in dict(each.score.numbers()) for each in run.lineages) == 1
-    return Offer(number, number.lineage.on, [f"{'/'.join(run.combination)}:{number.key if alone else number.name}"])
+    return Offer(number, f"{'/'.join(run.combination)}:{number.key if alone else number.name}")
 
 
 def touched(sources: Sources, asked: Mapping[str, str | None]) -> list[dict[str, Any]]:

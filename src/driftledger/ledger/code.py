@@ -34,7 +34,7 @@ def code_version(root: Path) -> CodeVersion:
     changes = git.changes()
     outs = [out.path for entry in locked_now(root).values() for out in entry.outs]
     ignored = [f"{path.rpartition('/')[0]}/.gitignore" for path in outs]  # which DVC writes beside them
-    files = {git.from_top(path) for path in (LOCK, RESOLVED, *outs, *ignored)}
+    files = {git.from_top(path) for path in (LOCK, RESOLVED, ".dvc/.gitignore", *outs, *ignored)}
     folders = tuple(git.from_top(path) + "/" for path in (PUBLISHED, "reports", *outs))
     dirty = changes is None or any(not (path in files or path.startswith(folders)) for path in changes)
     return CodeVersion(commit=git.heads()[0], dirty=dirty)

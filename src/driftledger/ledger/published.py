@@ -176,16 +176,14 @@ def _differences(root: Path, run: Evidence, runs: dict[str, Published]) -> list[
         here = _published(root, run)
     except FileNotFoundError:  # a run of a former commit
         return []
-    now, findings = {each.path: each for each in here.scores}, []
+    findings = []
     for name, published in mine.items():
         if published.combination != here.combination:
             findings.append(Finding("bytes", name, for_line(f"it is of {published.combination}, not of {run.name}")))
-        for score in published.scores:
-            if score != now.get(score.path):
-                what = f"{score.path} is not as it was published; 'git log {score.path}' shows when it changed"
-                findings.append(Finding("bytes", name, for_line(what)))
-        for path in now.keys() - {each.path for each in published.scores}:
-            findings.append(Finding("bytes", name, for_line(f"it leaves out {path}, which the run has")))
+        then, now = ({each.path: each for each in some} for some in (published.scores, here.scores))
+        for path in sorted(path for path in then.keys() | now.keys() if then.get(path) != now.get(path)):
+            what = f"{path} is not as it was published; 'git log {path}' shows when it changed"
+            findings.append(Finding("bytes", name, for_line(what)))
     return findings
 
 

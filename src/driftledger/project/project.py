@@ -97,6 +97,11 @@ class Project:
         """What a dataset that is built says about itself."""
         return read_json(self.paths.dataset(dataset) / "dataset.json", DatasetCard)
 
+    def made(self, kind: str, name: str) -> Component | None:
+        """Return a ``model`` (or judge) or a ``generator`` that was made here before; None if nothing has needed it."""
+        sections = ("models", "judge") if kind == "model" else (f"{kind}s",)
+        return next((self._components[key] for s in sections if (key := (s, name)) in self._components), None)
+
     def _as_resolved(self, section: str, name: str, make: Callable[[str], C]) -> C:
         """The component, unless a weight file or a branch has moved since DVC decided what to run; each is made once,
         so that a checkpoint is loaded once."""

@@ -10,7 +10,7 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import REPEAT, RepeatRow, Row
 from driftledger.core.files import read_jsonl
 from driftledger.core.types import Outcome
-from driftledger.ledger.audit.numbers import find_number
+from driftledger.ledger.audit import find_number
 from driftledger.ledger.lineage import Lineage, read_evidence
 from driftledger.notebook.chains import ChainLine
 from driftledger.reports.site import build, runs

@@ -68,10 +68,6 @@ class Git:
         except _UNREADABLE:
             return None
 
-    def before(self, commit: str) -> set[str]:
-        """The ids of a commit and of all that lead to it."""
-        return {str(each.id) for each in self._walk([commit])}
-
     def heads(self) -> list[str]:
         """The ids of HEAD and of what is being merged into it."""
         return [str(head) for head in (self._checkout.head.target, *self._checkout.listall_mergeheads())]
