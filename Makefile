@@ -4,16 +4,13 @@ VENV := .venv
 UV_VERSION := 0.13.8
 UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python
 
-IMAGES := genception trac fidelity
-QUESTIONS := mm_sap mm_vet mme
-EVALUATE := $(addprefix evaluate-,$(IMAGES) $(QUESTIONS))
 BY_FILE := --dist loadfile --no-loadscope-reorder # what tests of one file share is made once
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural $(EVALUATE) collect-images collect-questions train-trio test test-core install-all browser postgres pictures check lint ui perf requirements clean
+.PHONY: run run-neural train-trio test test-core install-all browser postgres pictures check lint ui perf requirements clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow; what others have pushed is pulled
@@ -22,21 +19,8 @@ run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it
 run-neural: export OMP_NUM_THREADS := 1
 run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch; params.yaml then selects them
 	driftledger preset neural
-	@driftledger unlock
-	dvc repro --single-item resolve dataset question_set
-	$(MAKE) --jobs 3 $(EVALUATE)
-	dvc repro
+	@driftledger run
 	dvc repro --single-item trio/dvc.yaml:validity
-
-# One process makes all calls, so that a checkpoint is loaded once; the stages then find them in the call store.
-$(EVALUATE): evaluate-%:
-	dvc --wait-for-lock repro --single-item pipelines/$*/dvc.yaml
-$(addprefix evaluate-,$(IMAGES)): collect-images
-$(addprefix evaluate-,$(QUESTIONS)): collect-questions
-collect-images:
-	driftledger collect $(IMAGES)
-collect-questions:
-	driftledger collect $(QUESTIONS)
 
 train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go on; takes more than an hour
 	dvc repro trio/dvc.yaml:train_trio
@@ -76,19 +60,12 @@ ui: $(VENV)/installed ## open MLflow on the scores
 perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/performance.md
 	python perf/frechet.py
 	python perf/retrieval.py
-	python perf/chain_memory.py
 	python perf/remote.py
-	python perf/scheduler.py
 	python perf/samples.py
-	python perf/batches.py
 	python perf/engines.py
-	python perf/audit.py
-	python perf/scale.py
 	python perf/site.py
-	python perf/check.py regions_fine/painter/layout
 	python perf/start.py
 	python perf/track.py
-	python perf/shared_mlflow.py
 	python perf/first_score.py
 	python perf/run.py
 	python -m lab.performance

@@ -62,10 +62,6 @@ def of_runs() -> Iterator[Row]:
         at = ("growth", "cpu_seconds_per_stage")
         theirs: dict[str, At] = {"`dvc repro`": (*at, "dvc repro", stages)}
         yield Row(f"a stage, of {int(stages):,}", "run", (*at, "driftledger run", stages), "s of CPU", beside=theirs)
-    for batch in (1, 8, 64):
-        at = (f"scattered_batch_{batch}", "ms_per_call", "100000")
-        yield Row(f"a call among 100,000 that wait, in batches of {batch}", "scheduler", at, "ms of CPU", 0.1)
-        yield Row("growth from 1,000 to 100,000", "scheduler", (f"scattered_batch_{batch}", "exponent"), "", 1.1)
 
 
 def of_samples() -> Iterator[Row]:
@@ -110,7 +106,6 @@ def of_services() -> Iterator[Row]:
     for batch in (1, 16):
         at = ("engines", f"batches of {batch}", "around_generate_percent")
         yield Row(f"around `model.generate`, batches of {batch}, small shapes", "engines_reduced", at, "%", 3)
-    yield Row("peak of memory, 2,000 images beside 21", "chain_memory", ("ratio",), "×", 1.05)
 
 
 def of_metrics() -> Iterator[Row]:

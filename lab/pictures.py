@@ -193,8 +193,7 @@ def take_of_report(opened: "Browser", site: Path, folder: Path) -> None:
     page.goto((site / "index.html").as_uri())
     page.get_by_role("link", name="Gallery").click()
     page.get_by_role("link", name="astronaut").first.click()
-    page.get_by_role("heading", name="regions_fine").scroll_into_view_if_needed()
-    page.mouse.wheel(0, 535)
+    page.locator(":target").scroll_into_view_if_needed()
     _settled(page, folder / "report-chain.png")
 
 

@@ -1,4 +1,4 @@
-"""LLaVA-1.5-7B and Stable Diffusion 1.4 with random weights: speed depends on shapes, not on what was learnt."""
+"""LLaVA-1.5-7B with random weights: speed depends on shapes, not on what was learnt."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
 from transformers import (
-    CLIPTextConfig,
-    CLIPTextModel,
     CLIPVisionConfig,
     LlamaConfig,
     LlavaConfig,
@@ -18,7 +15,7 @@ from transformers import (
 )
 from transformers.models.llava.image_processing_llava import LlavaImageProcessor
 
-from tests.support.checkpoints.text import CLIP_LENGTH, chat_tokenizer, clip_tokenizer
+from tests.support.checkpoints.text import chat_tokenizer
 
 PATCH = 14
 TEMPLATE = (
@@ -46,16 +43,12 @@ class Width(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """How large the two are."""
+    """How large it is."""
 
     vision: Width
     language: Width
     vocabulary: int
     image_side: int
-    text: Width
-    unet: tuple[int, ...]
-    decoder: tuple[int, ...]
-    drawn_side: int
 
 
 FULL = Scale(
@@ -63,20 +56,12 @@ FULL = Scale(
     language=Width(4096, 11008, 32, 32),
     vocabulary=32064,
     image_side=336,
-    text=Width(768, 3072, 12, 12),
-    unet=(320, 640, 1280, 1280),
-    decoder=(128, 256, 512, 512),
-    drawn_side=512,
 )
 REDUCED = Scale(
     vision=Width(128, 512, 4, 4),
     language=Width(256, 688, 4, 4),
     vocabulary=2048,
     image_side=112,
-    text=Width(128, 512, 4, 4),
-    unet=(32, 64, 128, 128),
-    decoder=(32, 32, 64, 64),
-    drawn_side=128,
 )
 
 
@@ -103,40 +88,6 @@ def build_llava(folder: Path, scale: Scale) -> int:
     with _fast_and_random():
         model = LlavaForConditionalGeneration(config)
     return _save(folder, model, processor)
-
-
-def build_stable_diffusion(folder: Path, scale: Scale) -> int:
-    """Save the pipeline; returns the number of its weights."""
-    cross = ("CrossAttnDownBlock2D",) * (len(scale.unet) - 1)
-    up = ("CrossAttnUpBlock2D",) * (len(scale.unet) - 1)
-    text = CLIPTextConfig(**scale.text.config(), max_position_embeddings=CLIP_LENGTH)
-    with _fast_and_random():
-        pipeline = StableDiffusionPipeline(
-            vae=AutoencoderKL(
-                block_out_channels=scale.decoder,
-                down_block_types=("DownEncoderBlock2D",) * len(scale.decoder),
-                up_block_types=("UpDecoderBlock2D",) * len(scale.decoder),
-                layers_per_block=2,
-                latent_channels=4,
-                sample_size=scale.drawn_side,
-            ),
-            text_encoder=CLIPTextModel(text),
-            tokenizer=clip_tokenizer(),
-            unet=UNet2DConditionModel(
-                sample_size=scale.drawn_side // 8,
-                block_out_channels=scale.unet,
-                down_block_types=(*cross, "DownBlock2D"),
-                up_block_types=("UpBlock2D", *up),
-                cross_attention_dim=scale.text.hidden,
-            ),
-            scheduler=DDIMScheduler(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear"),
-            safety_checker=None,
-            feature_extractor=None,
-            requires_safety_checker=False,
-        )
-    pipeline.save_pretrained(folder)
-    parts = [part for part in pipeline.components.values() if isinstance(part, torch.nn.Module)]
-    return sum(weight.numel() for part in parts for weight in part.parameters())
 
 
 @contextmanager

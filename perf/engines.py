@@ -20,18 +20,20 @@ from typing import Any
 
 import torch
 from _report import write
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from _architectures import FULL, REDUCED, build_llava  # noqa: E402
-from batches import PROMPT, _dtype, _noise  # noqa: E402
 
 from driftledger.components.models.transformers import Transformers  # noqa: E402
 from driftledger.components.models.vllm import VLLM  # noqa: E402
-from driftledger.core.types import Conversation  # noqa: E402
+from driftledger.core.canonical import sha256_file  # noqa: E402
+from driftledger.core.types import Conversation, ImageFile  # noqa: E402
 
 ROUNDS = 2
+PROMPT = "Please write a clear, precise, detailed, and concise description of all elements in the image."
 
 
 def main() -> None:
@@ -132,6 +134,18 @@ def by_vllm(path: str, tokens: int, asked: Sequence[Conversation]) -> dict[str, 
         seconds.append(time.perf_counter() - started)
     model.release()
     return {"per_second": round(len(asked) / min(seconds[1:]), 3)}
+
+
+def _noise(folder: Path, number: int, side: int) -> ImageFile:
+    path = folder / f"{number}.png"
+    random = torch.Generator().manual_seed(number)
+    pixels = torch.randint(0, 256, (8, 8, 3), dtype=torch.uint8, generator=random)
+    Image.fromarray(pixels.numpy()).resize((side, side)).save(path)
+    return ImageFile(path, sha256_file(path))
+
+
+def _dtype() -> Any:
+    return "bfloat16" if torch.cuda.is_available() else "float32"
 
 
 if __name__ == "__main__":

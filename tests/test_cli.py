@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,10 +20,8 @@ from driftledger.benchmarks.registry import command_groups
 from driftledger.commands import ask, resolve, stages, verify
 from driftledger.commands import collect as collecting
 from driftledger.core.errors import DriftledgerError, LedgerError, MissingExtraError, StoreError
-from driftledger.ledger import why as calls_why
 from driftledger.ledger.findings import Finding, VerifyResult
 from driftledger.notebook.opened import OpenedProject
-from driftledger.project.project import Project
 from tests.conftest import PIPELINES, REPOSITORY
 from tests.support.params import DEFAULT
 
@@ -157,14 +154,6 @@ def test_verify_asks_mlflow_where_it_is_told_to(
     assert "'driftledger track --repair'" in capsys.readouterr().out
 
 
-def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    monkeypatch.setattr(calls_why, "why", lambda store, call: [call, "  text: \x1b[31m \x9b1m"])
-    monkeypatch.setattr(Project, "store", lambda project: nullcontext())
-    monkeypatch.chdir(tmp_path)
-    assert run(monkeypatch, "calls", "why", "coffee") == 0
-    assert capsys.readouterr().out == "coffee\n  text: \\x1b[31m \\x9b1m\n"
-
-
 @pytest.mark.parametrize("kind", [DriftledgerError, StoreError, LedgerError, MissingExtraError])
 def test_a_mistake_is_one_sentence(
     kind: type[DriftledgerError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -280,15 +269,12 @@ def test_help_lists_the_commands_and_says_what_each_option_is(tmp_path: Path) ->
         "audit",
         "verify",
         "compare",
-        "diff",
-        "calls",
         "plan",
         "preset",
     ):
         assert f" {name} " in done.stdout
     assert " stage " not in done.stdout  # it is DVC's
-    assert "KEY-OR-SAMPLE" in command("calls", "why", "--help", cwd=tmp_path).stdout
-    for name in ("audit", "verify", "compare", "diff", "collect"):
+    for name in ("audit", "verify", "compare", "collect"):
         assert "The same" not in command(name, "--help", cwd=tmp_path).stdout
 
 

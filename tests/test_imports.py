@@ -50,7 +50,6 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("reports",),),
     (("tracking",), ("exports",)),
     (("commands",),),
-    (("benchmarks.*.second_judge",),),  # which asks as a run does
     (("benchmarks.*.commands",),),
     (("notebook",),),
     (("benchmarks.*.first_look",),),
@@ -72,8 +71,8 @@ COMPONENTS = (
     *("components.checkpoints", "components.remote", "demo"),
 )
 READERS = (
-    *("ledger.audit.audit", "ledger.why", "reports.leaderboard"),
-    *("tracking.projection", "tracking.lookup", "notebook.opened"),
+    *("ledger.audit", "reports.leaderboard"),
+    *("tracking.projection", "notebook.opened"),
 )
 """They read stored files, so that a score can be traced without a single component."""
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from tests.conftest import REPOSITORY
 
 TESTS = REPOSITORY / "tests"
-OF_THEIR_OWN = ("support", "cases", "pipelines", "lab", "perf", "words", "demo/golden", "hostile")
-"""What tests share, whole runs, what is beside the package, a benchmark of the tests' own, and attacks on readers."""
+OF_THEIR_OWN = ("acceptance", "support", "cases", "pipelines", "lab", "perf", "words", "demo/golden", "hostile")
+"""The net under all rooms, what tests share, whole runs, what is beside the package, a benchmark of the tests' own,
+and attacks on readers."""
 
 
 def folders() -> list[Path]:

@@ -4,15 +4,16 @@ Intervals of single scores say how far each could have come out otherwise; wheth
 matter, since what is easy for one is easy for all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.core.types import Float64
-from lab.resampling import draw_indices
 from lab.validity.units import Unit, Units
 
+DRAWS_AT_ONCE = 2**20
+"""Bounds the memory; the answer does not depend on it."""
 _MICRO = 10**6
 """Values are taken to six decimals, so that sums are of integers and the same bits everywhere."""
 _DECIMALS = 9
@@ -58,6 +59,18 @@ def resampled_scores(columns: Sequence[Units], common: Sequence[str], *, resampl
             start += len(indices)
     scores: Float64 = np.round(total / (len(strata) * _MICRO), _DECIMALS)
     return scores
+
+
+def draw_indices(n: int, rows: int, bits: np.random.PCG64) -> Iterator[NDArray[np.intp]]:
+    """Draw ``rows`` × n indices below n, some rows at a time.
+
+    An index is the upper half of 32 random bits times n: off from uniform by less than n / 2³². Unlike
+    ``Generator.integers`` this cannot change with the version of numpy.
+    """
+    step = max(1, DRAWS_AT_ONCE // n)
+    for start in range(0, rows, step):
+        shape = (min(step, rows - start), n)
+        yield ((bits.random_raw(shape) >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)).astype(np.intp)
 
 
 def _of(column: Units, common: Sequence[str], stratum: str) -> list[Unit]:

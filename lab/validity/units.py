@@ -2,7 +2,7 @@
 
 Scores are means over what is drawn, as GenCeption defines them: over a category's samples, then over categories. The
 questions about one image are drawn together, since they are answered well or badly together, as in
-:mod:`lab.resampling`.
+:mod:`lab.validity.resampled`.
 """
 
 from typing import NamedTuple, TypeAlias

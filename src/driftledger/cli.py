@@ -16,9 +16,8 @@ from typer.core import TyperGroup
 
 from driftledger import __version__
 from driftledger.benchmarks.registry import command_groups, imported
-from driftledger.core.errors import DriftledgerError
+from driftledger.core.errors import DriftledgerError, MissingSourceError
 from driftledger.core.escaping import for_line, for_terminal
-from driftledger.core.missing import MissingSourceError
 from driftledger.ledger.objects.reach import Reach
 from driftledger.tracking.addresses import PORT
 
@@ -30,8 +29,7 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 """Something else lies where a file or a folder should; a sentence only if the error names the place."""
 
 RUNS_OWN_CODE = frozenset(
-    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "design", "preset"}
-    | {"check-component", "batch-size", *command_groups()}
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | {"batch-size", *command_groups()}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -69,8 +67,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-calls = typer.Typer(help="Look into the call store.", no_args_is_help=True)
-app.add_typer(calls, name="calls", rich_help_panel=ASK)
 stage = typer.Typer(help="Run one stage, as the pipelines of DVC do: 'driftledger run' runs all that is needed.")
 app.add_typer(stage, name="stage", hidden=True)
 for group, place in command_groups().items():
@@ -138,12 +134,11 @@ def figures(
 @app.command(rich_help_panel=PUBLISH)
 def track(
     context: typer.Context,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what MLflow holds otherwise; merge doubles.")] = False,
 ) -> None:
     """Show every selected combination in MLflow; nothing is written twice."""
     from driftledger.commands import stages
 
-    stages.track(context.obj, repair)
+    stages.track(context.obj)
 
 
 @app.command(rich_help_panel=PUBLISH)
@@ -151,15 +146,15 @@ def export(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(metavar="FORMAT", help="every-eval-ever, inspect, croissant or hf-model-card."),
+        typer.Argument(metavar="FORMAT", help="csv, every-eval-ever or inspect."),
     ],
     run: Annotated[str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="Files of the same names are replaced.")],
 ) -> None:
     """Write a run in the format of another tool."""
-    from driftledger.commands import export as exporting
+    from driftledger import exports
 
-    typer.echo(f"{exporting.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
+    typer.echo(f"{exports.export(context.obj, kind, run, out)} files are written to {for_line(str(out))}")
 
 
 @app.command(rich_help_panel=ASK)
@@ -211,41 +206,14 @@ def plan(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """What would the selected runs still ask of each component, and what may that cost? Nothing is asked.
-
-    Where scores of several models are stored, the smallest difference between two that a run of this size can show.
-    """
+    """What would the selected runs still ask of each component, and what may that cost? Nothing is asked."""
     from driftledger.commands import collect as collecting
-    from driftledger.commands.variance import least_detectable
-    from driftledger.core.terminal import lines, show
+    from driftledger.core.terminal import show
     from driftledger.reports.plan import plan_table
 
     project = replace(context.obj, asks=False)
     planned = {name: calls.to_dict() for name, calls in collecting.plan(project).items()}
     show(json.dumps(planned, indent=2) if as_json else plan_table(planned))
-    if not as_json:
-        show(lines(least_detectable(project)))
-
-
-@app.command(rich_help_panel=EVALUATE)
-def design(
-    context: typer.Context,
-    detect: Annotated[float, typer.Option(help="The difference between two models, in the unit of the score.")],
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="By how these vary: MODEL/GENERATOR/ENCODER, with * for any."),
-    ] = None,
-    power: Annotated[float, typer.Option(help="The probability of finding it.")] = 0.8,
-    benchmark: Annotated[str | None, typer.Option(help="Else the first with several models.")] = None,
-    metric: Annotated[str | None, typer.Option(help="By its key, as in score files; else the first headline.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """How many images, repeats and generators tell two models apart that differ by this much, and at what cost?"""
-    from driftledger.commands import design as designing
-    from driftledger.core.terminal import show
-
-    asked: dict[str, Any] = {"detect": detect, "power": power, "benchmark": benchmark, "metric": metric}
-    show(designing.design(context.obj, runs or (), **asked, in_json=as_json))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -285,9 +253,9 @@ def init(
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
     minimal: Annotated[bool, typer.Option("--minimal", help="Little is selected, and there is nothing else.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there; a ledger never is.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
 ) -> None:
-    """Make a folder a project: params.yaml, pipelines and an empty ledger, in your Git repository or a new one."""
+    """Make a folder a project: params.yaml and dvc.yaml, in your Git repository or a new one."""
     from driftledger.commands.init import init as make
 
     said = make(folder, images=images, preset=preset, minimal=minimal, force=force)
@@ -329,30 +297,6 @@ def merge(
     from driftledger.commands import shards
 
     typer.echo(for_terminal(shards.merge(context.obj, spools)))
-
-
-@app.command(name="check-component", rich_help_panel=EVALUATE)
-def check_component(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="An entry of models, generators or encoders.")],
-    kind: Annotated[
-        str | None,
-        typer.Option(metavar="KIND", help="model, generator, encoder or judge, where several have the name."),
-    ] = None,
-    paid: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask a service, up to N times; without it, none is asked.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Does a component keep its contract: shapes, determinism, order, errors, memory? Exit code 1 if it does not."""
-    from driftledger.commands import check_component as checking
-    from driftledger.core.terminal import show
-
-    checked = checking.check(context.obj, name, kind, paid)
-    if not as_json:
-        checking.note(context.obj, checked)
-    show(json.dumps(checked.to_dict(), indent=2) if as_json else checked.as_table())
-    raise typer.Exit(1 if checked.report.problems else 0)
 
 
 @app.command(name="batch-size", rich_help_panel=EVALUATE)
@@ -403,8 +347,7 @@ def audit(
     encoder: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION, of image and text encoders.")] = None,
     judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
     dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
-    image: Annotated[Path | None, typer.Option(help="A file, known by its bytes wherever it was copied to.")] = None,
-    since: Annotated[str | None, typer.Option(help="A date or a Git revision.")] = None,
+    rev: Annotated[str | None, typer.Option(metavar="COMMIT", help="The scores of this commit, read from Git.")] = None,
     remote: RemoteOption = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -415,17 +358,13 @@ def audit(
     if target is not None:
         from driftledger.notebook.opened import OpenedProject
 
-        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target)
+        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target, rev)
         show(found.json if as_json else found.tree if full else found.answer)
     else:
         from driftledger.commands import ask
 
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(
-            ask.touched(
-                trusted(context.obj, trust), Reach(remote, trust), **asked, image=image, since=since, as_json=as_json
-            )
-        )
+        show(ask.touched(trusted(context.obj, trust), Reach(remote, trust), asked, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -460,23 +399,24 @@ def bundle(
     images: Annotated[bool, typer.Option("--with-images/--without-images", help="Or only their hashes.")] = True,
 ) -> None:
     """Write one file with all that is behind a run, for people without this checkout: 'driftledger check' reads it."""
-    from driftledger.commands import bundle as bundling
+    from driftledger.commands.ask import sources
     from driftledger.core.terminal import lines, show
+    from driftledger.ledger.audit import find_run
+    from driftledger.ledger.bundle import write_bundle
 
-    show(lines(bundling.bundle(context.obj, run, out, images=images)))
+    evidence = find_run(sources(context.obj, Reach(trust=True)), run)
+    show(lines(write_bundle(context.obj, evidence, out, images=images)))
 
 
 @app.command(rich_help_panel=PUBLISH)
 def check(
     bundle: Annotated[Path, typer.Argument(help="A file that 'driftledger bundle' wrote, anybody's.")],
-    allowed_signers: Annotated[Path | None, typer.Option(help="Whose signatures you trust, as SSH lists them.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="A checkpoint of the ledger that you kept.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a bundle without its repository: bytes, links and numbers. Exit code 1 if something differs."""
     from driftledger_check.cli import run
 
-    raise typer.Exit(run(bundle, allowed_signers=allowed_signers, checkpoint=checkpoint, as_json=as_json))
+    raise typer.Exit(run(bundle, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -495,52 +435,6 @@ def compare(
 
     found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).compare(a, b, anyway=anyway)
     show(found.json if as_json else found.shown)
-
-
-@app.command(rich_help_panel=ASK)
-def variance(
-    context: typer.Context,
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="MODEL/GENERATOR/ENCODER, with * for any; else all that are selected."),
-    ] = None,
-    benchmark: Annotated[str | None, typer.Option(help="Only of this one.")] = None,
-    metric: Annotated[str | None, typer.Option(help="By its key, as in score files; else the first headline.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Where does the variance of scores come from: models, generators, encoders, images, repeats?"""
-    from driftledger.commands import variance as finding
-    from driftledger.core.terminal import show
-
-    show(finding.variance(context.obj, runs or (), benchmark=benchmark, metric=metric, in_json=as_json))
-
-
-@app.command(rich_help_panel=ASK)
-def diff(
-    context: typer.Context,
-    old: Annotated[str, typer.Argument(help="A Git commit, tag or branch.")],
-    new: Annotated[str | None, typer.Argument(help="Another; without it, the working tree.")] = None,
-    remote: RemoteOption = None,
-    trust: TrustOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """What changed between two revisions: components, data, scores, and how answers are read."""
-    from driftledger.commands import ask
-    from driftledger.core.terminal import show
-
-    show(ask.diff(trusted(context.obj, trust), old, new, Reach(remote, trust), as_json=as_json))
-
-
-@calls.command()
-def why(
-    context: typer.Context,
-    call: Annotated[str, typer.Argument(metavar="KEY-OR-SAMPLE", help="The start of a call's key, or a sample's id.")],
-) -> None:
-    """Which part of a call's key differs from the nearest stored call?"""
-    from driftledger.commands import ask
-    from driftledger.core.terminal import show
-
-    show(ask.why(context.obj, call))
 
 
 @stage.command(name="resolve")

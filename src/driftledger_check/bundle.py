@@ -5,25 +5,30 @@ import io
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger_check import strict_json
 from driftledger_check.archive import Archive, name_problem
-from driftledger_check.files import ScoreFiles, Vector
-from driftledger_check.limits import JSON_BYTES, PIXELS
 
-KIND = "driftledger-bundle"
-MANIFEST, EVIDENCE, ENVIRONMENT, STATEMENT = "bundle.json", "evidence.json", "environment.json", "statement.json"
-LINE, PROOF, CHECKPOINT = "ledger/line.json", "ledger/proof.json", "ledger/checkpoint.json"
-FILES, FEATURES, BESIDE = "files/", "features/", "beside/"
+KIND, SCHEMA = "driftledger-bundle", 2
+MANIFEST, EVIDENCE, ENVIRONMENT = "bundle.json", "evidence.json", "environment.json"
+FILES, LISTINGS, FEATURES, BESIDE, LEDGER = "files/", "listings/", "features/", "beside/", "ledger/"
+DIR = ".dir"
+"""What the MD5 of a folder's listing ends in."""
 RESOLVED = "data/resolved.json"
-"""The file whose keys stand in a stage's ``params``."""
+"""The file whose keys are in a stage's ``params``."""
 COMBINATION = ("model", "generator", "encoder")
 DATA_KEYS = ("dataset", "question_set")
+BESIDE_SETTINGS = ("ratings",)
+"""Settings that name a file of the user's."""
+PIXELS = 50_000_000
+"""Of one image, as ``max_pixels`` has it where datasets are built; decoded it takes 150 MB, one image at a time."""
 
 _FILE = {"sha256": str, "md5": str, "bytes": int}
 _MANIFEST = {
@@ -34,7 +39,11 @@ _MANIFEST = {
     "left_out": {str: _FILE},
     "members": {str: str},
 }
-_LOCKED = {"path": str, "md5": str, "size": int}
+_LOCKED = {"path": str, "md5": str}
+_ENTRY = {"deps": [_LOCKED], "outs": [_LOCKED], "params": {str: dict}}
+_FOLDER = {"path": str, "out": str, "md5": str}
+_LINEAGE = {"folder": _FOLDER, "data": _FOLDER, "collected": {str: _FOLDER}, "stages": {str: _ENTRY}}
+_EVIDENCE = {"name": str, "combination": [str], "fingerprint": str, "lineages": [_LINEAGE]}
 _CARD = {"name": str, "fingerprint": str, "provider": str, "version": str, "settings": dict, "identity": dict}
 _SCORE = {
     "benchmark": str,
@@ -42,21 +51,14 @@ _SCORE = {
     "components": {str: _CARD},
     "inputs": {"data_digest": str, "records": {str: str}, "protocol": dict, "settings": dict},
 }
-_ENTRY = {"deps": [_LOCKED], "outs": [_LOCKED], "params": {str: dict}}
-_LINEAGE = {
-    "score": _SCORE,
-    "score_file": _LOCKED,
-    "rows_file": _LOCKED,
-    "data": _LOCKED,
-    "collected": {str: _LOCKED},
-    "stages": {str: _ENTRY},
-}
-_EVIDENCE = {"name": str, "combination": [str], "fingerprint": str, "lineages": [_LINEAGE]}
 
+_SHA256 = re.compile("[0-9a-f]{64}")
 _NPY = re.compile(
     rb"\x93NUMPY\x01\0(..)\{'descr': '<f4', 'fortran_order': False, 'shape': \((\d{1,9}), (\d{1,9})\), \} *\n",
     re.DOTALL,
 )
+
+Vector = NDArray[np.float32]
 
 
 class BundleError(ValueError):
@@ -77,11 +79,28 @@ class Digests(NamedTuple):
         return cls(hashlib.sha256(data).hexdigest(), md5, len(data))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"sha256": self.sha256, "md5": self.md5, "bytes": self.size}
+        return dict(zip(_FILE, self, strict=True))
 
 
-class ProjectFolder:
-    """An output of a stage, as the bundle has it."""
+@dataclass(frozen=True)
+class ScoreFiles:
+    """One score, and what it was computed from."""
+
+    score: Mapping[str, Any]
+    """``score.json``."""
+    rows: Sequence[Mapping[str, Any]]
+    """``rows.jsonl``."""
+    data: "Folder"
+    """The dataset or question set."""
+    collected: Mapping[str, "Folder"]
+    """Collect stage → the folder with its records."""
+    features: "Features"
+    beside: Mapping[str, bytes]
+    """Setting, ``ratings`` for instance → the user's file that went into the score."""
+
+
+class Folder:
+    """A folder behind a score. Every method but :meth:`has` raises KeyError for a file that it has not."""
 
     def __init__(self, bundle: "Bundle", path: str) -> None:
         self._bundle, self.path = bundle, path
@@ -94,7 +113,7 @@ class ProjectFolder:
         return [each.removeprefix(start) for each in self._bundle.named if each.startswith(start)]
 
     def digests(self, name: str) -> Digests:
-        """KeyError for a file that it has not."""
+        """Known also where the bytes themselves were left out."""
         return self._bundle.named[f"{self.path}/{name}"]
 
     def has(self, name: str) -> bool:
@@ -108,27 +127,30 @@ class ProjectFolder:
             self._read[name] = strict_json.loads(self._bytes(name))
         return self._read[name]
 
-    def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The lines of a JSONL file."""
         if name not in self._read:
             self._read[name] = strict_json.lines(self._bytes(name))
         found: list[dict[str, Any]] = self._read[name]
         return found
 
     def image(self, name: str) -> Image.Image:
+        """An RGB image, its pixels counted before they are decoded."""
         return opened(self._bytes(name))
 
     def _bytes(self, name: str) -> bytes:
         return self._bundle.archive.read(f"{FILES}{self.path}/{name}")
 
 
-class BundledFeatures:
-    """``features/<encoder>.npy`` and ``.txt`` of a bundle."""
+class Features:
+    """What encoders gave: ``features/<fingerprint>.npy`` and ``.txt``."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self.table = cache(self._table)
 
     def of(self, encoder: str, digests: Sequence[str]) -> Vector | None:
+        """n×d float32, a row per SHA-256 of an image's file or of a text's UTF-8; None where one is missing."""
         if f"{FEATURES}{encoder}.npy" not in self._archive.names:
             return None
         places, vectors = self.table(encoder)
@@ -142,13 +164,13 @@ class BundledFeatures:
         """SHA-256 → its row, and all rows; ValueError where the members are not what they should be."""
         digests = self._archive.read(f"{FEATURES}{encoder}.txt").decode("ascii").split("\n")
         places = {digest: row for row, digest in enumerate(digests[:-1])}
-        if digests[-1] or len(places) != len(digests) - 1 or not all(map(_is_sha256, places)):
+        if digests[-1] or len(places) != len(digests) - 1 or not all(map(_SHA256.fullmatch, places)):
             raise ValueError("its list of digests is not one SHA-256 a line, each once")
         return places, vectors(self._archive.read(f"{FEATURES}{encoder}.npy"), len(places))
 
 
 class Bundle:
-    """A bundle whose form holds; whether what it says is so is for the checks.
+    """A bundle whose form holds; whether its content is true is for the checks.
 
     Raises:
         BundleError: it is none.
@@ -156,17 +178,19 @@ class Bundle:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        if (
-            size := sum(archive.size(each) for each in archive.names if each.endswith((".json", ".jsonl")))
-        ) > JSON_BYTES:
-            raise BundleError(f"has {size:,} bytes of JSON, and no more than {JSON_BYTES:,} are read")
+        size = sum(archive.size(each) for each in archive.names if each.endswith((".json", ".jsonl")))
+        if size > strict_json.JSON_BYTES:
+            raise BundleError(f"has {size:,} bytes of JSON, and no more than {strict_json.JSON_BYTES:,} are read")
         said = self._json(MANIFEST, _MANIFEST)
-        if (said["schema"], said["kind"]) != (1, KIND):
-            raise BundleError(f"is of {str(said['kind'])[:40]!r}, schema {said['schema']}; this checker knows schema 1")
+        if (said["schema"], said["kind"]) != (SCHEMA, KIND):
+            kind = f"{str(said['kind'])[:40]!r}, schema {said['schema']}"
+            raise BundleError(f"is of {kind}; this checker knows schema {SCHEMA}")
         self.evidence = self._json(EVIDENCE, _EVIDENCE)
         self.run: Mapping[str, Any] = said["run"]
-        self.files = {path: Digests(**_renamed(each)) for path, each in said["files"].items()}
-        self.left_out = {path: Digests(**_renamed(each)) for path, each in said["left_out"].items()}
+        self.files, self.left_out = (
+            {path: Digests(*(each[key] for key in _FILE)) for path, each in said[part].items()}
+            for part in ("files", "left_out")
+        )
         self.members: Mapping[str, str] = said["members"]
         self.named = self.files | self.left_out
         """Path in the project → digests."""
@@ -175,36 +199,29 @@ class Bundle:
                 raise BundleError(f"names a file {path[:80]!r}, which {problem}")
         if twice := self.files.keys() & self.left_out.keys():
             raise BundleError(f"both holds {min(twice)} and leaves it out")
-        self.features = BundledFeatures(archive)
-        self.folder = cache(lambda path: ProjectFolder(self, path))
-
-    @property
-    def lineages(self) -> list[dict[str, Any]]:
-        """What the evidence has of each score."""
-        found: list[dict[str, Any]] = self.evidence["lineages"]
-        return found
-
-    @property
-    def components(self) -> set[str]:
-        """The fingerprint of every component behind a score."""
-        return {card["fingerprint"] for each in self.lineages for card in each["score"]["components"].values()}
+        self.features = Features(archive)
+        self.folder = cache(lambda path: Folder(self, path))
+        self.lineages: list[dict[str, Any]] = self.evidence["lineages"]
+        for lineage in self.lineages:
+            try:
+                score = self.folder(lineage["folder"]["path"]).json("score.json")
+            except (KeyError, ValueError) as error:
+                raise BundleError(f"has no {lineage['folder']['path'][:80]!r}/score.json to read: {error}") from None
+            if wrong := strict_json.misfit(score, _SCORE):
+                raise BundleError(f"has a {lineage['folder']['path'][:80]!r}/score.json that is none: {wrong}")
+            lineage["score"] = score
 
     def beside(self, lineage: Mapping[str, Any]) -> dict[str, str]:
         """Setting → SHA-256 of the user's file that went into a score."""
-        start = f"beside.{lineage['score']['benchmark']}."
-        noted = [each["params"].get(RESOLVED, {}) for each in lineage["stages"].values()]
-        found = {key: value for params in noted for key, value in params.items() if key.startswith(start)}
-        return {key.removeprefix(start): str(value) for key, value in found.items() if value != "none"}
+        noted = {key: str(noted_of(lineage, lineage["folder"]).get(key, "none")) for key in BESIDE_SETTINGS}
+        return {key: value for key, value in noted.items() if value != "none"}
 
     def score_files(self, lineage: Mapping[str, Any]) -> ScoreFiles:
         """A score, and what it was computed from; KeyError or ValueError where that cannot be read."""
-        score_folder, _, name = lineage["score_file"]["path"].rpartition("/")
-        rows_folder, _, rows = lineage["rows_file"]["path"].rpartition("/")
         beside = self.beside(lineage).items()
         return ScoreFiles(
-            place=place_of(lineage["score"]),
-            score=self.folder(score_folder).json(name),
-            rows=self.folder(rows_folder).rows(rows),
+            score=lineage["score"],
+            rows=self.folder(lineage["folder"]["path"]).rows("rows.jsonl"),
             data=self.folder(lineage["data"]["path"]),
             collected={stage: self.folder(each["path"]) for stage, each in lineage["collected"].items()},
             features=self.features,
@@ -218,19 +235,20 @@ class Bundle:
             raise BundleError(f"is not a bundle: it has no {name}") from None
         except ValueError as error:
             raise BundleError(f"has a {name} that cannot be read: {error}") from None
-        if wrong := misfit(value, shape):
+        if wrong := strict_json.misfit(value, shape):
             raise BundleError(f"has a {name} that is not one: {wrong}")
         return value
 
 
-def place_of(score: Mapping[str, Any]) -> str:
-    """Names a score among those of a run: the benchmark, the data, and what else tells it apart."""
-    return "/".join([score["benchmark"], *(v for k, v in score["keys"].items() if k in DATA_KEYS), *own_keys(score)])
-
-
-def own_keys(score: Mapping[str, Any]) -> list[str]:
-    """What tells several scores of a benchmark on the same data apart, in the order of their stage's name."""
-    return [value for key, value in sorted(score["keys"].items()) if key not in (*COMBINATION, *DATA_KEYS)]
+def noted_of(lineage: Mapping[str, Any], folder: Mapping[str, str]) -> Mapping[str, Any]:
+    """What the stage that wrote a folder depended on for it, beside the data: settings, versions, components."""
+    place = folder["path"].removeprefix(f"{folder['out']}/")
+    for entry in lineage["stages"].values():
+        if any(out["path"] == folder["out"] for out in entry["outs"]):
+            for value in entry["params"].get(RESOLVED, {}).values():
+                if isinstance(value, dict) and isinstance(noted := value.get(place), dict):
+                    return noted
+    return {}
 
 
 def opened(data: bytes) -> Image.Image:
@@ -264,28 +282,3 @@ def vectors(data: bytes, rows: int) -> Vector:
     if not np.isfinite(found).all():
         raise ValueError("it holds a number that is not finite")
     return found
-
-
-def misfit(value: Any, shape: Any, where: str = "it") -> str:
-    """What of a JSON value is not as ``shape`` has it: a type, ``[shape]``, ``{str: shape}``, or members that must be
-    there; empty where all is."""
-    if isinstance(shape, type):
-        fits = isinstance(value, shape) and not (shape is int and isinstance(value, bool))
-        return "" if fits else f"{where} is not a {shape.__name__}"
-    if not isinstance(value, type(shape)):
-        return f"{where} is not a {type(shape).__name__}"
-    if isinstance(shape, list):
-        parts = [(each, shape[0], f"{where}[{number}]") for number, each in enumerate(value)]
-    elif str in shape:
-        parts = [(each, shape[str], f"{where}.{key}") for key, each in value.items()]
-    else:
-        parts = [(value.get(key), each, f"{where}.{key}") for key, each in shape.items()]
-    return next((wrong for each, some, place in parts if (wrong := misfit(each, some, place))), "")
-
-
-def _renamed(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {"sha256": said["sha256"], "md5": said["md5"], "size": said["bytes"]}
-
-
-def _is_sha256(text: str) -> bool:
-    return re.fullmatch("[0-9a-f]{64}", text) is not None

@@ -2,14 +2,29 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from driftledger_check.lines import Line, Status
+Status = Literal["reproduced", "differs", "not checkable"]
 
 _SHOWN = 50
 """Differences that a person reads; JSON has all."""
 _LONGEST = 400
 """Characters of what a stranger wrote."""
+_WORDS: Mapping[Status, str] = {
+    "reproduced": "reproduced",
+    "differs": "differ",
+    "not checkable": "not checkable here",
+}
+
+
+class Line(NamedTuple):
+    """One thing that was looked at, and what came of it."""
+
+    where: str
+    """A member of the bundle, and the place in it: ``reports/scores/…/score.json: metrics.gc_at_5``."""
+    status: Status
+    what: str = ""
+    """By how much it differs, or why it is not checkable here; empty where it is reproduced."""
 
 
 class Report(NamedTuple):
@@ -35,19 +50,19 @@ class Report(NamedTuple):
     def as_text(self) -> str:
         """A line per group, each difference, each reason why something cannot be checked, and a sentence on all."""
         width = max(len(group) for group in self.groups)
-        told = [f"{plain(group):<{width}}  {_counted(lines)}" for group, lines in self.groups.items()]
+        text = [f"{plain(group):<{width}}  {_counted(lines)}" for group, lines in self.groups.items()]
         every = [line for lines in self.groups.values() for line in lines]
         differing = [line for line in every if line.status == "differs"]
-        told += [f"differs: {plain(line.where)}: {plain(line.what)}" for line in differing[:_SHOWN]]
-        told += [f"differs: {len(differing) - _SHOWN:,} more; --json has them all"] * (len(differing) > _SHOWN)
+        text += [f"differs: {plain(line.where)}: {plain(line.what)}" for line in differing[:_SHOWN]]
+        text += [f"differs: {len(differing) - _SHOWN:,} more; --json has them all"] * (len(differing) > _SHOWN)
         for why, count in Counter(line.what for line in every if line.status == "not checkable").items():
             first = next(line.where for line in every if line.what == why)
             more = f" and {count - 1:,} more" if count > 1 else ""
-            told.append(f"not checkable here: {plain(first)}{more}, because {plain(why)}")
+            text.append(f"not checkable here: {plain(first)}{more}, because {plain(why)}")
         counts = self.counts
         rest = f", {counts['not checkable']:,} cannot be checked here" if counts["not checkable"] else ""
-        said = f"{counts['differs']:,} differ" if counts["differs"] else "nothing differs"
-        return "\n".join([*told, f"{plain(self.name)}: {counts['reproduced']:,} reproduced, {said}{rest}"])
+        verdict = f"{counts['differs']:,} differ" if counts["differs"] else "nothing differs"
+        return "\n".join([*text, f"{plain(self.name)}: {counts['reproduced']:,} reproduced, {verdict}{rest}"])
 
 
 def plain(text: str) -> str:
@@ -58,9 +73,4 @@ def plain(text: str) -> str:
 
 def _counted(lines: Sequence[Line]) -> str:
     counts = Counter(line.status for line in lines)
-    words: Mapping[Status, str] = {
-        "reproduced": "reproduced",
-        "differs": "differ",
-        "not checkable": "not checkable here",
-    }
-    return ", ".join(f"{counts[status]:,} {word}" for status, word in words.items() if counts[status]) or "nothing"
+    return ", ".join(f"{counts[status]:,} {word}" for status, word in _WORDS.items() if counts[status]) or "nothing"

@@ -19,10 +19,9 @@ from driftledger.benchmarks.score import SCORE, Row, Score
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.core.files import read_json
 from driftledger.core.paths import Combination
-from driftledger.ledger.audit.audit import as_tree
-from driftledger.ledger.audit.sources import Sources
-from driftledger.ledger.audit.targets import resolve_target
-from driftledger.ledger.compare.compare import compare
+from driftledger.ledger.answers import as_tree
+from driftledger.ledger.audit import Sources, resolve_target
+from driftledger.ledger.compare import compare
 from driftledger.ledger.lineage import read_evidence
 from driftledger.ledger.objects.contents import Contents
 from driftledger.reports.leaderboard import write_leaderboard
@@ -136,8 +135,7 @@ def test_runs_are_compared_by_it(ledger: Path) -> None:
 
 
 def test_audit_explains_it(ledger: Path) -> None:
-    with Sources(ledger, SELECTED, PAIR) as sources:
-        text = printed(as_tree(resolve_target(sources, "m/g/e:drop_at_3"), sources))
+    text = printed(as_tree(resolve_target(Sources(ledger, SELECTED, PAIR), "m/g/e:drop_at_3")))
     assert text.startswith(f"genception/d/drop_at_3 = {scores(ledger)[0].metrics['drop_at_3']!r}, of m · g · e")
     assert f"computed: {DROP.formula}" in text
     assert "function: driftledger.metrics.drift.cosine_similarity" in text

@@ -16,7 +16,6 @@ from driftledger.components.remote.limits import Limits
 from driftledger.core.errors import StoreError
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Outcome, PromptUsage
-from driftledger.ledger.why import why
 
 PNG = png_bytes(Image.new("RGB", (4, 3), "red"))
 
@@ -250,19 +249,6 @@ def test_rows_of_another_shape_are_one_sentence(
     alter(tmp_path, statement)
     with CallStore(tmp_path) as store, pytest.raises(StoreError, match=r"cannot be read \(.*delete it: it only saves"):
         use(store)
-
-
-def test_why_names_the_part_that_differs(tmp_path: Path) -> None:
-    with CallStore(tmp_path) as store:
-        store.put([finished(key("far away", images=("x", "y")))])
-        store.put([finished(key())])
-        store.put([finished(key(fingerprint="f2", component={"settings": {"detail": "coarse"}}))])
-        said = "\n".join(why(store, "coffee"))
-        assert 'component.settings.detail: "coarse" here, "fine" there' in said
-        assert key().digest[:16] in said
-        assert "\n".join(why(store, key(fingerprint="f2").digest[:12])) == said
-        with pytest.raises(StoreError, match="no call with key or sample 'tea'"):
-            why(store, "tea")
 
 
 OLD_SCHEMA = """

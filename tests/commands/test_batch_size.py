@@ -19,7 +19,6 @@ from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.errors import ConfigError, OutOfMemoryError
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply, Turn
 from driftledger.project.project import Project
-from tests.components.contract import broken
 from tests.conftest import draw
 from tests.support.params import project_with
 
@@ -112,11 +111,9 @@ def test_what_has_no_batches_to_fit_is_one_sentence(tmp_path: Path) -> None:
             "full": place(Crowded, fits=0),
             "engine": {"provider": "vllm", "path": "x"},
         },
-        generators={"far": {"provider": f"{broken.Afar.__module__}:Afar"}},
     )
     for name, said in {
         "blind": "models.blind has no weights on this machine",
-        "far": "generators.far has no weights on this machine",
         "layout": "for models and generators",
         "engine": "vllm fits batches into memory itself",
         "nowhere": "component 'nowhere' is unknown",

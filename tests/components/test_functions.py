@@ -132,7 +132,7 @@ def test_what_is_made_wrongly_is_one_sentence() -> None:
 def test_a_function_has_its_modules_code() -> None:
     model = widths()
     assert model.provider == f"{__name__}:widths"
-    assert model.code_digest == code_digest(__name__, "driftledger.components.functions")
+    assert model.code_digest == code_digest(__name__)
     assert model.fingerprint == widths().fingerprint
 
 

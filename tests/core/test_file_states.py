@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from driftledger.core.file_states import files_in, own_code
 
 import driftledger
 from driftledger.core import file_states
-from driftledger.core.file_states import files_in, own_code
 
 
 def test_files_are_told_by_name_size_and_time(tmp_path: Path) -> None:

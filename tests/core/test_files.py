@@ -5,8 +5,6 @@ import math
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from pathlib import Path
 from shutil import which
 from threading import get_ident
@@ -26,7 +24,6 @@ from driftledger.core.files import (
     copy_file,
     new_file,
     new_folder,
-    parsed_once,
     read_json,
     read_jsonl,
     write_bytes,
@@ -405,35 +402,6 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_files_of_equal_bytes_are_parsed_once(tmp_path: Path, parsed: list[str]) -> None:
-    one, same, other = (tmp_path / name for name in ("one", "same", "other"))
-    for path, t in ((one, 1), (same, 1), (other, 2)):
-        write_jsonl(path, [record(t=t)])
-    with parsed_once():
-        first = read_jsonl(one, ChainRecord)
-        again = read_jsonl(same, ChainRecord)
-        assert first == again == [record(t=1)]
-        again.clear()  # the list is the reader's own
-        assert read_jsonl(one, ChainRecord) == [record(t=1)]
-        assert read_jsonl(other, ChainRecord) == [record(t=2)]
-        assert parsed == ["one", "other"]
-        write_jsonl(one, [record(t=3)])
-        assert read_jsonl(one, ChainRecord) == [record(t=3)]
-        with pytest.raises(StoreError, match=f"^{other}, line 1 is not a Row"):
-            read_jsonl(other, Row)
-    parsed.clear()
-    assert read_jsonl(other, ChainRecord) == read_jsonl(other, ChainRecord)
-    assert parsed == ["other", "other"]
-
-
-def test_threads_share_what_was_parsed_in_their_context(tmp_path: Path, parsed: list[str]) -> None:
-    write_jsonl(tmp_path / "one", [record()])
-    with parsed_once(), ThreadPoolExecutor(4) as pool:
-        reads = [pool.submit(copy_context().run, read_jsonl, tmp_path / "one", ChainRecord) for _ in range(8)]
-        assert all(read.result() == [record()] for read in reads)
-    assert parsed == ["one"]
-
-
 def test_files_are_equal_by_their_bytes(tmp_path: Path) -> None:
     one, same = tmp_path / "one", tmp_path / "same"
     for path in (one, same):
@@ -443,16 +411,3 @@ def test_files_are_equal_by_their_bytes(tmp_path: Path) -> None:
     assert hash(before) == hash(by_bytes(same))
     one.write_bytes(b"y")
     assert by_bytes(one) != before
-
-
-def test_of_many_bytes_the_files_that_were_read_last_are_kept(
-    tmp_path: Path, parsed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = [tmp_path / str(t) for t in (1, 2, 3)]
-    for path in paths:
-        write_jsonl(path, [record(t=int(path.name))])
-    monkeypatch.setattr(files, "_MOST_KEPT", 2 * paths[0].stat().st_size)
-    with parsed_once():
-        for number in (1, 2, 1, 3, 1, 2):
-            read_jsonl(paths[number - 1], ChainRecord)
-    assert parsed == ["1", "2", "3", "2"]

@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 
 import pytest
-
 from driftledger.core.forking import share_out
 
 needs_cores = pytest.mark.skipif(

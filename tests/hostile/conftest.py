@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Checkout, made_once
-from tests.support.bundles import make_published
+from tests.conftest import Checkout, made_once, make_checkout
 
 RUN = "regions_medium/painter/layout"
-READERS = (("verify",), ("verify", "--ledger"), ("audit", RUN), ("compare", RUN, RUN), ("diff", "HEAD"))
+READERS = (("verify",), ("verify", "--ledger"), ("audit", RUN), ("compare", RUN, RUN))
 """The commands that read what others made."""
 
 IN_TURN = """
@@ -32,6 +31,26 @@ for folder in folders:
         for channel in sys.stdout, sys.stderr:
             print("\\x1e", end="", file=channel, flush=True)
 """
+
+
+PUBLISH = """
+from pathlib import Path
+from driftledger.ledger.lineage import read_all_evidence
+from driftledger.ledger.published import publish
+from driftledger.project.project import Project
+project = Project(Path.cwd())
+for evidence in read_all_evidence(project.root, project.selected, project.combinations):
+    publish(project.root, evidence)
+"""
+
+
+def make_published(folder: Path) -> None:
+    """The smallest checkout, evaluated, and its run published."""
+    made = make_checkout(folder)
+    made.run("dvc", "repro", "score@regions_medium")
+    made.commit("scores")
+    made.run(sys.executable, "-c", PUBLISH)
+    made.commit("published")
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,9 +15,7 @@ from driftledger.commands.collect import collect
 from driftledger.commands.resolve import resolve
 from driftledger.core.files import read_json
 from driftledger.project.presets import apply_preset
-from driftledger.project.project import STORE, Project
-from lab.ceiling import MARKS, PAGE, table
-from lab.marked import between
+from driftledger.project.project import Project
 from tests.conftest import REPOSITORY
 from tests.support.evaluation import build, evaluate
 from tests.support.params import DEFAULT
@@ -126,15 +123,3 @@ def test_fidelity_through_a_clip_that_reads(project: Project) -> None:
     early, final = (metrics(project, "fidelity", model, "trio_sd_2", "trio_clip") for model in MODELS)
     assert final["clip_s"] > early["clip_s"]
     assert final["clip_s_i"] > early["clip_s_i"]
-
-
-def test_the_table_between_floor_and_ceiling_comes_out_here(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a project of its own, which finds what two of its models have said and had drawn in the store of this one."""
-    monkeypatch.setenv(STORE, str(project.state))
-    made, shown = table(tmp_path, REPOSITORY), between((REPOSITORY / PAGE).read_text(encoding="utf-8"), MARKS).strip()
-    assert NUMBER.sub("", made).strip() == NUMBER.sub("", shown)
-    assert [float(each) for each in NUMBER.findall(made)] == pytest.approx(
-        [float(each) for each in NUMBER.findall(shown)], abs=HEADLINES["genception"].tolerance
-    )

@@ -16,19 +16,14 @@ from driftledger.benchmarks.score import Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.files import write_json, write_jsonl
-from driftledger.core.paths import Combination, Paths
+from driftledger.core.paths import Paths
 from driftledger.data.records import DatasetCard, SampleEntry, dataset_digest
-from driftledger.ledger.audit.audit import as_tree
-from driftledger.ledger.audit.sources import LoggedRuns, Sources
-from driftledger.ledger.audit.targets import RunTarget
-from driftledger.ledger.lineage import Evidence
-from driftledger.ledger.objects.fetching import manifest_md5
+from driftledger.ledger.objects.files import listing_md5
 from tests.support.ledgers import (
     CHAINS,
     COMBINATION,
     DATA,
     SCORE_FILE,
-    SELECTED,
     component,
     genception_row,
     genception_score,
@@ -39,7 +34,6 @@ from tests.support.ledgers import (
     write_image,
     write_scored,
 )
-from tests.support.terminal import printed
 
 SAMPLES = {"disc": (200, 0, 0), "ring": (200, 30, 0)}
 
@@ -97,11 +91,6 @@ class Audited:
         self.git("commit", "--quiet", "--message", message, GIT_AUTHOR_DATE=date, GIT_COMMITTER_DATE=date)
         return self.git("rev-parse", "HEAD").strip()
 
-    def sources(
-        self, mlflow: LoggedRuns | None = None, combinations: tuple[Combination, ...] = (COMBINATION,)
-    ) -> Sources:
-        return Sources(self.root, SELECTED, combinations, mlflow=mlflow)
-
     def image(self, sample: str, t: int = 0) -> Path:
         """The original, or what was drawn at ``t``."""
         if t == 0:
@@ -143,7 +132,7 @@ class Audited:
                 files[path.relative_to(folder).as_posix()] = self._object(path.read_bytes())
         rows = [{"md5": md5, "relpath": name} for name, md5 in sorted(files.items())]
         self._object(json.dumps(rows, sort_keys=True).encode(), ".dir")
-        return manifest_md5(files)
+        return listing_md5(files)
 
     def _object(self, data: bytes, ending: str = "") -> str:
         md5 = md5_of(data)
@@ -169,15 +158,3 @@ def audited_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Audited:
     monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(folder / "site"))
     monkeypatch.setenv("DVC_GLOBAL_CONFIG_DIR", str(folder / "global"))
     return Audited(folder / "checkout")
-
-
-def empty(root: Path) -> Sources:
-    """A folder with nothing of a ledger in it."""
-    return Sources(root, SELECTED, (COMBINATION,))
-
-
-def as_text(evidence: Evidence) -> str:
-    """The tree of a run, without what it proves."""
-    with Sources(Path("nowhere")) as sources:
-        tree = printed(as_tree(RunTarget(evidence, "dvc.lock"), sources))
-    return tree.partition("\nfrom Git and DVC:")[0]

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
+from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.core.files import write_jsonl
 from driftledger.core.types import Outcome
 from driftledger.ledger.code import CodeVersion
-from driftledger.ledger.lineage import Evidence, Lineage
-from driftledger.ledger.lock import LockedFile, LockEntry
+from driftledger.ledger.lineage import Evidence, Folder, Lineage
+from driftledger.ledger.objects.files import Workspace, listing_md5
 from tests.support.description_ledgers import fidelity_score, trac_row, trac_score, values_of
-from tests.support.ledgers import COMBINATION, component, genception_score, md5_of
+from tests.support.ledgers import COMBINATION, component, genception_score
 from tests.support.question_ledgers import question_score
 
 OTHER = component("oracle")
@@ -24,7 +24,7 @@ def run(*lineages: Lineage, **changes: Any) -> Evidence:
         "combination": COMBINATION,
         "fingerprint": "f" * 64,
         "lineages": list(lineages),
-        "code": CodeVersion(commit="c" * 40, dirty=False, untracked=[]),
+        "code": CodeVersion(commit="c" * 40, dirty=False),
     }
     return Evidence(**plain | changes)
 
@@ -108,16 +108,9 @@ def answered(
 
 def lineage(root: Path, name: str, score: Score, rows: Sequence[Row]) -> Lineage:
     """What stands behind a score of the run ``name``, as far as comparing looks at it."""
-    folder = f"{name}/{score.benchmark}"
-    file = root / folder / ROWS
-    write_jsonl(file, rows)
-    data = file.read_bytes()
-    out = LockedFile(path=f"{folder}/{ROWS}", md5=md5_of(data), size=len(data))
-    return Lineage(
-        score=score,
-        score_file=LockedFile(path=f"{folder}/{SCORE}", md5="5" * 32, size=9),
-        rows_file=out,
-        data=LockedFile(path=f"{name}/data", md5="6" * 32 + ".dir", size=9),
-        collected={},
-        stages={"score": LockEntry(cmd="driftledger stage", outs=[out])},
-    )
+    out = f"{name}/{score.benchmark}"
+    write_jsonl(root / out / score.on / ROWS, rows)
+    md5 = listing_md5(Workspace(root).listing(out))
+    data = Folder(path=f"{name}/data", out=f"{name}/data", md5="6" * 32 + ".dir")
+    folder = Folder(path=f"{out}/{score.on}", out=out, md5=md5)
+    return Lineage(score=score, folder=folder, data=data, collected={}, stages={})

@@ -126,6 +126,9 @@ class Metric:
     mean over units of sum / count, resampled by cluster."""
     steps: int = 1
     """Of a ratio, values are whole multiples of 1 / ``steps``, or of what that is divided into by powers of ten."""
+    tracked: str = ""
+    """What MLflow calls it, before ``/`` and the name of the data; empty for a metric that MLflow does not show. With
+    ``{t}`` each t has a name of its own, and the curve is shown as well; a family over t without it is a curve."""
 
     @property
     def function(self) -> str:
@@ -308,6 +311,19 @@ class Table(NamedTuple):
     """Whether it stands on the page of details, since few readers want it."""
 
 
+class Tracked(NamedTuple):
+    """A number of a score that MLflow shows."""
+
+    name: str
+    """Before ``/`` and the name of the data."""
+    key: str
+    """As the score file has it; ``<curve>@<step>`` of a curve."""
+    value: float
+    step: int
+    rank: int
+    """0 for a value, 1 for a curve, more for a value at an earlier t: of too many names the highest are left out."""
+
+
 class SideBySide(NamedTuple):
     """Scores that are told side by side: of one benchmark, on the same data, through the same components but models,
     and of coverages that allow to rank them."""
@@ -416,8 +432,8 @@ class Benchmark(ABC):
     def scoring_of(self, settings: "Settings") -> Scoring:
         """The settings of scoring, out of ``params.yaml``: those of its section of the same names, and the seed."""
         section = settings.section(self.name)
-        given = {name: getattr(section, name) for name in self.scoring.model_fields if name not in ("seed", "version")}
-        return self.scoring.model_validate(given | {"seed": settings.run.seed, "version": self.scores.version})
+        given = {name: getattr(section, name) for name in self.scoring.model_fields if name != "seed"}
+        return self.scoring.model_validate(given | {"seed": settings.run.seed})
 
     def metric(self, key: str) -> Metric | None:
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
@@ -447,6 +463,25 @@ class Benchmark(ABC):
     def for_dvc(self) -> tuple[str, ...]:
         """:attr:`dvc_metrics`, or what stands for them."""
         return self.dvc_metrics or self.glanced
+
+    def tracked(self, score: Score) -> Iterator["Tracked"]:
+        """What MLflow shows of a score, in the order of the table: the rows that have a name for it, or the headlines
+        under their keys where no row has one."""
+        named = any(metric.tracked for metric in self.metrics)
+        for metric in self.metrics:
+            name = metric.tracked if named else metric.key if metric.headline else ""
+            over_t = "{t}" in metric.key
+            if name and ("{t}" in name or not over_t):
+                members = self.members(metric, score)
+                for place, key in enumerate(members):
+                    earlier = len(members) - 1 - place if over_t else 0
+                    shown = name.format(**(metric.match(key) or {}))
+                    yield Tracked(shown, key, score.metrics[key], 0, 1 + earlier if earlier else 0)
+            if name and over_t:
+                curve = metric.key.removesuffix("_at_{t}")
+                for point in score.curves.get(curve, ()):
+                    shown = name.removesuffix("_at_{t}")
+                    yield Tracked(shown, f"{curve}@{point.step}", point.value, point.step, 1)
 
     def shown_by_dvc(self, score: Score) -> dict[str, float]:
         """Return what ``dvc metrics`` shows of a score, in the order of the table.

@@ -54,8 +54,6 @@ class Scoring(BaseModel):
 
     confidence: Confidence
     seed: int
-    version: int = 1
-    """Of the stage that scores."""
 
     @model_validator(mode="before")
     @classmethod

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from driftledger.benchmarks.records import CARD
-from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE
 from driftledger.core.files import new_folder, write_json, write_jsonl
 
 if TYPE_CHECKING:
+    from driftledger.benchmarks.base import Benchmark
     from driftledger.benchmarks.runner import Collecting
     from driftledger.benchmarks.scoring import Scored
 
@@ -22,10 +22,10 @@ def write_collected(target: Path, collecting: "Collecting[T]", collected: T) -> 
         write_json(folder / CARD, card)
 
 
-def write_score(target: Path, scored: "Scored") -> None:
-    """Write a score as the folder ``target``, whole or not at all: the record and its rows."""
-    version = benchmark(scored.score.benchmark).scores.version
-    inputs = scored.score.inputs.model_copy(update={"version": version})
+def write_score(target: Path, spec: "Benchmark", scored: "Scored") -> None:
+    """Write a score as the folder ``target``, whole or not at all: the record, with the version of the scoring, and its
+    rows."""
+    inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
     with new_folder(target) as folder:
         write_json(folder / SCORE, scored.score.model_copy(update={"inputs": inputs}))
         write_jsonl(folder / ROWS, scored.rows)

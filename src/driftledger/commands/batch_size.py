@@ -13,17 +13,19 @@ from typing import NamedTuple
 from PIL import Image
 from rich.console import Group
 
-from driftledger.commands.check_component import section_of
+from driftledger.benchmarks.base import SECTIONS
+from driftledger.commands.collect import check_known
 from driftledger.components.base import Component, Generator, Model
 from driftledger.components.checkpoints.component import CheckpointComponent
-from driftledger.components.contract.probes import LONG_TEXT, written
-from driftledger.core.errors import ConfigError, OutOfMemoryError, StoreError
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import ConfigError, OutOfMemoryError, StoreError, unknown_name
 from driftledger.core.extras import import_extra
+from driftledger.core.images import png_bytes
 from driftledger.core.terminal import line, lines, table
 from driftledger.core.types import Conversation, Generated, ImageFile, Outcome, Reply
 from driftledger.project.entries import with_setting
 from driftledger.project.project import Project
-from driftledger.project.settings import PARAMS
+from driftledger.project.settings import PARAMS, Settings
 
 _LARGEST = 4096
 """As :attr:`~driftledger.components.base.Component.batch_size` allows."""
@@ -152,7 +154,7 @@ class _Peak:
 
 def _worst_call(component: CheckpointComponent, project: Project, folder: Path) -> Callable[[int], None]:
     """What makes a batch of a size, of the largest calls."""
-    text = LONG_TEXT[:_CHARACTERS]
+    text = ("A red circle beside a small blue square. " * _CHARACTERS)[:_CHARACTERS]
     if isinstance(component, Generator):
         return lambda size: _check(component.generate([text] * size, range(size)))
     assert isinstance(component, Model)
@@ -174,9 +176,33 @@ def _largest_image(project: Project, folder: Path) -> ImageFile:
             images += [sample.image for sample in project.built_samples(dataset)]
         except StoreError:  # it is not built
             continue
-    return max(images, key=_pixels, default=None) or written(folder, Image.new("RGB", (_SIDE, _SIDE), "teal"))
+    if images:
+        return max(images, key=_pixels)
+    png = png_bytes(Image.new("RGB", (_SIDE, _SIDE), "teal"))
+    (folder / "teal.png").write_bytes(png)
+    return ImageFile(folder / "teal.png", sha256_bytes(png))
 
 
 def _pixels(image: ImageFile) -> int:
     with Image.open(image.path) as opened:  # the header alone
         return opened.width * opened.height
+
+
+def section_of(settings: Settings, name: str, kind: str | None) -> str:
+    """The section that has an entry of that name.
+
+    Raises:
+        ConfigError: none has one, or several have, and ``kind`` does not say which is meant.
+    """
+    if kind is not None:
+        check_known("kind", [kind], SECTIONS)
+    sections = [SECTIONS[kind]] if kind else list(dict.fromkeys(SECTIONS.values()))
+    having = [section for section in sections if name in settings.entries(section)]
+    if not having:
+        raise ConfigError(
+            unknown_name(f"{PARAMS}: component", name, {each for one in sections for each in settings.entries(one)})
+        )
+    if len(having) > 1:
+        kinds = [word for word, section in SECTIONS.items() if section in having and word != "judge"]
+        raise ConfigError(f"{name!r} is in {' and '.join(having)}; say which with --kind {' or --kind '.join(kinds)}")
+    return having[0]

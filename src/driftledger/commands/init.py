@@ -66,7 +66,7 @@ def init(
         images: a folder of images that becomes a dataset.
         preset: what is selected.
         minimal: whether little is selected.
-        force: whether what is there already is overwritten; a ledger never is.
+        force: whether what is there already is overwritten.
 
     Raises:
         ConfigError: the folder holds something else, or what is to be selected is not there; nothing is written.

@@ -84,7 +84,6 @@ def new(folder: Path, kind: str, name: str, *, package: bool = False) -> list[st
         f"  {name}: {{ provider: {provider}{more} }}",
         "",
         f"and its name in {selected.format(protocol=protocol)}",
-        *([f"then: driftledger check-component {name}"] if test == "test_component" else []),
     ]
 
 

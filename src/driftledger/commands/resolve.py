@@ -6,6 +6,7 @@ weight file or a new version of a component runs what depends on it, and nothing
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -16,12 +17,11 @@ from driftledger.collect.observations import read_observations
 from driftledger.commands.stages import file_beside
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.code_digest import code_digest
-from driftledger.core.errors import MissingExtraError
+from driftledger.core.code_digest import code_digest, is_ours
+from driftledger.core.errors import MissingExtraError, MissingSourceError
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
 from driftledger.core.made import keep_only
-from driftledger.core.missing import MissingSourceError
 from driftledger.core.registry import provider_place
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
@@ -64,7 +64,7 @@ def resolved(project: Project) -> dict[str, Any]:
     }
     noted: dict[str, Any] = {
         section: {
-            name: known.digest(f"{section}.{name}", _as_written(each), lambda each=each: each.fingerprint)  # type: ignore[misc]
+            name: known.digest(f"{section}.{name}", _as_written(each), partial(getattr, each, "fingerprint"))
             for name, each in some.items()
         }
         for section, some in components.items()
@@ -130,7 +130,7 @@ def _shaped_by(
     settings: Settings, noted: Mapping[str, Any], spec: Benchmark, stage: Stage, keys: Mapping[str, str]
 ) -> dict[str, Any]:
     section = settings.section(spec.name)
-    inputs = {"version": stage.version, "seed": settings.run.seed}
+    inputs: dict[str, Any] = {"version": stage.version, "seed": settings.run.seed}
     inputs |= section.model_dump(mode="json", include=set(stage.settings))
     for key, name in keys.items():
         if key in _SECTION_OF:
@@ -165,7 +165,7 @@ def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dic
     """Return the digest of a source, and that of the provider's code where it does not come with the package."""
     noted = {"source": known.digest(f"{section}.{name}", _as_written(provider), provider.source_digest)}
     place = provider_place(section, provider.provider)
-    return noted if place.startswith("driftledger.data.") else {**noted, "code": code_digest(place)}
+    return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
 
 
 def _beside(project: Project, spec: Benchmark, setting: str) -> tuple[str, str, Callable[[], str]]:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules, runner
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few
+from driftledger.core.errors import ConfigError, CoverageError, MissingSourceError, StoreError, first_few, nothing_at
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
 from driftledger.core.made import keep_only, make
-from driftledger.core.missing import MissingSourceError, nothing_at
 from driftledger.core.progress import Progress
 from driftledger.project.project import Project
 
@@ -82,7 +81,7 @@ def score(project: Project, model: str) -> None:
                 inputs = inputs_of(project, "score", name, keys, (spec.data, *spec.collects))
 
                 def write(spec: Benchmark = spec, keys: Mapping[str, str] = keys, folder: Path = folder) -> None:
-                    write_score(folder, runner(spec.name).score(to_score(project, spec, keys)))
+                    write_score(folder, spec, runner(spec.name).score(to_score(project, spec, keys)))
 
                 try:
                     make(folder, inputs, write)
@@ -149,7 +148,7 @@ def correlation(project: Project) -> str:
         return write_correlation(project)
 
 
-def track(project: Project, repair: bool = False) -> None:
+def track(project: Project) -> None:
     """Show what is selected in MLflow, say in a line each what that took, and end as a run ends."""
     from driftledger.commands.closing import show_after_push
     from driftledger.ledger.lineage import read_all_evidence
@@ -160,8 +159,7 @@ def track(project: Project, repair: bool = False) -> None:
     if is_unreadable(project.root):
         print(f"no commit is noted: {why_unread(project.root)}", file=sys.stderr, flush=True)
     evidence = read_all_evidence(project.root, project.selected, project.combinations)
-    told = show_in_mlflow(project.root, evidence, project.settings.tracking, repair=repair, calls=project.state)
-    print("\n".join(told), flush=True)
+    print("\n".join(show_in_mlflow(project.root, evidence, project.settings.tracking)), flush=True)
     written = [path for each in evidence if (path := publish(project.root, each)) is not None]
     print(f"{len(written)} new files in {project.paths.ledger.name}/", flush=True)
     write_json(project.paths.reports / "tracked.json", {each.name: each.fingerprint for each in evidence})

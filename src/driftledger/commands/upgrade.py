@@ -17,7 +17,6 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_bytes
 from driftledger.core.names import leads_out
 from driftledger.core.yaml_text import load_yaml
-from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 from driftledger.project.scaffold import (
     PIPELINE,
@@ -78,12 +77,11 @@ def differing(project: Project) -> list[str]:
 
 def _renewed(root: Path) -> Iterator[_Renewed]:
     """Every file that is to be written; errors as in :func:`upgrade`."""
-    history = Git.around(root)
     for each in generated():
         file = root / each.path
         if leads_out(file, root):
             raise ConfigError(f"{each.path} leads out of the project; put a file there instead of a link")
-        new = _new_text(each, _text(file), history)
+        new = _new_text(root, each, _text(file))
         if new is not None:
             yield _Renewed(each.path, _text(file), new)
     for path, wanted in rules().items():
@@ -94,7 +92,7 @@ def _renewed(root: Path) -> Iterator[_Renewed]:
             yield _Renewed(path, own, text)
 
 
-def _new_text(each: Generated, own: str, history: Git | None) -> str | None:
+def _new_text(root: Path, each: Generated, own: str) -> str | None:
     """What is to stand in a file; None where it stays as it is."""
     written = read_written(own)
     if own == each.text or (written.body == each.body and written.untouched):
@@ -103,7 +101,7 @@ def _new_text(each: Generated, own: str, history: Git | None) -> str | None:
         return each.text
     if written.noted == body_digest(each.body):
         return None  # an edit of what the package would write
-    base = None if written.noted is None or history is None else _base(history, each.path, written)
+    base = None if written.noted is None else _base(root, each.path, written)
     if base is None:
         raise ConfigError(f"{each.path} was edited, and Git has no version of it that driftledger wrote; {_AGAIN}")
     merged = _merged(written.body, base, each.body)
@@ -112,12 +110,22 @@ def _new_text(each: Generated, own: str, history: Git | None) -> str | None:
     return each.text if merged == each.body else with_header(merged, each.body)
 
 
-def _base(history: Git, path: str, edited: Written) -> str | None:
+def _base(root: Path, path: str, edited: Written) -> str | None:
     """What the edits began with: of the versions that the package wrote, that which the header names, or the newest."""
-    versions = [read_written(data.decode(errors="surrogateescape")) for data in history.contents(path)]
+    commits = _git(root, "log", "--format=%H", "--", path).split()
+    versions = [read_written(_git(root, "show", f"{commit}:./{path}")) for commit in commits]
     untouched = [each for each in versions if each.untouched]
     named = [each for each in untouched if each.noted == edited.noted]
     return next((each.body for each in (*named, *untouched)), None)
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """What the git program prints; nothing where it fails or is not installed."""
+    try:
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return "" if done.returncode else done.stdout.decode(errors="surrogateescape")
 
 
 def _merged(own: str, base: str, new: str) -> str | None:

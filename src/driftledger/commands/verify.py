@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Group, RenderableType
 
+from driftledger.commands.ask import sources
 from driftledger.components.checkpoints.source import hashed_anew
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.files import parsed_once
 from driftledger.core.paths import Combination
 from driftledger.core.terminal import BAD, DOUBT, GOOD, line, lines, table
+from driftledger.ledger.audit import find_run
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import Evidence, Folder, read_all_evidence
 from driftledger.ledger.lock import LOCK, locked_now, read_lock
@@ -32,7 +33,6 @@ _REMEDY: dict[Kind, str] = {
     "bytes": "bytes: 'dvc checkout' or 'git checkout' restores what was recorded; 'dvc repro' makes it again",
     "numbers": "numbers: 'dvc repro' computes them again from the records; what was published with them was wrong",
     "missing": "missing: 'dvc pull' brings what a remote has; 'dvc repro' makes it again",
-    "mlflow": "mlflow: 'driftledger track' writes runs again",
 }
 """What to do, kind by kind."""
 
@@ -104,7 +104,6 @@ class Verified(NamedTuple):
 
 
 @hashed_anew()
-@parsed_once()
 def verify(
     project: Project, run: str | None, reach: Reach = HERE, *, regenerated: int = 0, seed: int | None = None
 ) -> Verified:
@@ -121,7 +120,7 @@ def verify(
         evidence = _to_verify(project, run, reach)
     except DriftledgerError as error:  # the damaged file may be the one that says what is behind the run
         return _damaged(project, run, contents, error)
-    components = Components.of(project, trust=reach.trust)
+    components = Components(project, trust=reach.trust)
     checks = {
         _HASHES: check_hashes(evidence, contents),
         "links between them": check_links(evidence, contents),
@@ -148,12 +147,10 @@ def verify_ledger(project: Project) -> Verified:
 def _to_verify(project: Project, run: str | None, reach: Reach) -> Sequence[Evidence]:
     if run is None:
         return read_all_evidence(project.root, project.selected, project.combinations)
-    with suppress(DriftledgerError):  # Git's history or MLflow may still have the run
+    with suppress(DriftledgerError):  # Git's history may still have the run
         if here := _named(project, run):
             return read_all_evidence(project.root, project.selected, here)
-    from driftledger.commands.ask import evidence_of  # which opens MLflow
-
-    return [evidence_of(project, run, reach)]
+    return [find_run(sources(project, reach), str(run))]
 
 
 def _named(project: Project, run: str | None) -> list[Combination]:

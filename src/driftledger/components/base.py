@@ -11,7 +11,7 @@ from PIL import Image
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.core.code_digest import code_digest
+from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.places import Provided
 from driftledger.core.types import Conversation, Float32, Generated, PromptUsage, Reply
 
@@ -35,9 +35,8 @@ class Component(Provided, ABC):
     version: ClassVar[str]
 
     code_is_identity: ClassVar[bool] = True
-    """Whether its code is part of the fingerprint: it is, unless the code is an adapter to what has an identity of its
-    own (weights, a service, what people wrote). Then ``version`` stands for the code, and a refactoring repeats no
-    call."""
+    """Whether the code of a class that does not come with driftledger is part of the fingerprint: it is, unless the
+    code only looks up what has an identity of its own, such as weights or what people wrote."""
 
     batch_size: int = Field(default=16, ge=1, le=4096)
     """How many calls are handed over at once; part of the identity, since in reduced precision the
@@ -73,19 +72,20 @@ class Component(Provided, ABC):
         return {name for name, field in cls.model_fields.items() if _OPERATIONAL in field.metadata}
 
     @cached_property
-    def code_digest(self) -> str:
-        """Of the code of its class and of the components that it inherits from, in other distributions too.
+    def code_digest(self) -> str | None:
+        """Of the classes that it is made of and that do not come with driftledger; None where there are none.
 
         Raises:
-            ConfigError: the class is written in no file.
+            ConfigError: such a class is written in no file.
         """
         classes = [each for each in type(self).__mro__ if issubclass(each, Component)]
-        return code_digest(*(each.__module__ for each in classes if each.__module__ != __name__))
+        modules = [each.__module__ for each in classes if not is_ours(each.__module__)]
+        return code_digest(*modules) if modules else None
 
     @cached_property
     def spec(self) -> dict[str, Any]:
         """Everything that can change the output: provider, version, settings and resolved identity."""
-        code = {"code": self.code_digest} if self.code_is_identity else {}
+        code = {"code": self.code_digest} if self.code_is_identity and self.code_digest is not None else {}
         return {
             "provider": self.provider,
             "version": self.version,

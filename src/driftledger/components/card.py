@@ -19,10 +19,7 @@ FLOORS, CEILINGS = frozenset({"blind"}), frozenset({"human", "faultless"})
 
 
 class ComponentCard(Record):
-    """Which version of a component was at work: its catalogue name, its spec, and the fingerprint over the spec.
-
-    Where code is the identity, its digest is ``identity["code"]`` and thereby in the fingerprint; else it is ``code``.
-    """
+    """Which version of a component was at work: its catalogue name, its spec, and the fingerprint over the spec."""
 
     name: str
     fingerprint: str
@@ -30,8 +27,6 @@ class ComponentCard(Record):
     version: str
     settings: dict[str, Any]
     identity: dict[str, Any]
-    code: str | None = None
-    """The digest of an adapter's code, which may change under one version and one fingerprint."""
     mark: str | None = None
     """What a reader of every score with it must know; not written where there is nothing."""
     package: str | None = None
@@ -40,12 +35,10 @@ class ComponentCard(Record):
 
     @classmethod
     def of(cls, name: str, component: "Component") -> "ComponentCard":
-        code = None if component.code_is_identity else component.code_digest
         return cls(
             name=name,
             fingerprint=component.fingerprint,
             **component.spec,
-            code=code,
             mark=component.mark,
             package=package_of(type(component).__module__),
         )
@@ -71,6 +64,6 @@ class ComponentCard(Record):
 
     @property
     def code_digest(self) -> str | None:
-        """The digest of its code, wherever it stands; None in a record that names none."""
-        code = self.identity.get("code", self.code)
+        """The digest of its code; None where it has a version alone."""
+        code = self.identity.get("code")
         return code if isinstance(code, str) else None

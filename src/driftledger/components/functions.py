@@ -50,7 +50,7 @@ class _OfFunctions(Provided, ABC):
 
 class _Component(_OfFunctions, Component, ABC):
     @cached_property
-    def code_digest(self) -> str:
+    def code_digest(self) -> str | None:
         """Of the function's module; of a function that no place leads to, a digest that this process alone has."""
         try:
             code = super().code_digest

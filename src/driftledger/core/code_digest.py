@@ -1,240 +1,118 @@
-"""Which code a result came from: a digest that a comment leaves alone and a changed line does not.
+"""The version of code that somebody wrote for a component or a dataset: a digest of its module.
 
-The digest of a module is over its *import closure*: the module, every package it lies in, and all that these import in
-turn, inside functions too, as far as it is the same distribution. Nothing is imported to find out.
+It is over the module and over what that imports of the same author, inside functions too: the modules of its top-level
+package or, where it is not installed, those beside it. Code that comes with driftledger has versions instead, and is
+left out, as is everything else that is installed. Nothing is imported to find out.
 
-- The distribution is the module's top-level package; for code that is not installed, the modules beside that as well,
-  so that the digest of ``my_models.py`` covers the ``my_tools.py`` that it imports. What comes from elsewhere has a
-  version that an author names.
-- A module counts as its syntax tree without comments, docstrings, other bare strings, ``__version__`` and the bodies of
-  ``if TYPE_CHECKING:``. It is written so that Python 3.11, 3.12 and 3.13 give the same digest.
-- A *data file* counts by its bytes where a module of the closure has its name, or its path relative to the module's
-  folder, as a string: ``files(__package__) / "photos.json"`` does. A name that is put together from parts is not seen.
-- A reference in a string, ``"package.module:Name"``, is not followed: a registry does not depend on what it lists.
-- ``from package import *`` is followed to the package and not to the modules that its ``__all__`` names.
+Comments, docstrings and ``__version__`` do not count. A data file counts by its bytes if a module names it, by its path
+relative to the module's folder, in a string.
 """
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 from driftledger.core.canonical import sha256_bytes, sha256_file, sha256_of
 from driftledger.core.errors import ConfigError
 
 _INSTALLED = ("site-packages", "dist-packages")
-_CODE_SUFFIXES = (".py", ".pyc", *EXTENSION_SUFFIXES)
-_SAYS_NOTHING = ("ctx", "kind", "type_comment")
-"""Fields of a syntax tree that follow from where a node stands, or that only some readers fill in."""
+_PACKAGE, _DEMO = "driftledger", "driftledger.demo"
 
 
-class _Place(NamedTuple):
-    """Where a module lies; a namespace package has folders and no file."""
-
-    file: Path | None
-    folders: tuple[Path, ...]
-    """Where the modules inside a package are looked for."""
-
-
-class _Source(NamedTuple):
-    """What a file says, read once per process."""
-
-    digest: str
-    imports: frozenset[str]
-    """Absolute names, of which some are of modules and some of what stands in them."""
-    strings: frozenset[str]
+def is_ours(module: str) -> bool:
+    """Whether a module comes with driftledger and has a version instead of a digest; the demo's have digests."""
+    return module.partition(".")[0] == _PACKAGE and not module.startswith(f"{_DEMO}.")
 
 
 def code_digest(*targets: str) -> str:
-    """Hex SHA-256 of the canonical JSON of :func:`module_digests`, of several targets together.
-
-    >>> code_digest("driftledger.core.seeds") == code_digest("driftledger.core.seeds:derive_seed")
-    True
-
-    Args:
-        targets: each as ``package.module`` or ``package.module:Name``.
+    """Hex SHA-256 of the code of ``package.module`` or ``package.module:Name``, of several together.
 
     Raises:
         ConfigError: the code of a target is in no file, or a file cannot be read as Python.
     """
-    return sha256_of({name: digest for target in targets for name, digest in module_digests(target).items()})
-
-
-def module_digests(target: str) -> dict[str, str]:
-    """Everything in the closure with its digest: modules by dotted name, data files by path.
-
-    Errors as in :func:`code_digest`.
-
-    >>> sorted(module_digests("driftledger.core.images"))
-    ['driftledger', 'driftledger.core', 'driftledger.core.images']
-    """
-    return dict(_closure(target.partition(":")[0]))
+    return sha256_of(dict(part for target in targets for part in _digests(target.partition(":")[0])))
 
 
 @cache
-def _closure(module: str) -> tuple[tuple[str, str], ...]:
-    """Name and digest of everything in it, in the order of the names."""
-    module, homes = _start(module)
-    found: dict[str, str] = {}
-    waiting, seen = list(_with_packages(module)), set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        file = _in_scope(name, module, homes)
-        if file is None:
-            continue
-        source = _read(file, name)
-        found[name] = source.digest
-        waiting += [each for imported in source.imports for each in _with_packages(imported)]
-        for data in _data_files(file, source.strings):
-            root = file.parents[name.count(".") + (file.name == "__init__.py")]
-            found[data.relative_to(root).as_posix()] = sha256_file(data)
-    return tuple(sorted(found.items()))
-
-
-def _with_packages(name: str) -> Iterator[str]:
-    """``a``, ``a.b`` and ``a.b.c`` for ``a.b.c``: importing it runs them all."""
-    parts = name.split(".")
-    return (".".join(parts[: end + 1]) for end in range(len(parts)))
-
-
-def _start(module: str) -> tuple[str, tuple[Path, ...]]:
-    """The module under the name that it is imported by, and the folders that its top-level package lies in.
-
-    Raises:
-        ConfigError: there is no such file.
-    """
+def _digests(module: str) -> tuple[tuple[str, str], ...]:
+    """Dotted name of each module, or path of each data file, and its digest."""
     if module == "__main__":
         script = sys.modules["__main__"]
-        spec, file = getattr(script, "__spec__", None), getattr(script, "__file__", None)
-        if spec is None and file is not None:
-            return Path(file).stem, (Path(file).resolve().parent,)
-        module = spec.name if spec else module
-    top = module.partition(".")[0]
-    try:
-        spec = find_spec(top)
-    except ValueError:  # a module that was made by hand, or by an interactive session
-        spec = None
-    if spec is not None and spec.submodule_search_locations:
-        homes = tuple(Path(folder).parent for folder in spec.submodule_search_locations)
-    elif spec is not None and spec.has_location and spec.origin:
-        homes = (Path(spec.origin).parent,)
-    else:
-        homes = ()
-    place = _place(module, homes)
-    if place is None or place.file is None:
+        spec = getattr(script, "__spec__", None)
+        module = spec.name if spec else Path(getattr(script, "__file__", "__main__")).stem
+    home = _home(module)
+    if home is None or _file(home, module) is None:
         raise ConfigError(
             f"the code of {module!r} is in no file here, and it is what tells versions apart; "
             "put it into a module that can be imported"
         )
-    return module, homes
+    digests: dict[str, str] = {}
+    packages = [name for name in _with_packages(module) if name == module or _is_own(name, module, home)]
+    waiting = {name: file for name in packages if (file := _file(home, name))}
+    while waiting:
+        name, file = waiting.popitem()
+        tree = _parsed(file)
+        digests[name] = sha256_bytes(_written(tree).encode())
+        for imported in _imports(tree, name if file.name == "__init__.py" else name.rpartition(".")[0]):
+            if imported not in digests and _is_own(imported, module, home) and (found := _file(home, imported)):
+                waiting[imported] = found
+        for data in _data_files(tree, file):
+            digests[data.relative_to(home).as_posix()] = sha256_file(data)
+    return tuple(sorted(digests.items()))
 
 
-def _in_scope(name: str, target: str, homes: tuple[Path, ...]) -> Path | None:
-    """The file of a module, if there is one and the target's closure may hold it."""
-    top = name.partition(".")[0]
-    if top != target.partition(".")[0]:
-        beside = None if any(home.name in _INSTALLED for home in homes) else _place(top, homes)
-        if beside is None or beside.file is None:  # a folder without __init__.py gives way to what is installed
-            return None
-    place = _place(name, homes)
-    return place.file if place else None
-
-
-@cache
-def _place(name: str, homes: tuple[Path, ...]) -> _Place | None:
-    """Where Python would find a module, without importing the packages around it."""
-    parent, _, last = name.rpartition(".")
-    above = _place(parent, homes) if parent else _Place(None, homes)
-    folders = [folder for folder in (above.folders if above else ()) if last]
-    for folder in folders:
-        if (package := folder / last / "__init__.py").is_file():
-            return _Place(package, (package.parent,))
-        for suffix in (*EXTENSION_SUFFIXES, ".py"):
-            if (module := folder / (last + suffix)).is_file():
-                return _Place(module, ())
-    spaces = tuple(folder / last for folder in folders if (folder / last).is_dir())
-    return _Place(None, spaces) if spaces else None
-
-
-@cache
-def _names(folder: Path) -> frozenset[str]:
-    return frozenset(each.name for each in folder.iterdir()) if folder.is_dir() else frozenset()
-
-
-def _data_files(module: Path, strings: Iterable[str]) -> Iterator[Path]:
-    for text in strings:
-        file = module.parent
-        for part in text.split("/"):
-            if part not in _names(file):
-                break
-            file /= part
-        else:
-            if file.is_file() and not file.name.endswith(_CODE_SUFFIXES):
-                yield file
-
-
-@cache
-def _read(file: Path, name: str) -> _Source:
-    data = file.read_bytes()
-    if file.suffix != ".py":
-        return _Source(sha256_bytes(data), frozenset(), frozenset())
+def _home(module: str) -> Path | None:
+    """The folder that a module's top-level package or file lies in."""
     try:
-        tree = ast.parse(data)
+        spec = find_spec(module.partition(".")[0])
+    except ValueError:  # made by hand, or by an interactive session
+        return None
+    if spec is None or spec.origin is None:
+        folders = [] if spec is None else list(spec.submodule_search_locations or ())
+        return Path(folders[0]).parent if folders else None
+    origin = Path(spec.origin)
+    return origin.parents[1] if origin.name == "__init__.py" else origin.parent
+
+
+def _file(home: Path, module: str) -> Path | None:
+    path = home.joinpath(*module.split("."))
+    files = (path / "__init__.py", path.with_suffix(".py"))
+    return next((file for file in files if file.is_file()), None)
+
+
+def _is_own(name: str, module: str, home: Path) -> bool:
+    """Whether an imported module is of the same author as ``module``."""
+    top = module.partition(".")[0]
+    if top == _PACKAGE:
+        return name.startswith(f"{_DEMO}.")
+    return name.partition(".")[0] == top or (home.name not in _INSTALLED and not name.startswith(f"{_PACKAGE}."))
+
+
+def _parsed(file: Path) -> ast.Module:
+    try:
+        return ast.parse(file.read_bytes())
     except (SyntaxError, ValueError) as error:
-        raise ConfigError(f"{file} cannot be read as Python ({error}); mend it") from None
-    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-    return _source(tree, package)
+        raise ConfigError(f"{file} cannot be read as Python ({error}); correct it") from None
 
 
-def _source(tree: ast.Module, package: str) -> _Source:
-    """The tree in a form of its own: what ``ast.dump`` and ``repr`` write differs between versions of Python."""
-    written: list[str] = []
-    imports, strings = set[str](), set[str]()
-    left: list[ast.AST | str] = [tree]
-    while left:
-        node = left.pop()
-        if isinstance(node, str):
-            written.append(node)
-            continue
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            imports.update(_imported(node, package))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            strings.add(node.value)
-        written.append(f"{type(node).__name__}(")
-        left.append(")")
-        left += reversed([*_fields(node)])
-    return _Source(sha256_bytes("".join(written).encode()), frozenset(imports), frozenset(strings))
+def _written(value: object) -> str:
+    """A syntax tree as text that Python 3.11 to 3.13 write alike, without what cannot change what a module does."""
+    if isinstance(value, list):
+        return "".join(f"{_written(each)}," for each in value if _counts(each))
+    if not isinstance(value, ast.AST):
+        return ascii(value)
+    fields = {name: getattr(value, name, None) for name in value._fields if name not in ("ctx", "kind")}
+    if isinstance(value, ast.JoinedStr):  # 3.12 writes empty parts that 3.11 does not
+        fields["values"] = [each for each in value.values if getattr(each, "value", None) != ""]
+    # Later versions have more fields, which are empty where 3.11 can read the code.
+    parts = (f"{name}={_written(field)};" for name, field in fields.items() if field is not None and field != [])
+    return f"{type(value).__name__}({''.join(parts)})"
 
 
-def _fields(node: ast.AST) -> Iterator[ast.AST | str]:
-    for field in node._fields:
-        value = getattr(node, field, None)
-        if value is None or field in _SAYS_NOTHING or (field == "body" and _for_types(node)):
-            continue
-        if isinstance(value, list):
-            kept = [each for each in value if _counts(each, node)]
-            if kept:
-                yield f"{field}=["
-                yield from (each if isinstance(each, ast.AST) else f"{each!a}," for each in kept)
-                yield "]"
-        elif isinstance(value, ast.AST):
-            yield f"{field}="
-            yield value
-        else:
-            yield f"{field}={value!a},"
-
-
-def _counts(node: object, parent: ast.AST) -> bool:
-    """Whether it can change what a module does: a string that stands alone cannot."""
-    if isinstance(node, ast.Constant) and isinstance(parent, ast.JoinedStr):
-        return node.value != ""  # which Python 3.12 alone puts behind a nested format
+def _counts(node: object) -> bool:
     if isinstance(node, ast.Expr):
         return not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, str))
     if isinstance(node, ast.Assign):
@@ -242,18 +120,30 @@ def _counts(node: object, parent: ast.AST) -> bool:
     return True
 
 
-def _for_types(node: ast.AST) -> bool:
-    test = node.test if isinstance(node, ast.If) else None
-    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
-        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
-    )
+def _imports(tree: ast.Module, package: str) -> Iterator[str]:
+    """The dotted names that may be modules, and the packages around each: importing it runs them all."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        for name in names:
+            yield from _with_packages(name)
 
 
-def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-        return
-    above = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
-    base = ".".join([*above, *([node.module] if node.module else [])])
-    yield base
-    yield from (f"{base}.{alias.name}" for alias in node.names if alias.name != "*")
+def _with_packages(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    return (".".join(parts[: end + 1]) for end in range(len(parts)))
+
+
+def _data_files(tree: ast.Module, module: Path) -> Iterator[Path]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) < 200:
+            parts = node.value.split("/")
+            if not {"", ".", ".."} & set(parts) and "\0" not in node.value:
+                file = module.parent.joinpath(*parts)
+                if file.is_file() and file.suffix != ".py":
+                    yield file

@@ -5,6 +5,7 @@
     DriftledgerError              one sentence: what was wrong, where, what to do; the CLI exits with 2
     ├── ConfigError               params.yaml, the command line or the environment
     │   ├── MissingExtraError     an optional library is not installed
+    │   ├── MissingSourceError    a folder, file or repository that a setting names is not on this machine
     │   └── UntrustedCodeError    a checkout's own code, where it may not be run
     ├── DataError                 a dataset's images, names or columns
     ├── CoverageError             too few samples could be scored
@@ -17,8 +18,10 @@
 Anything else is a bug and keeps its traceback.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class DriftledgerError(Exception):
@@ -31,6 +34,15 @@ class ConfigError(DriftledgerError):
 
 class MissingExtraError(ConfigError):
     """A provider needs an optional library."""
+
+
+class MissingSourceError(ConfigError):
+    """A folder, file or repository that a setting names is not on this machine, and may be on another."""
+
+    def __init__(self, sentence: str, place: str) -> None:
+        super().__init__(sentence)
+        self.place = place
+        """What the setting names."""
 
 
 class UntrustedCodeError(ConfigError):
@@ -77,3 +89,22 @@ def first_few(things: Sequence[str], most: int = 5) -> str:
     """The first few, and how many more there are: ``a; b; and 3 more``."""
     more = [f"and {len(things) - most} more"] if len(things) > most else []
     return "; ".join([*things[:most], *more])
+
+
+def nothing_at(path: Path) -> bool:
+    """Whether nothing has that name, as far as can be told; a link that leads nowhere is nothing."""
+    try:
+        return not path.expanduser().exists()
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+@contextmanager
+def may_be_missing(path: Path) -> Iterator[None]:
+    """Turn a :class:`ConfigError` about ``path`` into a :class:`MissingSourceError` if nothing is there."""
+    try:
+        yield
+    except ConfigError as error:
+        if nothing_at(path):
+            raise MissingSourceError(str(error), str(path)) from None
+        raise

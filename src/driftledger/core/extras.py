@@ -25,11 +25,6 @@ EXTRAS = {
     "sentence_transformers": "sentence",
     "cleanfid": "fid",
     "inspect_ai": "inspect",
-    "model_signing": "signing",
-    "sigstore": "signing",
-    "cryptography": "signing",
-    "OpenSSL": "signing",
-    "rfc3161_client": "timestamps",
 }
 """Top-level module of an optional library → the extra of this package that installs it."""
 

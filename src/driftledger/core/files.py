@@ -8,11 +8,10 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import get_ident
 from typing import IO, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -139,52 +138,6 @@ def read_jsonl(path: Path, kind: type[R]) -> list[R]:
 
 def parse_jsonl(data: bytes, kind: type[R], where: str) -> list[R]:
     """What :func:`read_jsonl` finds in a file of these bytes, which errors call ``where``."""
-    kept = _KEPT.get()
-    if kept is None:
-        return _parsed(data, kind, where)
-    return [*kept.lines(data, kind, where)]
-
-
-_KEPT: ContextVar["_Kept | None"] = ContextVar("kept", default=None)
-_MOST_KEPT = 16 << 20
-"""Bytes of files whose records are kept; as objects they are several times that."""
-
-
-@contextmanager
-def parsed_once() -> Iterator[None]:
-    """While it lasts, files of equal bytes are parsed once, and share their records: several scores stand on the same
-    answers, and several stages on the same questions. So they do in threads that run in this context."""
-    token = _KEPT.set(_Kept())
-    try:
-        yield
-    finally:
-        _KEPT.reset(token)
-
-
-class _Kept:
-    """The records of the files that were read last, by what the files hold."""
-
-    def __init__(self) -> None:
-        self._files: dict[tuple[bytes, type[Record]], tuple[int, list[Any]]] = {}
-        self._bytes = 0
-        self._lock = Lock()
-
-    def lines(self, data: bytes, kind: type[R], where: str) -> list[R]:
-        key = sha256(data).digest(), kind
-        with self._lock:
-            if key in self._files:
-                size, lines = self._files.pop(key)
-            else:
-                size, lines = len(data), _parsed(data, kind, where)
-                self._bytes += size
-            self._files[key] = size, lines
-            while self._bytes > _MOST_KEPT:
-                oldest = next(iter(self._files))
-                self._bytes -= self._files.pop(oldest)[0]
-        return lines
-
-
-def _parsed(data: bytes, kind: type[R], where: str) -> list[R]:
     lines = data.removesuffix(b"\n").split(b"\n")  # not splitlines: a text may hold other line breaks
     if lines == [b""]:
         return []

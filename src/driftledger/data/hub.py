@@ -15,9 +15,8 @@ from typing import Any
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, DataError, unknown_name
+from driftledger.core.errors import ConfigError, DataError, MissingSourceError, nothing_at, unknown_name
 from driftledger.core.extras import import_extra
-from driftledger.core.missing import MissingSourceError, nothing_at
 from driftledger.core.names import leads_out
 from driftledger.core.shortening import shortened
 from driftledger.data.datasets.base import Provider, digest_files, read_file

@@ -33,7 +33,8 @@ def code_version(root: Path) -> CodeVersion:
         return CodeVersion(commit=None, dirty=is_unreadable(root))
     changes = git.changes()
     outs = [out.path for entry in locked_now(root).values() for out in entry.outs]
-    files = {git.from_top(path) for path in (LOCK, RESOLVED, *outs)}
+    ignored = [f"{path.rpartition('/')[0]}/.gitignore" for path in outs]  # which DVC writes beside them
+    files = {git.from_top(path) for path in (LOCK, RESOLVED, ".dvc/.gitignore", *outs, *ignored)}
     folders = tuple(git.from_top(path) + "/" for path in (PUBLISHED, "reports", *outs))
     dirty = changes is None or any(not (path in files or path.startswith(folders)) for path in changes)
     return CodeVersion(commit=git.heads()[0], dirty=dirty)
@@ -53,12 +54,6 @@ def published_code(root: Path) -> dict[str, CodeVersion]:
         except (OSError, ValueError, TypeError, LookupError):
             continue
     return {fingerprint: code for _, fingerprint, code in sorted(noted, key=lambda each: not each[0])}
-
-
-def remote_address(root: Path) -> str:
-    """The address of the remote ``origin`` as the user's own checkout has it; it may hold a password."""
-    git = Git.around(root)
-    return "" if git is None else git.origin
 
 
 def packages() -> str:

@@ -5,7 +5,6 @@ Git is their chain: a file is added and never changed, so that two branches merg
 commit had and that is gone is found in Git's history. Who must also show who published, and when, signs a Git tag.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import Record, parse_json, read_bytes, write_json
+from driftledger.core.limits import load_json
 from driftledger.core.paths import Combination
 from driftledger.ledger.code import CodeVersion
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
@@ -176,16 +176,14 @@ def _differences(root: Path, run: Evidence, runs: dict[str, Published]) -> list[
         here = _published(root, run)
     except FileNotFoundError:  # a run of a former commit
         return []
-    now, findings = {each.path: each for each in here.scores}, []
+    findings = []
     for name, published in mine.items():
         if published.combination != here.combination:
             findings.append(Finding("bytes", name, for_line(f"it is of {published.combination}, not of {run.name}")))
-        for score in published.scores:
-            if score != now.get(score.path):
-                what = f"{score.path} is not as it was published; 'git log {score.path}' shows when it changed"
-                findings.append(Finding("bytes", name, for_line(what)))
-        for path in now.keys() - {each.path for each in published.scores}:
-            findings.append(Finding("bytes", name, for_line(f"it leaves out {path}, which the run has")))
+        then, now = ({each.path: each for each in some} for some in (published.scores, here.scores))
+        for path in sorted(path for path in then.keys() | now.keys() if then.get(path) != now.get(path)):
+            what = f"{path} is not as it was published; 'git log {path}' shows when it changed"
+            findings.append(Finding("bytes", name, for_line(what)))
     return findings
 
 
@@ -200,7 +198,7 @@ def _read(path: Path, name: str) -> Published | str:
         return "is a link"
     try:
         data = read_bytes(path)
-        content = sha256_of(json.loads(data))
+        content = sha256_of(load_json(data))
         if f"{content}.json" != path.name:
             return f"has the content of {content[:12]}…, not of its name"
         return parse_json(data, Published, name)

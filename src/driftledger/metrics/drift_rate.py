@@ -123,8 +123,8 @@ def rate_interval(generations: Sequence[float], similarities: Float64, quantile:
     """The interval of :func:`decay`'s rate over n chains: exp(ln b ± quantile · σ), to 6 significant digits.
 
     σ² is (n − 1) / n · Σ (ln bᵢ − mean)², bᵢ being the rate without chain i: the jackknife, on a scale on which a rate
-    cannot be below 0. ``lab.drift_rate`` simulates how often the interval holds the rate: as often as it says with five
-    generations or more, and less often with three that are noisy.
+    cannot be below 0. In simulations it holds the rate as often as it says with five generations or more, and less
+    often with three that are noisy.
 
     None where the chains tell no rate, or would not without one of them: then no interval could be told either.
 

@@ -17,31 +17,29 @@ from driftledger.notebook.shown import Told
 if TYPE_CHECKING:
     import pandas as pd
 
-    from driftledger.ledger.audit.offers import Offer
-    from driftledger.ledger.audit.sources import Sources
-    from driftledger.ledger.audit.targets import ImageTarget, RunTarget
-    from driftledger.ledger.compare.compare import Comparison
+    from driftledger.ledger.audit import ImageTarget, Offer, RunTarget
+    from driftledger.ledger.compare import Comparison
 
 
 class Audited(Told):
     """The evidence behind a run, a score file, an image or one number; its text is the tree of ``audit --full``."""
 
-    def __init__(self, target: "RunTarget | ImageTarget", sources: "Sources") -> None:
-        self._target, self._sources = target, sources
+    def __init__(self, target: "RunTarget | ImageTarget") -> None:
+        self._target = target
 
     @cached_property
     def answer(self) -> RenderableType:
         """In short: the value, which versions are behind it, what to type next."""
-        from driftledger.ledger.audit.answer import as_answer
+        from driftledger.ledger.answers import as_answer
 
         return as_answer(self._target)
 
     @cached_property
     def tree(self) -> RenderableType:
         """All files, settings, versions and lock entries."""
-        from driftledger.ledger.audit.audit import as_tree
+        from driftledger.ledger.answers import as_tree
 
-        return as_tree(self._target, self._sources)
+        return as_tree(self._target)
 
     @property
     def shown(self) -> RenderableType:
@@ -50,9 +48,9 @@ class Audited(Told):
     @cached_property
     def json(self) -> str:
         """All of it for programs, as ``audit --json`` prints it."""
-        from driftledger.ledger.audit.audit import as_json
+        from driftledger.ledger.answers import data_of, inert_json
 
-        return as_json(self._target, self._sources)
+        return inert_json(data_of(self._target))
 
     @property
     def data(self) -> dict[str, Any]:
@@ -70,9 +68,9 @@ class Offered(Told):
     @cached_property
     def answer(self) -> RenderableType:
         """A line for each."""
-        from driftledger.ledger.audit.offers import as_offers
+        from driftledger.ledger.answers import offers_table
 
-        return as_offers(self.asked, self.offers)
+        return offers_table(self.asked, self.offers)
 
     @property
     def tree(self) -> RenderableType:
@@ -106,14 +104,14 @@ class Compared(Told):
 
     @property
     def shown(self) -> RenderableType:
-        from driftledger.ledger.compare.told import as_table
+        from driftledger.ledger.compare import as_table
 
         return as_table(self.comparison)
 
     @property
     def data(self) -> dict[str, Any]:
         """All of it as a dictionary."""
-        return self.comparison.model_dump(mode="json")
+        return self.comparison.to_dict()
 
     @property
     def json(self) -> str:

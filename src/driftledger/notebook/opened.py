@@ -14,7 +14,7 @@ from driftledger.benchmarks.registry import benchmark as specification
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
 from driftledger.collect.observations import read_observations
-from driftledger.commands.ask import evidence_of_both, sources
+from driftledger.commands.ask import sources
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
@@ -172,8 +172,11 @@ class OpenedProject:
             return None
         return Chains(sample, original, [ChainLine.of(*names, traces) for names, traces in found.items()])
 
-    def audit(self, target: str) -> Audited | Offered:
+    def audit(self, target: str, rev: str | None = None) -> Audited | Offered:
         """Where a run, a score file, an image or one number, ``RUN:METRIC``, comes from; as ``driftledger audit``.
+
+        Args:
+            rev: a commit of Git, whose scores are read in place of those here.
 
         A text that names none of these may be a value, or the name of a metric, a component or a dataset: what it could
         mean is offered.
@@ -181,17 +184,15 @@ class OpenedProject:
         Raises:
             LedgerError: nothing is called so.
         """
-        from driftledger.ledger.audit.targets import resolve_target
+        from driftledger.ledger.audit import meant, resolve_target
 
-        with sources(self._project, self._reach) as known:
-            try:
-                return Audited(resolve_target(known, target), known)
-            except LedgerError as error:
-                from driftledger.ledger.audit.offers import meant
-
-                if offers := meant(known, target):
-                    return Offered(target, offers, error)
-                raise
+        known = sources(self._project, self._reach, rev)
+        try:
+            return Audited(resolve_target(known, target))
+        except LedgerError as error:
+            if offers := meant(known, target):
+                return Offered(target, offers, error)
+            raise
 
     def compare(self, a: str, b: str, *, anyway: bool = False) -> Compared:
         """Two runs, metric by metric, with paired intervals over what both were measured on; as ``driftledger
@@ -203,12 +204,12 @@ class OpenedProject:
         Raises:
             LedgerError: there is no such run, or both have nothing in common.
         """
-        from driftledger.ledger.compare import compare as comparing
+        from driftledger.ledger.audit import find_run
+        from driftledger.ledger.compare import compare
 
-        with sources(self._project, self._reach) as known:
-            seen = read_observations(self._project.paths.observations)
-            found = comparing.compare(*evidence_of_both(known, a, b), known.contents, anyway=anyway, seen=seen)
-        return Compared(found)
+        known = sources(self._project, self._reach)
+        seen = read_observations(self._project.paths.observations)
+        return Compared(compare(find_run(known, a), find_run(known, b), known.contents, anyway=anyway, seen=seen))
 
     def _scores(self, name: str | None) -> list[Score]:
         return [selected_score(self._project, spec, keys) for spec, some in self._by_benchmark(name) for keys in some]

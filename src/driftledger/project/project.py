@@ -16,10 +16,9 @@ from driftledger.collect.call_store import CallStore
 from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.checkouts import main_checkout
-from driftledger.core.errors import MissingExtraError, StoreError
+from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import read_json
 from driftledger.core.limits import load_json
-from driftledger.core.missing import MissingSourceError
 from driftledger.core.paths import Combination, Paths
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, read_samples

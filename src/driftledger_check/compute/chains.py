@@ -1,45 +1,100 @@
-"""What GenCeption and fidelity share: the records of describing and drawing."""
+"""Chains of describing and drawing: GenCeption (Cao et al.), and fidelity (after TRAC, section 3.2.2) of one redrawing.
 
+CLIP-S-I and CLIP-S are cosines in percent, seen through an encoder; SSIM needs none.
+"""
+
+import csv
+import io
+import math
+import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import takewhile
+from typing import NamedTuple
 
-from driftledger_check.compute import given
-from driftledger_check.compute.encoders import Picture
-from driftledger_check.compute.found import Found
-from driftledger_check.compute.means import mean
-from driftledger_check.files import Folder
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
-MOST_REPEATS = 1000
+from driftledger_check.bundle import Folder, ScoreFiles
+from driftledger_check.compute import values
+from driftledger_check.compute.encoders import Encoder, Picture
+from driftledger_check.compute.stats import (
+    SIX_DECIMALS,
+    SIX_DIGITS,
+    Array,
+    Intervals,
+    by_group,
+    correlations,
+    cosines,
+    finite,
+    frechet_distance,
+    gc_at,
+    mean,
+    mean_of,
+    over_repeats,
+    places,
+    ssim,
+)
+from driftledger_check.compute.values import ALL, PERCENT, Found, MissingError, Row, Sample
+
+MOST_REPEATS, MOST_ITERATIONS, MOST_PIXELS = 1000, 100, 1024
+TEXT_MEAN = "text_similarity_mean"
+OTHERS = ("mcd", "mcd_texts", "mcd_image_to_text", "mcd_text_to_image", "drift_rate", "drift_floor")
+ELSEWHERE = (*OTHERS, "original_to_text", "text_to_drawing", "pixel_distance", "cross_check")
+"""What other papers measure on the same chains."""
+
+_LINE_END = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_LEFT_OUT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
+_WRITTEN_OUT = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_QUOTED = re.compile(
+    r"'(?!'*+[1-9][0-9]{0,8}\Z)'*+"
+    r"(?:[=+\-@\t\r]|(?:(?=[^0-9]*+[0-9])[0-9.-]*+[A-Za-z]{0,9}+[0-9.-]*+|true|false)\Z)",
+    re.IGNORECASE,
+)
+"""What begins with our ', before what a spreadsheet would take for a formula, a number or a date."""
 
 
 class Chains:
     """Every iteration of every sample, of one repeat or of all."""
 
-    def __init__(self, folder: Folder, records: Sequence[given.Row]) -> None:
-        self.folder, self.records = folder, records
-        self.last = {given.text(each, "sample"): each for each in self.records}
+    def __init__(self, folder: Folder, records: Sequence[Row]) -> None:
+        self.records = records
+        self.last = {values.text(each, "sample"): each for each in records}
         """Sample → its last record; of one repeat."""
-        drawn = [each for each in self.records if each["image"] is not None]
-        self.drawn = {place_of(each): Picture.of(folder, given.text(each, "image")) for each in drawn}
+        drawn = [each for each in records if each["image"] is not None]
+        self.drawn = {place_of(each): Picture.of(folder, values.text(each, "image")) for each in drawn}
         """(Sample, t) → what was drawn; of one repeat."""
 
     @property
     def words(self) -> dict[str, float]:
         """The mean length of the descriptions."""
-        told = [given.text_or_none(each, "description") for each in self.records]
-        words = [float(len(description.split())) for description in told if description is not None]
+        said = [values.text_or_none(each, "description") for each in self.records]
+        words = [float(len(each.split())) for each in said if each is not None]
         return {"words": mean(words)} if words else {}
 
 
 def read_chains(folder: Folder, found: Found) -> list[Chains]:
-    """Those of each repeat; what is told of all of them is put among what is found."""
-    every, protocol = folder.rows("records.jsonl"), given.mapping(folder.json("components.json")["protocol"])
-    repeats = given.whole(protocol.get("repeats", 1), 1, MOST_REPEATS)
+    """Those of each repeat; what is true of all of them is put among what is found."""
+    every, protocol = folder.rows("records.jsonl"), values.mapping(folder.json("components.json")["protocol"])
+    repeats = values.whole(protocol.get("repeats", 1), 1, MOST_REPEATS)
     found.put(["metrics"], Chains(folder, every).words)
     found.served("model", every, "served_model", "system_fingerprint")
     drawn = [each for each in every if each["image"] is not None]
     found.served("generator", drawn, "served_generator", "generator_system_fingerprint")
-    return [Chains(folder, [each for each in every if repeat_of(each) == repeat]) for repeat in range(repeats)]
+    of = [values.whole(each.get("repeat", 0), 0, 10**6) for each in every]  # the first repeat is not written out
+    return [Chains(folder, [each for at, each in zip(of, every, strict=True) if at == n]) for n in range(repeats)]
+
+
+def place_of(record: Row) -> tuple[str, int]:
+    """Sample and t."""
+    return values.text(record, "sample"), values.whole(record["t"], 1, 10**6)
+
+
+def ended(outcomes: Sequence[str]) -> str:
+    """How a sample ended: the first of its repeats that was not as it should be."""
+    return next((each for each in outcomes if each != "ok"), "ok")
 
 
 def put_repeats(found: Found, repeats: Sequence[Mapping[str, float]]) -> None:
@@ -52,16 +107,344 @@ def put_repeats(found: Found, repeats: Sequence[Mapping[str, float]]) -> None:
             found.put(["metrics"], {f"{key}_std": statistics.pstdev([each[key] for each in repeats])})
 
 
-def ended(outcomes: Sequence[str]) -> str:
-    """How a sample ended: the first of its repeats that was not as it should be."""
-    return next((each for each in outcomes if each != "ok"), "ok")
+class Part(NamedTuple):
+    """What chains come to: those of one repeat, or the mean over all."""
+
+    columns: Mapping[str, Array]
+    """Metric → a value per sample."""
+    rows: Mapping[str, Array]
+    """Key of a row's values → n×T of them."""
+    frechet: Mapping[str, list[float]]
+    """Category → distances between the originals and iteration t, for t = 1 …; under ``""`` over all categories."""
+    images: int
+    """How many the last of the distances over all is over."""
+    words: Mapping[str, float]
 
 
-def repeat_of(record: given.Row) -> int:
-    """Which of its sample's chains it belongs to; the first one is not written out."""
-    return given.whole(record.get("repeat", 0), 0, 10**6)
+def genception(files: ScoreFiles, found: Found) -> None:
+    """How similar chains stay to their first image, and their descriptions to the first one."""
+    settings, samples = values.settings(files), values.samples(files.data)
+    repeats, groups = (
+        read_chains(files.collected["chain"], found),
+        values.lists(files.data.json("dataset.json")["groups"]),
+    )
+    most = values.whole(settings["iterations"], 1, MOST_ITERATIONS)
+    sooner = values.mapping(settings.get("iterations_by_group") or {})
+    stops = {each: values.whole(t, 1, most) for name, t in [*sooner.items()][::-1] for each in groups.get(name, ())}
+    categories = [sample.category for sample in samples]
+    until = [stops.get(category, most) for category in categories]
+    encoder, intervals = Encoder(files, "encoder", found), Intervals.of(settings)
+    found.withhold(ELSEWHERE, "the checker computes no measures of other papers; 'driftledger verify' does")
+    parts = [_part(files, samples, chains, until, most, encoder, found) for chains in repeats]
+    whole = parts[0] if len(parts) == 1 else _mean_of(parts)
+
+    def means(part: Part, ends: Intervals | None) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+        metrics, by_category = _means(part, categories, encoder.frechet_name, ends)
+        for t in range(min(until) + 1, most + 1):  # over some of the categories it would be of something else
+            metrics = {key: value for key, value in metrics.items() if not re.search(rf"_at_{t}(_low|_high)?$", key)}
+        return metrics, by_category
+
+    metrics, by_category = means(whole, intervals)
+    by_groups = {name: mean_of([by_category[each] for each in some], of_all=True) for name, some in groups.items()}
+    kinds = {"category": by_category, "group": by_groups}
+    found.put([], {"metrics": metrics, "groups": kinds, "details": {"groups": groups}})
+    put_repeats(found, [means(part, None)[0] | dict(part.words) for part in parts])
+    every = {place[1]: values.number(value) for place, value in found.numbers.items() if place[0] == "metrics"}
+    _put_curves(found, every, encoder.frechet_name, most)
+    for place, sample in enumerate(samples):
+        ends = [values.text(chains.last[sample.id], "outcome") for chains in repeats]
+        worth = [{name: side[place].tolist() for name, side in part.rows.items()} for part in (whole, *parts)]
+        names = (sample.category, sample.id, ended(ends))
+        found.row(sample.id, names, {}, worth[0], list(zip(ends, worth[1:], strict=True)))
+    scored = sum(len(finite(part.columns["similarity_mean"])) for part in parts)
+    found.counts(scored, scored, len(samples) * len(parts))
+    last = ((chains.last[sample.id], t) for chains in repeats for sample, t in zip(samples, until, strict=True))
+    found.outcomes(each for each, t in last if place_of(each)[1] != t or each["image"] is None)
 
 
-def place_of(record: given.Row) -> tuple[str, int]:
-    """Sample and t."""
-    return given.text(record, "sample"), given.whole(record["t"], 1, 10**6)
+def _part(
+    files: ScoreFiles,
+    samples: Sequence[Sample],
+    chains: Chains,
+    until: Sequence[int],
+    most: int,
+    encoder: Encoder,
+    found: Found,
+) -> Part:
+    try:
+        similarity, frechet, images = _seen(files, samples, chains, encoder, most)
+    except MissingError as why:
+        similarity, frechet, images = np.full((len(samples), most), np.nan), {}, 0
+        for at, sample in enumerate(samples):  # a placeholder, for what is counted
+            similarity[at, [t for t in range(most) if (sample.id, t + 1) in chains.drawn]] = 0.0
+        name = encoder.frechet_name
+        found.withhold(("similarity", "gc", "gc_images", "images", name, f"whole_{name}"), str(why))
+    gc = np.array([[gc_at(row, t) for t in range(1, most + 1)] for row in similarity.tolist()])
+    sides = (("similarity", similarity), ("gc", gc))
+    columns = {f"{name}_at_{t + 1}": side[:, t] for name, side in sides for t in range(most)}
+    columns["similarity_mean"] = _running_means(similarity, until)
+    rows = {"similarity": similarity, "gc": gc}
+    if "text_encoder" in files.score["components"]:
+        try:
+            similar = rows["text_similarity"] = _read(files, samples, chains, max(until), found)
+            columns |= {f"text_similarity_at_{t + 1}": similar[:, t] for t in range(1, max(until))}
+            if max(until) > 1:
+                columns[TEXT_MEAN] = _running_means(similar[:, 1:], [end - 1 for end in until])
+        except MissingError as why:
+            found.withhold(["text_similarity"], str(why))
+    return Part(columns, rows, frechet, images, chains.words)
+
+
+def _mean_of(parts: Sequence[Part]) -> Part:
+    """A sample is worth the mean over the repeats in which it has a value; a distance is the mean over all repeats."""
+
+    def over(sides: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+        return {k: over_repeats([each[k] for each in sides]) for k in sides[0] if all(k in each for each in sides)}
+
+    columns, rows = over([part.columns for part in parts]), over([part.rows for part in parts])
+    steps = {name: zip(*(part.frechet.get(name, []) for part in parts), strict=False) for name in parts[0].frechet}
+    frechet = {name: [mean(step) for step in some] for name, some in steps.items()}
+    return Part(columns, rows, frechet, min(part.images for part in parts), {})
+
+
+def _means(
+    part: Part, categories: Sequence[str], name: str, intervals: Intervals | None
+) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+    """Over all, with intervals where there are to be some, and of each category; ``name`` is that of the distance."""
+
+    def weighed(name: str, distances: Sequence[float]) -> dict[str, float]:
+        return {f"{name}_at_{t}": gc_at(distances, t) for t in range(1, len(distances) + 1)}
+
+    by_category = by_group(part.columns, categories)
+    for category, distances in part.frechet.items():
+        if category:
+            by_category[category] |= weighed(name, distances)
+    metrics = mean_of(list(by_category.values()), of_all=False)
+    for key, column in part.columns.items():
+        there = [(value, one) for value, one in zip(column.tolist(), categories, strict=True) if not math.isnan(value)]
+        if intervals is not None and there and (key.startswith("gc_at_") or key == TEXT_MEAN):
+            metrics |= intervals.of_mean(key, [value for value, _ in there], [one for _, one in there])
+        if key.startswith("gc_at_") and all(key in row for row in by_category.values()):
+            metrics[key.replace("gc_", "gc_images_")] = mean([value for value, _ in there])
+    whole = weighed(f"whole_{name}", part.frechet.get("", []))
+    return metrics | whole | ({"images": float(part.images)} if whole else {}), by_category
+
+
+def _put_curves(found: Found, metrics: Mapping[str, float], frechet_name: str, most: int) -> None:
+    ends = {"gc_low": "_low", "gc_high": "_high", "gc_std": "_std", "similarity_std": "_std"}
+    for curve in ("similarity", "gc", *ends, frechet_name, "text_similarity"):
+        end = ends.get(curve, "")
+        keys = {str(t): f"{curve.removesuffix(end)}_at_{t}{end}" for t in range(1, most + 1)}
+        found.put(["curves", curve], {t: metrics[key] for t, key in keys.items() if key in metrics})
+    for place in found.numbers:
+        if place[0] in ("metrics", "groups", "curves") and any(frechet_name in part for part in place[1:]):
+            rounded = (*place[:-1], place[-1].removesuffix("_std"))  # a deviation is as far off as what it is of
+            found.tolerances[place] = SIX_DIGITS * abs(values.number(found.numbers[rounded]))
+
+
+def _seen(
+    files: ScoreFiles, samples: Sequence[Sample], chains: Chains, encoder: Encoder, most: int
+) -> tuple[Array, dict[str, list[float]], int]:
+    """n×T cosines with the originals; Fréchet distances to them, and over how many images the last one is."""
+    steps = (
+        {at: chains.drawn[sample.id, t] for at, sample in enumerate(samples) if (sample.id, t) in chains.drawn}
+        for t in range(1, most + 1)
+    )
+    first = encoder.images([Picture.of(files.data, sample.file) for sample in samples])
+    similarity, categories = np.full((len(samples), most), np.nan), [sample.category for sample in samples]
+    frechet: dict[str, list[float]] = {"": [], **{name: [] for name in categories}}
+    images = 0
+    for t, pictures in enumerate(takewhile(len, steps)):
+        reached, redrawn = list(pictures), encoder.images(list(pictures.values()))
+        similarity[reached, t] = cosines(first[reached], redrawn)
+        there = places(categories[at] for at in reached)
+        for name, rows in there.items():
+            if len(rows) >= 2 and len(frechet[name]) == t:
+                frechet[name].append(frechet_distance(first[[reached[row] for row in rows]], redrawn[rows]))
+        if there.keys() == {*categories} and len(reached) >= 2:
+            frechet[""].append(frechet_distance(first[reached], redrawn))
+            images = len(reached)
+    return similarity, frechet, images
+
+
+def _running_means(similar: Array, until: Sequence[int]) -> Array:
+    """Of the first ``until`` of each row, added one by one."""
+    sums = np.cumsum(similar, axis=1)
+    return np.array([row[end - 1] / end if end else math.nan for row, end in zip(sums, until, strict=True)])
+
+
+def _read(files: ScoreFiles, samples: Sequence[Sample], chains: Chains, most: int, found: Found) -> Array:
+    """n×T cosines of descriptions with the first one of their chain, NaN at t = 1."""
+    said = {place_of(each): text for each in chains.records if (text := values.description(each))}
+    corpus = [text for (_, t), text in said.items() if t == 1]
+    begun = {sample.id for sample in samples if (sample.id, 1) in said}
+    encoder = Encoder(files, "text_encoder", found)
+    rows = encoder.texts([text for (name, _), text in said.items() if name in begun], corpus) if begun else {}
+    similar = np.full((len(samples), most), np.nan)
+    for place, sample in enumerate(samples):
+        for t in range(2, most + 1):
+            begin, later = (rows.get(said.get((sample.id, at), "")) for at in (1, t))
+            if begin is not None and later is not None and begin.any() and later.any():
+                similar[place, t - 1] = cosines(begin[None], later[None])[0]
+    return similar
+
+
+class Redrawn(NamedTuple):
+    """What redrawings come to: those of one repeat, or the mean over all."""
+
+    values: Mapping[str, Mapping[str, float]]
+    """Metric → sample → value."""
+    more: Mapping[str, float]
+    """The Fréchet distance, and over how many images it is."""
+
+
+def fidelity(files: ScoreFiles, found: Found) -> None:
+    """Image against redrawing, image against description, and people."""
+    settings, every = values.settings(files), values.samples(files.data)
+    repeats = read_chains(files.collected["redraw"], found)
+    samples = [sample for sample in every if sample.split == "test"] or every
+    encoder, side = Encoder(files, "encoder", found), values.whole(settings["ssim_side"], 11, 4096)
+    parts = [_redrawn(files, samples, chains, encoder, side, found) for chains in repeats]
+    whole = parts[0] if len(parts) == 1 else _mean_of_redrawn(parts)
+    measured, metrics, intervals = dict(whole.values), dict(whole.more), Intervals.of(settings)
+    if human := _human(files, _described(samples, repeats[0]), samples, found):
+        measured["human"] = human
+    for metric, of_sample in measured.items():
+        several = list(of_sample.values())
+        metrics |= {metric: mean(several)} | intervals.of_mean(metric, several, [ALL] * len(several))
+        both = sorted(of_sample.keys() & human.keys()) if metric != "human" else []
+        agreed = correlations([human[at] for at in both], [of_sample[at] for at in both])
+        found.put(["groups", "agreement", metric], agreed)
+    found.put(["metrics"], metrics)
+    means = [{metric: mean(list(some.values())) for metric, some in part.values.items() if some} for part in parts]
+    put_repeats(
+        found,
+        [each | dict(part.more) | chains.words for each, part, chains in zip(means, parts, repeats, strict=True)],
+    )
+    columns = {key: np.array([some.get(sample.id, np.nan) for sample in samples]) for key, some in measured.items()}
+    found.put(["groups", "category"], by_group(columns, [sample.category for sample in samples]))
+    for sample in samples:
+        ends = [values.text(chains.last[sample.id], "outcome") for chains in repeats]
+        worth = [
+            {key: [some[sample.id]] for key, some in each.items() if sample.id in some}
+            for each in (measured, *(part.values for part in parts))
+        ]
+        names, extra = (ALL, sample.id, ended(ends)), {"category": sample.category}
+        found.row(sample.id, names, extra, worth[0], list(zip(ends, worth[1:], strict=True)))
+    for place in found.numbers:
+        rounded = (*place[:-1], place[-1].removesuffix("_std"))  # a deviation is as far off as what it is of
+        if place[:2] == ("groups", "agreement"):
+            found.tolerances[place] = SIX_DECIMALS
+        elif any(re.fullmatch("ssim(_low|_high|_std)?", part) for part in place[-2:]):
+            found.tolerances[place] = PERCENT * SIX_DECIMALS
+        elif rounded[-1] == encoder.frechet_name:
+            found.tolerances[place] = SIX_DIGITS * abs(values.number(found.numbers[rounded]))
+    found.outcomes(each for chains in repeats for each in chains.records)
+    redrawn = sum((sample.id, 1) in chains.drawn for chains in repeats for sample in samples)
+    found.counts(redrawn, redrawn, len(samples) * len(repeats))
+
+
+def _described(samples: Sequence[Sample], chains: Chains) -> dict[str, str]:
+    """Sample → its description, of everything that was described, whether it could be drawn or not."""
+    last = {sample.id: chains.last.get(sample.id, {}) for sample in samples}
+    return {name: said for name, each in last.items() if (said := values.text_or_none(each, "description"))}
+
+
+def _redrawn(
+    files: ScoreFiles, samples: Sequence[Sample], chains: Chains, encoder: Encoder, side: int, found: Found
+) -> Redrawn:
+    originals = {sample.id: Picture.of(files.data, sample.file) for sample in samples}
+    pairs = {name: (first, chains.drawn[name, 1]) for name, first in originals.items() if (name, 1) in chains.drawn}
+    said = _described(samples, chains)
+    more, measured = dict[str, float](), dict[str, dict[str, float]]()
+    name, distance = "clip_s_i" if encoder.reads else "image_similarity", encoder.frechet_name
+
+    def measure(metric: str, names: Mapping[str, object], similarities: Callable[[], list[float]]) -> None:
+        try:
+            measured[metric] = {name: PERCENT * value for name, value in zip(names, similarities(), strict=True)}
+        except MissingError as why:
+            found.withhold([metric, *([distance, "images"] if metric == name else [])], str(why))
+
+    def between_images() -> list[float]:
+        first, redrawn = (encoder.images([pair[at] for pair in pairs.values()]) for at in (0, 1))
+        if len(pairs) >= 2:
+            more.update({distance: frechet_distance(first, redrawn), "images": float(len(pairs))})
+        return cosines(first, redrawn)
+
+    def with_texts() -> list[float]:
+        rows = encoder.texts(said.values(), [])
+        seen = encoder.images([originals[each] for each in said])
+        return cosines(seen, np.stack([rows[each] for each in said.values()]))
+
+    measure(name, pairs, between_images)
+    measure("ssim", pairs, lambda: [_ssim(*pair, side) for pair in pairs.values()])
+    if encoder.reads:
+        measure("clip_s", said, with_texts)
+    return Redrawn(measured, more)
+
+
+def _mean_of_redrawn(parts: Sequence[Redrawn]) -> Redrawn:
+    """A sample is worth the mean over the repeats in which it has a value; a distance is the mean over all repeats."""
+    measured: dict[str, dict[str, float]] = {}
+    for metric in parts[0].values:
+        sides = [part.values.get(metric, {}) for part in parts]
+        names = dict.fromkeys(name for side in sides for name in side)
+        measured[metric] = {name: mean([side[name] for side in sides if name in side]) for name in names}
+    shared = [key for key in parts[0].more if all(key in part.more for part in parts)]
+    more = {key: mean([part.more[key] for part in parts]) for key in shared}
+    if "images" in more:
+        more["images"] = min(part.more["images"] for part in parts)
+    return Redrawn(measured, more)
+
+
+@lru_cache(maxsize=2**14)
+def _ssim(original: Picture, redrawn: Picture, side: int) -> float:
+    return ssim(_luma(original, side), _luma(redrawn, side))
+
+
+@lru_cache(maxsize=512)
+def _luma(picture: Picture, side: int) -> NDArray[np.uint8]:
+    """Squeezed to ``side`` × ``side``."""
+    if side > MOST_PIXELS:
+        raise MissingError(f"images of {side} × {side} pixels are more than the checker compares")
+    return np.asarray(picture.open().convert("L").resize((side, side), Image.Resampling.BILINEAR))
+
+
+def _human(files: ScoreFiles, said: Mapping[str, str], samples: Sequence[Sample], found: Found) -> dict[str, float]:
+    """Sample → the mean of what people gave for this description, from 1 to 5."""
+    shown = {_clean(name).strip(): _as_shown(each) for name, each in said.items()}
+    ratings: dict[str, list[int]] = {}
+    raters, stale, about = set(), 0, (files.score["keys"]["dataset"], files.score["keys"]["model"])
+    for row in _sheet(files.beside["ratings"]) if "ratings" in files.beside else ():
+        if row["rating"] and (row["dataset"], row["model"]) == about:
+            if shown.get(row["sample"]) == " ".join(row["description"].split()):
+                ratings.setdefault(row["sample"], []).append(values.whole(int(row["rating"]), 1, 5))
+                raters.add(row["rater"])
+            else:
+                stale += 1
+    used = sum(map(len, ratings.values()))
+    found.put(["details", "ratings"], {"used": used, "raters": len(raters), "stale": stale})
+    means = {sample.id: ratings.get(_clean(sample.id).strip()) for sample in samples}
+    return {name: sum(some) / len(some) for name, some in means.items() if some}
+
+
+def _sheet(data: bytes) -> Iterator[Mapping[str, str]]:
+    """The rows of a CSV file as spreadsheets save it."""
+    whole = data.decode("utf-8-sig")
+    tables = [list(csv.reader(io.StringIO(whole, newline=""), delimiter=each)) for each in ",;\t"]
+    heads = [[cell.casefold() for cell in _cells(table[0])] for table in tables]
+    names, rows = max(zip(heads, tables, strict=True), key=lambda sheet: len({"dataset", "sample"} & {*sheet[0]}))
+    yield from (dict(zip(names, [*_cells(row), *[""] * len(names)], strict=False)) for row in rows[1:])
+
+
+def _cells(row: Sequence[str]) -> list[str]:
+    return [_clean(cell[1:] if _QUOTED.match(cell) else cell).strip() for cell in row]
+
+
+def _clean(text: str) -> str:
+    return _LEFT_OUT.sub("", _LINE_END.sub("\n", text))
+
+
+def _as_shown(said: str) -> str:
+    """As the sheet shows a description, differences in blanks apart."""
+    return " ".join(_WRITTEN_OUT.sub(lambda match: f"\\x{ord(match[0]):02x}", _clean(said)).split())

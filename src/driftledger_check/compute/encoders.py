@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger_check.compute import given
-from driftledger_check.compute.found import Found
-from driftledger_check.compute.given import MissingError
-from driftledger_check.files import Folder, ScoreFiles, Vector
+from driftledger_check.bundle import Folder, ScoreFiles, Vector
+from driftledger_check.compute import values
+from driftledger_check.compute.values import Found, MissingError
 
 MOST_CELLS = 2**27
 """Of the features of texts at once: half a gigabyte."""
@@ -53,12 +52,12 @@ class Encoder:
     """What plays a role in a score, going by its card."""
 
     def __init__(self, files: ScoreFiles, role: str, found: Found) -> None:
-        card = given.mapping(given.mapping(files.score["components"])[role])
+        card = values.mapping(values.mapping(files.score["components"])[role])
         self.provider, self.name, self.fingerprint = (
-            given.text(card, key) for key in ("provider", "name", "fingerprint")
+            values.text(card, key) for key in ("provider", "name", "fingerprint")
         )
-        self._settings, self._features, self._found = given.mapping(card["settings"]), files.features, found
-        self._portable, metrics = card["version"] == "1", given.mapping(files.score["metrics"])
+        self._settings, self._features, self._found = values.mapping(card["settings"]), files.features, found
+        self._portable, metrics = card["version"] == "1", values.mapping(files.score["metrics"])
         shipped = ("frechet_layout", "frechet_clip", "frechet_open_clip", "frechet_vit", "frechet_dinov2")
         own = re.search(r"\b(?:whole_)?(frechet_\w+?)(?:_at_\d+)?\b", " ".join(sorted(metrics)))
         name = f"frechet_{self.provider}"
@@ -128,7 +127,7 @@ def _faintly(part: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _tfidf(texts: Sequence[str], corpus: Sequence[str], settings: Mapping[str, Any]) -> Vector:
     """Rows of length one; a term that df of n texts hold weighs ln((1 + n) / (1 + df)) + 1."""
-    longest = given.whole(settings["ngrams"], 1, 5)
+    longest = values.whole(settings["ngrams"], 1, 5)
     terms = {each: _terms(each, longest) for each in {*texts, *corpus}}
     counts, df = Counter[str](), Counter[str]()
     for each in corpus:
@@ -137,7 +136,7 @@ def _tfidf(texts: Sequence[str], corpus: Sequence[str], settings: Mapping[str, A
     if not counts:
         raise ValueError("no text that tfidf learns from holds a word")
     known = sorted(
-        sorted(counts, key=lambda term: (-counts[term], term))[: given.whole(settings["max_features"], 1, 10**6)]
+        sorted(counts, key=lambda term: (-counts[term], term))[: values.whole(settings["max_features"], 1, 10**6)]
     )
     if len(texts) * len(known) > MOST_CELLS:
         raise MissingError(f"{len(texts)} texts and {len(known)} terms are more than the checker reads at once")

@@ -1,42 +1,59 @@
-"""What the benchmarks of questions share: how answers were read, and what counts.
+"""The benchmarks of questions: MM-SAP (Wang et al. 2024), MM-Vet (Yu et al. 2023) and MME (Fu et al. 2023).
 
-A reply in which nothing could be read is in the denominators as a wrong one, or in none, as ``unread`` says; one whose
-call failed says nothing of the model and is in none.
+How answers were read, and what a judge gave, is taken from the records. A reply in which nothing could be read is in
+the denominators as a wrong one, or in none, as ``unread`` says; one whose call failed says nothing of the model and is
+in none.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_check.compute import given
-from driftledger_check.compute.found import PERCENT, Found
-from driftledger_check.compute.intervals import Intervals
-from driftledger_check.files import ScoreFiles
+from driftledger_check.bundle import ScoreFiles
+from driftledger_check.compute import values
+from driftledger_check.compute.stats import Intervals, mean, mean_and_std, places
+from driftledger_check.compute.values import ALL, PERCENT, Found, Row
 
 Flags = NDArray[np.bool_]
 """Questions × variants or gradings."""
+Ids = NDArray[np.int64]
+"""Of options; −1 where none was chosen, or none is right."""
+
+CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
+FINEST = 10**6
+"""Steps of a grade that are told apart."""
+OF_THE_JUDGE = ("judge_alpha", "judge_sensitivity", "judge_specificity", "total_corrected")
+ABILITIES = {
+    "perception": (
+        *("existence", "count", "position", "color", "posters", "celebrity", "scene", "landmark", "artwork", "OCR"),
+    ),
+    "cognition": ("commonsense_reasoning", "numerical_calculation", "text_translation", "code_reasoning"),
+}
 
 
 class Graded:
     """The questions, and how each answer was read, by variant and grading."""
 
     def __init__(self, files: ScoreFiles, found: Found) -> None:
-        self.found, self.settings = found, given.settings(files)
+        self.found, self.settings = found, values.settings(files)
         self.questions = files.data.rows("questions.jsonl")
         self.intervals, self.unread = Intervals.of(self.settings), self.settings.get("unread", "left_out")
-        grades: dict[str, list[given.Row]] = {}
-        self.grades = files.collected["grade"].rows("records.jsonl")
+        self.answers, self.grades = (files.collected[stage].rows("records.jsonl") for stage in ("answer", "grade"))
+        grades: dict[str, list[Row]] = {}
         for each in sorted(self.grades, key=lambda each: (each["variant"], each.get("repeat", 0))):
-            grades.setdefault(given.text(each, "question"), []).append(each)
-        self.by_question = [grades[given.text(question, "id")] for question in self.questions]
+            grades.setdefault(values.text(each, "question"), []).append(each)
+        self.by_question = [grades[values.text(question, "id")] for question in self.questions]
         if len({len(row) for row in self.by_question}) != 1 or sum(map(len, self.by_question)) != len(self.grades):
             raise ValueError("not every question has been answered equally often")
-        self.images = [given.text(question, "image_sha256") for question in self.questions]
-        self._called = np.array([[given.text(each, "outcome") != "failed" for each in row] for row in self.by_question])
+        self.images = [values.text(question, "image_sha256") for question in self.questions]
+        self._called = np.array(
+            [[values.text(each, "outcome") != "failed" for each in row] for row in self.by_question]
+        )
         found.outcomes(self.grades)
-        answers = files.collected["answer"].rows("records.jsonl")
-        found.served("model", answers, "served_model", "system_fingerprint")
+        found.served("model", self.answers, "served_model", "system_fingerprint")
 
     def column(self, key: str) -> list[str]:
         return [question[key] or "" for question in self.questions]
@@ -63,13 +80,233 @@ class Graded:
     def counts(self, read: Flags) -> None:
         self.found.counts(int(read.sum()), int((read | self.wrong()).sum()), read.size)
 
-    def row(self, at: int, values: given.Row, **extra: str) -> None:
-        """Of one question."""
-        ended = [given.text(each, "outcome") for each in self.by_question[at]]
-        unit = given.text(self.questions[at], "id")
-        self.found.row(unit, given.ALL, self.images[at], joint(ended), extra | {"outcomes": ended}, values)
+    def row(self, at: int, worth: Row, **extra: str) -> None:
+        """Put the row of one question."""
+        ended = [values.text(each, "outcome") for each in self.by_question[at]]
+        names = (ALL, self.images[at], _joint(ended))
+        self.found.row(values.text(self.questions[at], "id"), names, extra | {"outcomes": ended}, worth)
 
 
-def joint(outcomes: list[str]) -> str:
+def _joint(outcomes: list[str]) -> str:
     """Of several answers or gradings: ok if any of them is."""
     return "ok" if "ok" in outcomes else outcomes[0]
+
+
+def mm_sap(files: ScoreFiles, found: Found) -> None:
+    """Does a model answer what it can know, and decline what it cannot? (Section 4.1.)"""
+    graded = Graded(files, found)
+    questions, subset, wrong = graded.questions, np.array(graded.column("subset"), dtype=object), graded.wrong()
+    refusal = np.array([values.whole(question["refusal"], 0, 25) for question in questions])[:, None]
+    right = np.array([_id(question["answer"]) for question in questions])[:, None]
+    chosen = np.array([[_id(each["choice"]) for each in row] for row in graded.by_question])
+    declined = np.array([[values.text(each, "outcome") == "refused" for each in row] for row in graded.by_question])
+    both = {"with": np.where(declined, refusal, chosen), "without": chosen}
+    choices = both["with" if graded.settings["count_free_refusals"] else "without"]
+
+    def parts(choices: Ids, wrong: Flags) -> dict[str, tuple[Flags, Flags]]:
+        """Measure → what it counts, and of what. Accepted are the right option (basic), it and the refusal (know), only
+        the refusal (beyond)."""
+        read, of = choices >= 0, subset[:, None]
+        counted = read | wrong
+        knew, refused = read & (choices == right), choices == refusal
+        declined, answered = refused & (of != "basic"), read & ~refused
+        return {
+            "score": (knew | declined, counted),
+            "answer_rate": (answered, counted),
+            "answer_accuracy": (knew, answered),
+            "known_knowns": (knew, counted & (of != "beyond")),
+            "known_unknowns": (declined, counted & (of != "basic")),
+        }
+
+    def headline(choices: Ids, wrong: Flags) -> float | None:
+        return _measured(parts(choices, wrong)).get("score")
+
+    mine, read = parts(choices, wrong), choices >= 0
+    metrics = _measured(mine) | graded.both_ways("score", read, lambda wrong: headline(choices, wrong))
+    for name, some in both.items():
+        if (value := headline(some, wrong)) is not None:
+            metrics[f"score_{name}_free_refusals"] = value
+    metrics["free_refusals"] = graded.refused()
+    for name, (above, below) in mine.items():
+        if below.any():
+            sums = [each.sum(axis=1).tolist() for each in (above, below)]
+            metrics |= graded.intervals.of_ratio(name, sums[0], sums[1], graded.images, PERCENT)
+    found.put(["metrics"], metrics)
+    subtask = graded.column("subtask")
+    subtasks = [f"{a}: {b}" for a, b in zip(subset, subtask, strict=True)]
+    for kind, groups in (("subset", subset), ("subtask", subtasks)):
+        for name, rows in places(groups).items():
+            measured = _measured({key: (a[rows], b[rows]) for key, (a, b) in mine.items()})
+            if name.startswith("beyond"):  # where no answer is right
+                measured = {key: value for key, value in measured.items() if not key.startswith("answer_accuracy")}
+            found.put(["groups", kind, name], measured)
+    found.put(["groups", "position"], _positions(graded))
+    found.put(["details", "subsets"], Counter(subset))
+    for at, (above, below) in enumerate(zip(*(side.tolist() for side in mine["score"]), strict=True)):
+        worth = [float(hit) if counts else None for hit, counts in zip(above, below, strict=True)]
+        graded.row(at, {"score": worth}, subset=subset[at], subtask=subtask[at])
+    graded.counts(read)
+
+
+def _id(value: object) -> int:
+    return -1 if value is None else values.whole(value, 0, 25)
+
+
+def _measured(parts: Mapping[str, tuple[Flags, Flags]]) -> dict[str, float]:
+    """Percentages: mean and deviation over the variants that have anything to count."""
+    measured: dict[str, float] = {}
+    for name, (above, below) in parts.items():
+        sums = zip(above.sum(axis=0).tolist(), below.sum(axis=0).tolist(), strict=True)
+        measured |= mean_and_std(name, [p / q for p, q in sums if q], PERCENT)
+    return measured
+
+
+def _positions(graded: Graded) -> dict[str, dict[str, float]]:
+    """Letter → how often it was chosen, and how often the refusal and the right option were there, in percent."""
+    by_id = {question["id"]: question for question in graded.questions}
+    chosen = {(each["question"], each["variant"]): each["choice"] for each in graded.grades}
+    stood: list[tuple[int, int, int]] = []
+    letters = 1
+    for each in graded.answers:
+        order, choice = list(each["order"]), chosen[each["question"], each["variant"]]
+        if choice is not None:
+            question = by_id[each["question"]]
+            answer = -1 if question["answer"] is None else order.index(question["answer"])
+            stood.append((order.index(choice), answer, order.index(question["refusal"])))
+            letters = len(order)
+    if not stood:
+        return {}
+    chosen_at, right_at, refusal_at = (list(side) for side in zip(*stood, strict=True))
+    stands = {"chosen": chosen_at, "refusal": refusal_at, "correct": [at for at in right_at if at >= 0]}
+    return {
+        chr(ord("A") + at): {name: PERCENT * (some.count(at) / len(some)) for name, some in stands.items() if some}
+        for at in range(values.whole(letters, 1, 26))
+    }
+
+
+def mm_vet(files: ScoreFiles, found: Found) -> None:
+    """A judge's grades per capability, per combination of them, and in total. (Section 3.)"""
+    graded = Graded(files, found)
+    written = [
+        [None if each["grade"] is None else values.number(each["grade"]) for each in row] for row in graded.by_question
+    ]
+    if any(grade is not None and not 0 <= grade <= 1 for row in written for grade in row):
+        raise ValueError("a grade is not within 0 and 1")
+    grades = [[None if grade is None else Fraction(repr(grade)) for grade in row] for row in written]
+    read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong()
+    metrics = _graded("total", grades, read | wrong)
+    metrics |= graded.both_ways("total", read, lambda wrong: _graded("total", grades, read | wrong).get("total"))
+    steps, exact = 10, {grade for row in grades for grade in row if grade is not None}
+    while steps < FINEST and any((steps * grade).denominator > 1 for grade in exact):
+        steps *= 10
+    sums = [sum(round(steps * (grade or 0)) for grade in row) for row in written]
+    counts = (steps * (read | wrong).sum(axis=1)).tolist()
+    metrics |= graded.intervals.of_ratio("total", sums, counts, graded.images, PERCENT)
+    order = {name: f"{at}" for at, name in enumerate(CAPABILITIES)}
+    needed = [
+        sorted({*values.texts(question["capabilities"])}, key=lambda name: order.get(name, f"9{name}"))
+        for question in graded.questions
+    ]
+    names = {"capability": needed, "combination": [["+".join(some)] for some in needed]}
+    for kind, of_question in names.items():
+        pairs = [(each, at) for at, some in enumerate(of_question) for each in some]
+        for name, some in places(each for each, _ in pairs).items():
+            rows = [pairs[at][1] for at in some]
+            found.put(["groups", kind, name], _graded("grade", [grades[at] for at in rows], (read | wrong)[rows]))
+    for at, (row, counted) in enumerate(zip(written, (read | wrong).tolist(), strict=True)):
+        worth = [(grade or 0.0) if there else None for grade, there in zip(row, counted, strict=True)]
+        graded.row(at, {"total": worth}, combination="+".join(values.texts(graded.questions[at]["capabilities"])))
+    graded.counts(read)
+    replies = [reply for each in graded.grades for reply in values.sequence(each.get("replies", []))]
+    found.served("judge", replies, "served_model", "")
+    if files.collected["grade"].has("calibration.jsonl"):
+        known = files.collected["grade"].rows("calibration.jsonl")
+        found.put(["details", "calibration"], [{key: each[key] for key in each if key != "schema"} for each in known])
+    found.put(["metrics"], metrics)
+    found.withhold(OF_THE_JUDGE, "the checker does not measure judges; 'driftledger verify' does")
+
+
+def _graded(name: str, grades: Sequence[Sequence[Fraction | None]], counted: Flags) -> dict[str, float]:
+    """In percent, over the gradings of which anything counts; an unread grade that counts is 0."""
+    sums = [sum((grade or Fraction() for grade in grading), Fraction()) for grading in zip(*grades, strict=True)]
+    counts = counted.sum(axis=0).tolist()
+    return mean_and_std(name, [float(100 * above / below) for above, below in zip(sums, counts, strict=True) if below])
+
+
+class _MmeScores:
+    """The measures over some questions, and of each category."""
+
+    def __init__(self, right: Flags, counted: Flags, pairs: Sequence[list[int]], categories: Sequence[str]) -> None:
+        self._right, self._counted = right.tolist(), counted.tolist()
+        of_pairs = places(categories[pair[0]] for pair in pairs)
+        self.whole = self._of(range(len(categories)), pairs)
+        self.each = {
+            name: self._of(rows, [pairs[at] for at in of_pairs[name]]) for name, rows in places(categories).items()
+        }
+
+    def _of(self, rows: Sequence[int], pairs: Sequence[list[int]]) -> dict[str, float]:
+        """Accuracy and accuracy+ in percent, and their sum, the score; what is over nothing is absent."""
+        each = [[row] for row in rows]
+        asked, whole = (sum(all(self._counted[at] for at in some) for some in units) for units in (each, pairs))
+        hits, both = (sum(all(self._right[at] for at in some) for some in units) for units in (each, pairs))
+        found = {"accuracy": PERCENT * (hits / asked)} if asked else {}
+        if whole:
+            found["accuracy_plus"] = PERCENT * (both / whole)
+        if asked and whole:
+            found["score"] = float(100 * (Fraction(hits, asked) + Fraction(both, whole)))
+        return found
+
+    def total(self, categories: Sequence[str], *, mean: bool) -> float | None:
+        """The sum of scores, or their mean; None where a category has none."""
+        scores = [Fraction(row["score"]) for name in categories if "score" in (row := self.each[name])]
+        return float(sum(scores) / (len(scores) if mean else 1)) if len(scores) == len(categories) else None
+
+
+def mme(files: ScoreFiles, found: Found) -> None:
+    """Two questions about each image, both of which a model must get right. (Section 2.2.)"""
+    graded = Graded(files, found)
+    questions, first = graded.questions, [row[0] for row in graded.by_question]
+    declined = np.array([values.text(each, "outcome") == "refused" for each in first])  # is wrong: all can be seen
+    read = declined | np.array([each["answer"] is not None for each in first])
+    truth = [question["answer"] == "yes" for question in questions]
+    right = ~declined & np.array([each["answer"] is true for each, true in zip(first, truth, strict=True)])
+    categories = [question["category"] or ALL for question in questions]
+    about: dict[str, list[int]] = {}
+    for at, (category, question) in enumerate(zip(categories, questions, strict=True)):
+        about.setdefault(f"{category}/{values.text(question, 'image_id')}", []).append(at)
+    pairs = [[one, other] for one, other in about.values()]
+
+    def scores(wrong: Flags) -> _MmeScores:
+        return _MmeScores(right, read | wrong[:, 0], pairs, categories)
+
+    mine = scores(graded.wrong())
+    every = list(mine.each)
+    metrics: dict[str, float | None] = {key: value for key, value in mine.whole.items() if key != "score"}
+    metrics |= {"refused": graded.refused(), "score": mine.total(every, mean=True)}
+    metrics["score_sum"] = mine.total(every, mean=False)
+    metrics |= graded.both_ways("score", read[:, None], lambda wrong: scores(wrong).total(every, mean=True))
+    metrics |= {name: mine.total(some, mean=False) for name, some in ABILITIES.items() if {*some} <= {*every}}
+    groups = values.lists(files.data.json("question_set.json").get("groups", {}))
+    means = {
+        name: {"score": value} for name, some in groups.items() if (value := mine.total(some, mean=True)) is not None
+    }
+    found.put(["metrics"], {name: value for name, value in metrics.items() if value is not None})
+    found.put(["groups"], {"category": mine.each, "group": means})
+    counted = read | graded.wrong()[:, 0]
+    images = {at: image for image, pair in about.items() for at in pair}
+    hits, names = (right & counted).astype(int).tolist(), [images[at] for at in range(len(categories))]
+    found.put(["metrics"], graded.intervals.of_ratio("accuracy", hits, counted.astype(int).tolist(), names, PERCENT))
+    if counted.all():  # accuracy+ and the score are over images
+        got = [[bool(right[at]) for at in pair] for pair in about.values()]
+        found.put(["metrics"], graded.intervals.of_hits("accuracy_plus", sum(map(all, got)), len(got), PERCENT))
+        worth = [PERCENT * (sum(pair) / 2 + all(pair)) for pair in got]
+        within = [categories[pair[0]] for pair in about.values()]
+        found.put(["metrics"], graded.intervals.of_mean("score", worth, within))
+    for image, pair in about.items():
+        correct = [float(right[at]) if counted[at] else None for at in pair]
+        known = [value for value in correct if value is not None]
+        score = PERCENT * (mean(known) + all(known)) if len(known) == 2 else None
+        ended = [values.text(first[at], "outcome") for at in pair]
+        extra = {"questions": [values.text(questions[at], "id") for at in pair], "outcomes": ended}
+        found.row(image, (categories[pair[0]], image, _joint(ended)), extra, {"score": [score], "correct": correct})
+    graded.counts(read[:, None])

@@ -6,28 +6,103 @@ the label that most of the k nearest have. One of which the encoder knows nothin
 
 import hashlib
 import json
+import math
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_check.compute import given
+from driftledger_check.bundle import ScoreFiles
+from driftledger_check.compute import values
 from driftledger_check.compute.encoders import Encoder
-from driftledger_check.compute.found import PERCENT, Found
-from driftledger_check.compute.intervals import Intervals
-from driftledger_check.compute.means import mean, places
-from driftledger_check.compute.naming import Names
-from driftledger_check.compute.neighbours import column_sums, nearest, rounded_cosines, votes
-from driftledger_check.files import ScoreFiles
+from driftledger_check.compute.stats import Intervals, mean, nearest, places, rounded_cosines, votes
+from driftledger_check.compute.values import ALL, PERCENT, Found, MissingError, Row
 
+LONGEST = 100
+"""Words of a name: with longer ones a text would take as long as both together are wide."""
+_INDEX = re.compile(r"n\d{8}(?![^\W_])[\W_]*|(?:\d+[._]|0\d+[\s-])[\W_]*(?=[^\W\d_])")
+"""A WordNet id, or a number that is no part of the name."""
 MOST_CONDITIONS = 1000
 MOST_PAIRS = 50
 """Of classes that are taken for each other."""
 
 Hits = NDArray[np.bool_]
+
+
+class Names:
+    """The names of classes: those in a label, parted by commas, and others."""
+
+    def __init__(self, others: Mapping[str, Sequence[str]]) -> None:
+        self._owners: dict[tuple[str, ...], set[str]] = {}
+        """Beginnings of names as words → the classes of which this is a whole name."""
+        for label, some in others.items():
+            index = _INDEX.match(label)
+            own = map(_folded, label[index.end() if index else 0 :].split(","))
+            for name in [*(each for each in own if not _says_nothing(each)), *map(_folded, some)]:
+                words = tuple(name.split())
+                if len(words) > LONGEST:
+                    raise ValueError(f"a name of {label!r:.60} has more than {LONGEST} words")
+                for end in range(len(words) + 1):
+                    self._owners.setdefault(words[:end], set())
+                self._owners[words].add(label)
+        self._owners.pop((), None)
+        known = {word for words in self._owners for word in words}
+        self._bases = cache(lambda word: [base for base in _singulars(word) if base in known])
+
+    def named(self, text: str, label: str) -> tuple[bool, bool]:
+        """Its own class, and another one; of names within each other the longest holds."""
+        words = list(map(self._bases, _folded(text).split()))
+        own, other, furthest = False, False, 0
+        for start in (place for place, bases in enumerate(words) if bases):
+            end, owners, here = start, set[str](), {tuple[str, ...]()}
+            for at in range(start, len(words)):
+                here = {(*begun, base) for begun in here for base in words[at] if (*begun, base) in self._owners}
+                if not here:
+                    break
+                if whole := set().union(*(self._owners[name] for name in here)):
+                    end, owners = at + 1, whole
+            if owners and end > furthest:
+                own, other, furthest = own or label in owners, other or label not in owners, end
+        return own, other
+
+
+def _singulars(word: str) -> Iterator[str]:
+    """What it may be a regular plural or possessive of."""
+    yield word
+    for ending, instead in (("s", ""), ("es", ""), ("ies", "y")):
+        if word.endswith(ending):
+            yield word.removesuffix(ending) + instead
+
+
+def _says_nothing(name: str) -> bool:
+    """Only numbers, or a single letter of an alphabet."""
+    return not name or name.replace(" ", "").isdigit() or (len(name) == 1 and name.islower())
+
+
+def _folded(text: str) -> str:
+    """Words of letters and digits, in lower case and without accents."""
+    return " ".join("".join(map(_letter, text)).split())
+
+
+@lru_cache(maxsize=2**12)
+def _letter(letter: str) -> str:
+    if letter in "'’‘ʼ`´′":  # a possessive, and at once like a plural
+        return ""
+    parts = unicodedata.normalize("NFKD", letter.casefold()).casefold()
+    return "".join(_spelt(part) for part in parts)
+
+
+def _spelt(part: str) -> str:
+    category = unicodedata.category(part)
+    if unicodedata.combining(part) or category == "Cf":
+        return ""
+    return part if part.isalnum() or category.startswith("M") else " "
 
 
 class Described(NamedTuple):
@@ -53,26 +128,26 @@ class Retrieved(NamedTuple):
     """Queries × 2: whether a description names its own class, and whether another one."""
 
 
-def recompute(files: ScoreFiles, found: Found) -> None:
-    card, settings = files.data.json("dataset.json"), given.settings(files)
-    intervals, sampled = Intervals.of(settings), card["name"] in given.texts(settings.get("sampled_classes", []))
-    asked = given.mapping(given.mapping(files.score["inputs"])["protocol"])
-    lengths, shots = given.sequence(asked["max_tokens"]), [0, *given.sequence(asked["shots"])]
+def trac(files: ScoreFiles, found: Found) -> None:
+    card, settings = files.data.json("dataset.json"), values.settings(files)
+    intervals, sampled = Intervals.of(settings), card["name"] in values.texts(settings.get("sampled_classes", []))
+    asked = values.mapping(values.mapping(files.score["inputs"])["protocol"])
+    lengths, shots = values.sequence(asked["max_tokens"]), [0, *values.sequence(asked["shots"])]
     if len(lengths) * len(shots) > MOST_CONDITIONS:
         raise ValueError(f"more than {MOST_CONDITIONS} conditions are more than the checker goes through")
     records, encoder = files.collected["describe"].rows("records.jsonl"), Encoder(files, "text_encoder", found)
-    conditions: dict[tuple[Any, Any], list[given.Row]] = {}
+    conditions: dict[tuple[Any, Any], list[Row]] = {}
     for each in records:
         conditions.setdefault((each.get("max_tokens"), each.get("shots", 0)), []).append(each)
     labels, leaks = (
-        {sample.id: sample.label for sample in given.samples(files.data)},
-        given.mapping(card.get("leaks", {})),
+        {sample.id: sample.label for sample in values.samples(files.data)},
+        values.mapping(card.get("leaks", {})),
     )
-    others = given.lists(card.get("label_names", {}))
-    names = Names({label: others.get(label, []) for label in given.mapping(card["labels"])})
+    others = values.lists(card.get("label_names", {}))
+    names = Names({label: others.get(label, []) for label in values.mapping(card["labels"])})
     top1: dict[tuple[Any, int], float] = {}
     for place, (length, many) in enumerate(product(lengths, shots)):
-        limit, times = None if length is None else given.whole(length, 1, 10**6), given.whole(many, 0, 10**6)
+        limit, times = None if length is None else values.whole(length, 1, 10**6), values.whole(many, 0, 10**6)
         some = conditions.get((limit, times), [])
         tested = [each for each in some if each["split"] == "test"]
         support, queries = _sides(some, labels)
@@ -85,7 +160,7 @@ def recompute(files: ScoreFiles, found: Found) -> None:
             found.put(["details", "headline"], condition)
         try:
             retrieved = _retrieved(support, queries, encoder, names)
-        except given.MissingError as why:
+        except MissingError as why:
             found.withhold([".*"], str(why))
             continue
         numbers = _numbers(queries, retrieved, intervals, leaks, sampled)
@@ -103,7 +178,7 @@ def recompute(files: ScoreFiles, found: Found) -> None:
 
 
 def _numbers(
-    queries: Sequence[Described], retrieved: Retrieved, intervals: Intervals, leaks: given.Row, sampled: bool
+    queries: Sequence[Described], retrieved: Retrieved, intervals: Intervals, leaks: Row, sampled: bool
 ) -> dict[str, float]:
     """All in percent, but the number of words; nothing of nothing."""
     top1, own, curve = retrieved.votes[:, 0], retrieved.named[:, 0], _percents(retrieved.votes)
@@ -113,15 +188,15 @@ def _numbers(
     if leaks:
         parts["top1_without_leaks"] = np.array([query.sample not in leaks for query in queries])
     shares |= {name: top1[part] for name, part in parts.items() if part.any()}
-    values = {name: _percents(some[:, None])[0] for name, some in shares.items()}
+    numbers = {name: _percents(some[:, None])[0] for name, some in shares.items()}
     for name, some in hits.items():
         if sampled:  # each class is a cluster
             of_class = [query.label for query in queries]
-            values |= intervals.of_ratio(name, map(int, some), [1] * len(some), of_class, PERCENT)
+            numbers |= intervals.of_ratio(name, map(int, some), [1] * len(some), of_class, PERCENT)
         else:
-            values |= intervals.of_hits(name, int(some.sum()), len(some), PERCENT)
+            numbers |= intervals.of_hits(name, int(some.sum()), len(some), PERCENT)
     right = sum(retrieved.support[query.label] for query in queries)
-    return values | {
+    return numbers | {
         "vote_best": max(curve),
         "vote_best_k": float(np.argmax(curve) + 1),
         "chance": PERCENT * right / (len(queries) * retrieved.support.total()),
@@ -133,8 +208,8 @@ def _put_headline(
     found: Found,
     queries: Sequence[Described],
     retrieved: Retrieved,
-    tested: Sequence[given.Row],
-    labels: given.Row,
+    tested: Sequence[Row],
+    labels: Row,
     sampled: bool,
 ) -> None:
     found.put(["curves", "vote"], {str(k): value for k, value in enumerate(_percents(retrieved.votes), 1)})
@@ -146,19 +221,19 @@ def _put_headline(
     found.put(["details", "confused"], list(_confused(queries, retrieved.top1)))
     place = {query.sample: at for at, query in enumerate(queries)}
     for each in tested:
-        name = given.text(each, "sample")
+        name = values.text(each, "sample")
         extra: dict[str, Any] = {"label": labels[name], "scored": name in place}
-        values = {}
+        worth: dict[str, list[float]] = {}
         if name in place:
             at = place[name]
-            values = {"top1": [PERCENT * bool(top1[at])], "class_mean": [PERCENT * bool(means[at])]}
+            worth = {"top1": [PERCENT * bool(top1[at])], "class_mean": [PERCENT * bool(means[at])]}
             own, other = retrieved.named[at].tolist()
             extra |= {"nearest": retrieved.nearest[at], "names_own": own, "names_other": other}
             extra |= {"top1": retrieved.top1[at], "class_mean": retrieved.class_mean[at]}
-        found.row(name, given.ALL, labels[name] if sampled else name, given.text(each, "outcome"), extra, values)
+        found.row(name, (ALL, labels[name] if sampled else name, values.text(each, "outcome")), extra, worth)
 
 
-def _confused(queries: Sequence[Described], taken: Sequence[str | None]) -> Iterator[given.Row]:
+def _confused(queries: Sequence[Described], taken: Sequence[str | None]) -> Iterator[Row]:
     """Pairs of classes that were taken for each other, those of the highest rate first."""
     samples = Counter(query.label for query in queries)
     wrong = Counter((query.label, label) for query, label in zip(queries, taken, strict=True) if label)
@@ -171,13 +246,13 @@ def _confused(queries: Sequence[Described], taken: Sequence[str | None]) -> Iter
         yield {"first": a, "second": b, "first_as_second": there, "second_as_first": back, "samples": n, "rate": rate}
 
 
-def _sides(records: Sequence[given.Row], labels: given.Row) -> tuple[list[Described], list[Described]]:
+def _sides(records: Sequence[Row], labels: Row) -> tuple[list[Described], list[Described]]:
     """Support set, in the order of the hashes of its ids, which favours no class; and the tests of its classes."""
     sides: dict[str, list[Described]] = {"support": [], "test": []}
     for each in records:
-        if (said := given.said(each)) is not None:
-            sample = given.text(each, "sample")
-            sides[given.text(each, "split")].append(Described(sample, labels[sample], said))
+        if (said := values.description(each)) is not None:
+            sample = values.text(each, "sample")
+            sides[values.text(each, "split")].append(Described(sample, labels[sample], said))
     support, there = sorted(sides["support"], key=_order), {each.label for each in sides["support"]}
     return support, [each for each in sides["test"] if each.label in there]
 
@@ -197,7 +272,7 @@ def _retrieved(support: Sequence[Described], queries: list[Described], encoder: 
     counts = Counter(each.label for each in support)
     ranked = nearest(asked, known, max(counts.values()))
     voted, seen = votes(classes[ranked], len(labels)), np.asarray(asked.any(axis=1))
-    sums = np.array([column_sums(known[of_class[label]]) for label in labels])
+    sums = np.array([[math.fsum(column) for column in known[of_class[label]].T.tolist()] for label in labels])
     means = rounded_cosines(asked, sums).argmax(axis=1)
     truth = np.array([number[query.label] for query in queries])
     return Retrieved(

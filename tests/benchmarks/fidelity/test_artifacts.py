@@ -13,7 +13,7 @@ from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.collect.call_key import CallKey
 from driftledger.core.registry import provider_class, providers
 from driftledger.core.types import Conversation, ImageFile
-from driftledger.ledger.compare.comparable import differing
+from driftledger.ledger.compare import differing
 from driftledger.ledger.lineage import Lineage, read_evidence
 from tests.support.description_ledgers import FIDELITY, add_fidelity, fidelity_score
 from tests.support.ledgers import COMBINATION, component, selected, varied, write_ledger

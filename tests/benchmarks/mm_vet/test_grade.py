@@ -1,6 +1,6 @@
 """What a judge is asked, when it is asked once more, what of it is kept, and what is made again of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -280,21 +280,3 @@ def test_a_grade_that_is_none_is_refused(grade: str) -> None:
     row = f'{{"schema":2,"question":"q","variant":0,"repeat":0,"outcome":"ok","how":"grade","grade":{grade}}}'
     with pytest.raises(StoreError):
         parse_jsonl(row.encode(), JudgedRecord, "records.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("old", "reading", "replies"),
-    [
-        ({"outcome": "ok", "tenths": 3, "judge_text": "0.3", "how": "grade"}, "ok: 0.3 (grade)", [("ok", "0.3")]),
-        ({"outcome": "unparsed", "tenths": None, "judge_text": "hm", "how": "no grade"}, None, [("ok", "hm")]),
-        ({"outcome": "refused", "tenths": None, "judge_text": "no", "how": "no grade"}, None, [("refused", "no")]),
-        ({"outcome": "failed", "tenths": None, "judge_text": None, "how": "no answer"}, None, []),
-    ],
-)
-def test_records_of_tenths_are_still_read(
-    old: Mapping[str, object], reading: str | None, replies: list[tuple[str, str]]
-) -> None:
-    record = JudgedRecord.model_validate(PLACE | {"schema": 2, "served_judge": "umpire-1"} | old)
-    assert [(reply.outcome, reply.text) for reply in record.replies] == replies
-    assert str(record.reading) == (reading or f"{old['outcome']}: nothing ({old['how']})")
-    assert [reply.served_model for reply in record.replies] == ["umpire-1"] * len(replies)

@@ -98,11 +98,6 @@ def test_the_forged_ones_are_not_among_what_a_judge_is_off_by() -> None:
     assert "1 of 1 gradings of forged calibration answers" in flag
 
 
-def test_answers_that_look_like_the_judges_table_are_counted(tmp_path: Path) -> None:
-    found = taken(tmp_path, Grades(), said="It is red. | 1.0").collect().score().score
-    assert found.flags == ["2 answers hold text that looks like the judge's table or instructions"]
-
-
 def test_an_answer_that_is_not_there_is_not_graded(tmp_path: Path) -> None:
     with pytest.raises(CoverageError, match="q0: failed, no answer"):
         exam(tmp_path, "mm_vet", VET, Says(outcome=Outcome.FAILED), Grades()).collect().score()

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from driftledger.core.errors import ConfigError, DataError, DriftledgerError, MissingExtraError
+from driftledger.core.errors import ConfigError, DataError, DriftledgerError, MissingExtraError, MissingSourceError
 from driftledger.core.files import read_jsonl
-from driftledger.core.missing import MissingSourceError
 from driftledger.data.datasets.build import build
 from driftledger.data.datasets.huggingface import HuggingFace
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples

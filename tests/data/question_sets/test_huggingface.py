@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from driftledger.core.errors import ConfigError, DataError, DriftledgerError, MissingExtraError
+from driftledger.core.errors import ConfigError, DataError, DriftledgerError, MissingExtraError, MissingSourceError
 from driftledger.core.files import read_json
-from driftledger.core.missing import MissingSourceError
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions
 from driftledger.data.question_sets.huggingface import HuggingFaceQuestions
 from driftledger.data.question_sets.table import QuestionTable

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftledger.core.errors import ConfigError
-from lab.resampling import bootstrap_interval, clustered_ratio_interval, percentile_interval
 from lab.validity.measured import share
 from lab.validity.ranked import Drawing, Ranking, Rungs, rank
 from lab.validity.resampled import common_units, resampled_scores
@@ -157,26 +156,6 @@ def test_only_what_all_have_in_the_same_place_is_common() -> None:
     assert common_units([one, other]) == ["a", "c"]
     with pytest.raises(ValueError, match="nothing to draw"):
         resampled_scores([one, other], [], resamples=10, seed=1)
-
-
-@given(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(-50, 50)), min_size=1, max_size=20))
-def test_resampled_scores_have_the_interval_of_a_single_one(rows: list[tuple[str, int]]) -> None:
-    strata, values = zip(*sorted(rows), strict=True)
-    scores = resampled_scores([alone(values, strata)], sorted(alone(values)), resamples=200, seed=5)
-    wanted = bootstrap_interval(np.array(values, dtype=float), strata, resamples=200, confidence=0.9, seed=5)
-    assert percentile_interval(sorted(scores[:, 0].tolist()), 0.9) == pytest.approx(wanted, abs=1e-8)
-
-
-@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 1)), min_size=1, max_size=12))
-def test_clusters_are_drawn_as_for_a_single_ratio(clusters: list[tuple[int, int]]) -> None:
-    named = [(f"{number:02}", size, right) for number, (size, right) in enumerate(sorted(clusters))]
-    units = {f"{name}-{n}": Unit(right, "all", name) for name, size, right in named for n in range(size)}
-    right, of = (np.array([unit.value for unit in units.values()], dtype=int), np.ones(len(units), dtype=int))
-    wanted = clustered_ratio_interval(
-        right, of, [unit.cluster for unit in units.values()], resamples=200, confidence=0.9, seed=5
-    )
-    scores = resampled_scores([units], sorted(units), resamples=200, seed=5)
-    assert percentile_interval(sorted(scores[:, 0].tolist()), 0.9) == pytest.approx(wanted, abs=1e-8)
 
 
 @given(COLUMNS, st.permutations(range(3)))

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from markdown_it import MarkdownIt
 
 from driftledger.data.leaderboards import Leaderboard, OutsideValue
-from driftledger.metrics.agreement import Agreement
-from driftledger.metrics.fisher import Ends
+from driftledger.metrics.agreement import Agreement, Ends
 from driftledger.project.correlation import CorrelationSettings
 from driftledger.reports.correlation.columns import Column, our_columns, outside_columns
 from driftledger.reports.correlation.pairs import Pair, pairs

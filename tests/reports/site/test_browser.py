@@ -101,7 +101,7 @@ def test_a_click_on_a_number_shows_the_version_that_drew_as_the_lock_has_it(
     params = lock["stages"]["chain@shapes-poet-brush"]["params"]["data/resolved.json"]
     page.goto(f"{address}index.html")
     page.locator("#overview tr", has=page.get_by_role("rowheader", name="poet")).get_by_role("link").first.click()
-    assert page.url.endswith("provenance/genception/shapes/poet/brush/eye.html#gc_at_2")
+    assert page.url.endswith("runs/poet.html#genception-shapes-brush-eye-gc_at_2")
     asked = page.locator(":target")
     assert asked.locator("data").get_attribute("value") == "0.45"
     assert f"brush@{params['generators.brush'][:8]}" in asked.inner_text()
@@ -151,7 +151,7 @@ def test_nothing_keeps_people_out(page: "Page", address: str) -> None:
     """By axe-core's rules: nothing serious."""
     axe = pytest.importorskip("axe_playwright_python", reason="axe is not installed: pip install 'driftledger[dev]'")
     script = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-    for name in (*PAGES, "provenance/genception/shapes/poet/brush/eye.html#gc_at_2"):
+    for name in (*PAGES, "runs/poet.html#genception-shapes-brush-eye-gc_at_2"):
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             page.goto(address + name)

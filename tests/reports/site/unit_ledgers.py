@@ -133,3 +133,10 @@ class Elements(HTMLParser):
 
 def elements(file: Path) -> Elements:
     return Elements(file.read_text(encoding="utf-8"))
+
+
+def units_on(file: Path) -> dict[str, Elements]:
+    """Name → each unit that a model's page shows."""
+    _, *some = file.read_text(encoding="utf-8").split('<details class="unit"')
+    found = [Elements(f'<details class="unit"{each}') for each in some]
+    return {each.texts("b")[0]: each for each in found}

@@ -55,6 +55,7 @@ def both_ways(headline: Metric) -> Iterator[Metric]:
             row="",
             pairing="mean",
             steps=1,
+            tracked="",
         )
 
 

@@ -23,7 +23,6 @@ from driftledger.benchmarks._chains.spec import (
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
-    Artifacts,
     Input,
     Metric,
     Rule,
@@ -32,7 +31,6 @@ from driftledger.benchmarks.base import (
     Table,
     score_stage,
 )
-from driftledger.benchmarks.fidelity.artifacts import artifacts
 from driftledger.benchmarks.fidelity.settings import FidelityScoring, FidelitySettings
 from driftledger.benchmarks.fidelity.tables import tables
 from driftledger.benchmarks.figures import score_bars
@@ -50,8 +48,8 @@ _PAPER = "Exploring the Distinctiveness and Fidelity of the Descriptions Generat
 _distance = partial(Metric, needs=SEEN, higher_is_better=False)
 
 
-def _per_sample(key: str, title: str, formula: str, source: str, needs: frozenset[Input]) -> Metric:
-    return Metric(key, title, formula, source, needs, headline=True, row=key)
+def _per_sample(key: str, title: str, formula: str, source: str, needs: frozenset[Input], tracked: str = "") -> Metric:
+    return Metric(key, title, formula, source, needs, headline=True, row=key, tracked=tracked)
 
 
 class Fidelity(ChainBenchmark):
@@ -76,6 +74,7 @@ class Fidelity(ChainBenchmark):
             "100 · the structural similarity of image and redrawing, mean over a sample's repeats, then over samples",
             f"structural.structural_similarity; {_PAPER}",
             SEEN - {Input.ENCODER},
+            "ssim",
         ),
         _per_sample(
             "clip_s",
@@ -83,6 +82,7 @@ class Fidelity(ChainBenchmark):
             "100 · the cosine between image and description, mean over a sample's repeats, then over samples",
             f"drift.cosine_similarity; {_PAPER}",
             SEEN - {Input.DRAWN},
+            "clip_score",
         ),
         _per_sample("clip_s_i", "CLIP-S-I", _IMAGES, f"drift.cosine_similarity; {_PAPER}", SEEN),
         _per_sample(
@@ -145,9 +145,6 @@ class Fidelity(ChainBenchmark):
         ranked = [metric for metric in self.metrics if metric.higher_is_better is not None]
         keys = [key for metric in ranked for score in block.scores for key in self.members(metric, score)]
         yield score_bars(self, block, list(dict.fromkeys(keys)), own_scales=True)
-
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        return artifacts(lineage, root)
 
     def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
         return traces(lineage, root, rows, "redrawing", "redraw")

@@ -13,7 +13,6 @@ from driftledger.benchmarks._chains.spec import ANOTHER_DESCRIPTION, IMAGES, KEY
 from driftledger.benchmarks._chains.traces import traces
 from driftledger.benchmarks.base import (
     RECORDS_OF,
-    Artifacts,
     Input,
     Metric,
     Rule,
@@ -22,7 +21,7 @@ from driftledger.benchmarks.base import (
     Table,
     score_stage,
 )
-from driftledger.benchmarks.genception.artifacts import artifacts, chains_by_model
+from driftledger.benchmarks.genception.artifacts import chains_by_model
 from driftledger.benchmarks.genception.settings import GenCeptionScoring, GenCeptionSettings
 from driftledger.benchmarks.genception.tables import tables, tables_across
 from driftledger.benchmarks.score import Row, Score
@@ -73,6 +72,7 @@ class GenCeption(ChainBenchmark):
             f"drift.gc_at; {_PAPER}, equation 3",
             headline=True,
             row="gc",
+            tracked="gc_at_{t}",
         ),
         _metric(
             "similarity_at_{t}",
@@ -81,6 +81,7 @@ class GenCeption(ChainBenchmark):
             f"drift.cosine_similarity; {_PAPER}, Algorithm 1",
             headline=True,
             row="similarity",
+            tracked="similarity",
         ),
         _metric(
             "similarity_mean",
@@ -234,9 +235,6 @@ class GenCeption(ChainBenchmark):
 
     def tables_across(self, blocks: Sequence[SideBySide]) -> Iterator[Table]:
         return tables_across(self, blocks)
-
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        return artifacts(lineage, root)
 
     def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator[Trace]:
         return traces(lineage, root, rows, "chain", "generate")

@@ -35,6 +35,7 @@ _SCORE = _percent(
     headline=True,
     row="score",
     pairing="ratio",
+    tracked="self_awareness",
 )
 
 
@@ -56,6 +57,7 @@ class MMSAP(QuestionBenchmark):
             f"{_MEASURE} 6",
             headline=True,
             higher_is_better=None,
+            tracked="answer_rate",
         ),
         _percent(
             "answer_accuracy",
@@ -63,6 +65,7 @@ class MMSAP(QuestionBenchmark):
             f"100 · right choices / choices other than the refusal; {_OVER_ORDERS}",
             f"{_MEASURE} 5",
             headline=True,
+            tracked="answer_accuracy",
         ),
         _percent(
             "known_knowns",

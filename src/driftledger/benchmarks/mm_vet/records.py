@@ -1,8 +1,8 @@
 """What a judge gave for an answer to a question of MM-Vet, and for answers whose grade is known."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks._questions.records import GradeRecord
 from driftledger.core.files import Record
@@ -13,9 +13,6 @@ CALIBRATION = "calibration.jsonl"
 """Beside the records of a grade stage."""
 CALIBRATION_REPLIES = "calibration_replies.jsonl"
 """What the judge said of these answers: lines as in the records, ``variant`` is the place in the list of answers."""
-
-CORRECTED, SENSITIVITY, SPECIFICITY, ALPHA = "total_corrected", "judge_sensitivity", "judge_specificity", "judge_alpha"
-"""The keys in a score of what is known of its judge."""
 
 Grade = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """From 0 (totally wrong) to 1 (totally right)."""
@@ -41,20 +38,6 @@ class JudgedRecord(GradeRecord):
     replies: list[JudgeReply] = Field(default_factory=list, max_length=2)
     """The first and, where no grade could be read in it, the second, to the prompt with ``grade_again`` behind it; none
     where there was no answer to grade."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_tenths(cls, data: Any) -> Any:
-        """What was written before grades were any numbers, which ``diff`` compares with what is written now: whole
-        tenths, and the only reply."""
-        if not isinstance(data, dict) or "tenths" not in data:
-            return data
-        kept = dict(data)
-        tenths, text, served = (kept.pop(key, None) for key in ("tenths", "judge_text", "served_judge"))
-        if text is not None:
-            said = Outcome.OK if kept["outcome"] == Outcome.UNPARSED else kept["outcome"]
-            kept["replies"] = [{"outcome": said, "text": text, "served_model": served}]
-        return kept | {"grade": tenths / 10 if isinstance(tenths, int) else tenths}
 
     @property
     def read(self) -> float | None:

@@ -1,20 +1,11 @@
 """A judge's grades per capability, per combination of capabilities and in total."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from driftledger.benchmarks._questions.scoring import GRADE, GradedAnswers, interval, question_row
 from driftledger.benchmarks.mm_vet.calibration import TOLERANCE
-from driftledger.benchmarks.mm_vet.forged import forged_flags
-from driftledger.benchmarks.mm_vet.instrument import (
-    KnownGrades,
-    corrected_total,
-    instrument,
-    known_grades,
-    regressed_total,
-)
 from driftledger.benchmarks.mm_vet.records import CALIBRATION, Calibration, JudgedRecord
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import Scored, ToScore
@@ -22,7 +13,6 @@ from driftledger.collect.served import version
 from driftledger.core.files import read_jsonl
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_capability, by_combination
 from driftledger.metrics.capabilities import score as total_grade
-from driftledger.metrics.correction import Corrected
 from driftledger.metrics.exact import decimal, steps_of
 
 PERCENT = 100.0
@@ -48,7 +38,6 @@ def score(given: ToScore) -> Scored:
     images = [question.image_sha256 for question in questions]
     ends = interval("total", sums, steps * counts, images, given.scoring)
     calibration = read_jsonl(given.folders[GRADE] / CALIBRATION, Calibration)
-    judge = instrument(grades, read | wrong, images, calibration, given.scoring.confidence)
     rows = [
         question_row(
             question,
@@ -61,8 +50,7 @@ def score(given: ToScore) -> Scored:
     score = graded.score(
         _values("total", total)
         | graded.both_ways("total", read, lambda wrong: total_grade(grades, unread_is_wrong=wrong).mean)
-        | ends.metrics
-        | judge.values,
+        | ends.metrics,
         {
             "capability": {name: _values("grade", each) for name, each in capabilities.items()},
             "combination": {name: _values("grade", each) for name, each in combinations.items()},
@@ -70,41 +58,12 @@ def score(given: ToScore) -> Scored:
         read,
         {f"{name}: grade": "no question needs it" for name in CAPABILITIES if name not in capabilities}
         | {f"{name}: grade": "no grade could be read" for name, each in capabilities.items() if each.mean is None}
-        | ends.absent
-        | judge.absent,
+        | ends.absent,
         served={"judge": (version(reply.served_model, None) for grade in graded.grades for reply in grade.replies)},
-        flags=[*judge_flags(calibration), *forged_flags(graded.answers)],
+        flags=judge_flags(calibration),
         details={"calibration": [item.model_dump(mode="json", exclude={"schema_"}) for item in calibration]},
     )
     return Scored(score, rows)
-
-
-class TotalBy(NamedTuple):
-    """A total as the judge gives it, and without the mistakes that are known of it, all from 0 to 100."""
-
-    total: float
-    by_calibration: Corrected | None
-    by_known: Corrected | None
-    by_own: Corrected | None
-
-
-def total_by(given: ToScore, known: KnownGrades, own: KnownGrades) -> TotalBy:
-    """The total of a score, and corrected by the calibration answers, by others of known worth, and by those of the
-    model itself.
-
-    Raises:
-        CoverageError: too few grades could be read.
-    """
-    graded = GradedAnswers(given, "mm_vet", JudgedRecord)
-    grades = [[grade.grade for grade in graded.by_question[question.id]] for question in graded.questions]
-    read, wrong = np.array([[grade is not None for grade in row] for row in grades]), graded.wrong()
-    images = [question.image_sha256 for question in graded.questions]
-    calibration = known_grades(read_jsonl(given.folders[GRADE] / CALIBRATION, Calibration))
-    by_calibration, by_known = (
-        corrected_total(grades, read | wrong, images, each, given.scoring.confidence) for each in (calibration, known)
-    )
-    by_own = regressed_total(grades, read | wrong, own, given.scoring.confidence)
-    return TotalBy(total_grade(grades, unread_is_wrong=wrong).mean or 0.0, by_calibration, by_known, by_own)
 
 
 def _values(name: str, grades: CapabilityScores) -> dict[str, float]:

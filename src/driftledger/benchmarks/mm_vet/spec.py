@@ -3,7 +3,7 @@
 Yu et al., "MM-Vet: Evaluating Large Multimodal Models for Integrated Capabilities".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -15,9 +15,9 @@ from driftledger.benchmarks._questions.spec import (
     both_ways,
     flow,
 )
-from driftledger.benchmarks.base import Metric, Rule, SideBySide, Stage, Table
+from driftledger.benchmarks.base import Metric, Rule, Stage
 from driftledger.benchmarks.mm_vet.questions import CAPABILITIES, MMVetQuestions
-from driftledger.benchmarks.mm_vet.records import ALPHA, CORRECTED, SENSITIVITY, SPECIFICITY, JudgedRecord
+from driftledger.benchmarks.mm_vet.records import JudgedRecord
 from driftledger.benchmarks.mm_vet.settings import MMVetProtocol, MMVetSettings
 from driftledger.data.question_sets.base import QuestionRules
 
@@ -31,44 +31,7 @@ _TOTAL = _grade(
     row="total",
     pairing="ratio",
     steps=10,
-)
-_KNOWN = "of the calibration answers that are not forged; a line is fitted where their worth is not 0 or 1"
-_LEE = 'Lee et al., "How to Correctly Report LLM-as-a-Judge Evaluations" (arXiv 2511.21140)'
-_JUDGE = (
-    Metric(
-        CORRECTED,
-        "total grade, corrected for the judge's mistakes",
-        "100 · (p + specificity − 1) / (sensitivity + specificity − 1), p the mean grade; what has no grade is worth 0",
-        f"correction.corrected_mean; Rogan and Gladen 1978; {_LEE}",
-        READ,
-    ),
-    Metric(
-        SENSITIVITY,
-        "sensitivity of the judge",
-        f"the mean grade of right answers, {_KNOWN}",
-        f"correction.operating_characteristics; {_LEE}",
-        READ,
-        higher_is_better=None,
-        digits=3,
-    ),
-    Metric(
-        SPECIFICITY,
-        "specificity of the judge",
-        f"1 − the mean grade of wrong answers, {_KNOWN}",
-        f"correction.operating_characteristics; {_LEE}",
-        READ,
-        higher_is_better=None,
-        digits=3,
-    ),
-    Metric(
-        ALPHA,
-        "alpha of the judge with itself",
-        "1 − observed / expected squared difference of two gradings of one answer",
-        "agreement.krippendorff_alpha; Krippendorff 2011, Computing Krippendorff's Alpha-Reliability",
-        READ,
-        higher_is_better=None,
-        digits=3,
-    ),
+    tracked="mm_vet_total",
 )
 
 
@@ -86,7 +49,6 @@ class MMVet(QuestionBenchmark):
         _grade(
             "grade", "grade", "as the total grade, over the questions that take a capability, or a combination of them"
         ),
-        *_JUDGE,
     )
     settings: ClassVar[type[MMVetSettings]] = MMVetSettings
     protocol: ClassVar[type[MMVetProtocol]] = MMVetProtocol
@@ -108,14 +70,4 @@ class MMVet(QuestionBenchmark):
         | {"total": "total"}
     }
     published_groups: ClassVar[Mapping[str, str]] = {"combination": ", as in the paper's Table 3"}
-    not_shown: ClassVar[tuple[str, ...]] = (
-        *("total_unread_wrong", "total_unread_left_out"),
-        *(metric.key for metric in _JUDGE),
-    )
-
-    def tables(self, block: SideBySide) -> Iterator[Table]:
-        """Those of every question benchmark, and one of the judge."""
-        from driftledger.benchmarks.mm_vet.tables import judge_tables
-
-        yield from super().tables(block)
-        yield from judge_tables(self, block)
+    not_shown: ClassVar[tuple[str, ...]] = ("total_unread_wrong", "total_unread_left_out")

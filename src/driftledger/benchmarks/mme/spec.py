@@ -23,6 +23,7 @@ _SCORE = _score(
     "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
     headline=True,
     row="score",
+    tracked="mme_score",
 )
 
 
@@ -40,6 +41,7 @@ class MME(QuestionBenchmark):
             "accuracy",
             "accuracy",
             "100 · questions answered right / questions; in total over the questions of all categories",
+            tracked="mme_accuracy",
         ),
         _share(
             "accuracy_plus",

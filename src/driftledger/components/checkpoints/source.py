@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 
 from platformdirs import user_cache_path
 
-from driftledger.components.checkpoints.signature import SIGNATURE, signed_by
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, MissingSourceError, nothing_at
 from driftledger.core.escaping import for_line
 from driftledger.core.extras import import_extra
-from driftledger.core.missing import MissingSourceError, nothing_at
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
@@ -45,18 +43,11 @@ class Source(NamedTuple):
         return str(self.folder or self.repository)
 
     def identity(self) -> dict[str, Any]:
-        """What it stands for: the commit, or the SHA-256 of every file that a loader may read, and who signed them.
-
-        Raises:
-            ConfigError: there is a signature, and it cannot be checked or does not hold.
-        """
+        """The commit, or the SHA-256 of every file that a loader may read."""
         if self.folder is None:
             return {"repository": self.repository, "commit": self.commit}
-        signed = {"signed_by": signed_by(self.folder)} if (self.folder / SIGNATURE).is_file() else {}
         files = {path.relative_to(self.folder).as_posix(): remembered_sha256(path) for path in _files(self.folder)}
-        if signed:
-            files.pop(SIGNATURE)  # who signs the same files again makes other bytes
-        return {"files": len(files), "sha256": sha256_of(files), **signed}
+        return {"files": len(files), "sha256": sha256_of(files)}
 
     def has(self, name: str) -> bool:
         """Whether a file of that name stands at the top; of the hub, without a network, whether its local cache has it.

@@ -18,9 +18,8 @@ from driftledger.components.base import Operational
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.components.remote.openai_failures import OpenAIFailures
 from driftledger.components.remote.openai_service import Service
-from driftledger.components.remote.servers import Servers
 from driftledger.core.canonical import canonical_json
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, ServiceError
 from driftledger.core.extras import import_extra
 from driftledger.core.limits import LARGEST_ANSWER
 
@@ -53,17 +52,15 @@ class OpenAIComponent(RemoteComponent):
     """The pinned name, e.g. ``gpt-4o-2024-08-06``; an alias such as ``gpt-4o`` stands for another model some day."""
     base_url: str | None = None
     """Up to and with ``/v1``; ``null`` is OpenAI's own, whatever OPENAI_BASE_URL says. It decides who answers, so it
-    is in the fingerprint as it stands: at another port there may be another server. A list names several servers of
-    the same model, over which calls are spread: the first stands for all, unless ``service_name`` does."""
-    replicas: Operational[tuple[str, ...]] = ()
-    """The addresses in such a list after the first."""
+    is in the fingerprint as it stands: at another port there may be another server. For several servers of one model
+    name a router in front of them, LiteLLM's or vLLM's."""
     service_name: str | None = Field(default=None, min_length=1, max_length=100, exclude_if=lambda name: name is None)
     """What stands in the fingerprint in the place of addresses that change from job to job. Whoever serves another
     model, or serves it otherwise, has to choose another name."""
     server_version: str | None = Field(
         default=None, min_length=1, max_length=100, exclude_if=lambda version: version is None
     )
-    """The version of your own server, e.g. of vLLM: in the fingerprint, and every server has to confirm it at
+    """The version of your own server, e.g. of vLLM: in the fingerprint, and the server has to confirm it at
     ``/version`` before it is asked anything else."""
     batch_invariant: bool | None = Field(default=None, exclude_if=lambda given: given is None)
     """Whether your own server computes each answer as if it were alone (vLLM under ``VLLM_BATCH_INVARIANT=1``). In the
@@ -74,30 +71,15 @@ class OpenAIComponent(RemoteComponent):
     extra: dict[str, JsonValue] = Field(default_factory=dict)
     """Further fields of each request, e.g. ``reasoning_effort`` or ``top_p``."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _first_stands_for_all(cls, data: Any) -> Any:
-        urls = data.get("base_url") if isinstance(data, dict) else None
-        if not isinstance(urls, list | tuple):
-            return data
-        if not urls:
-            raise ValueError("base_url is an empty list; name a server in it, or set null for OpenAI's own")
-        if data.get("replicas"):
-            raise ValueError("base_url is a list and replicas names further servers; put all into the list")
-        return data | {"base_url": urls[0], "replicas": urls[1:]}
-
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         # Not with the field itself: its error would show the value, which may be a key in the wrong place.
         if self.api_key_env is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", self.api_key_env):
             raise ValueError("api_key_env is the name of an environment variable, in capitals, and not the key itself")
-        if self.base_url is None and (self.replicas or self.service_name or self.server_version):
-            raise ValueError("replicas, service_name and server_version are of your own servers; set base_url")
-        if len({url.rstrip("/") for url in self.urls}) < len(self.urls):
-            raise ValueError("base_url names a server twice")
+        if self.base_url is None and (self.service_name or self.server_version):
+            raise ValueError("service_name and server_version are of your own server; set base_url")
         if self.base_url is not None:
-            for url in self.urls:
-                _check_url(url)
+            _check_url(self.base_url)
             if "api_key_env" not in self.model_fields_set:
                 raise ValueError("beside base_url, api_key_env must name the variable with its key, or be null")
         for name in sorted(self.extra.keys() & self.reserved):
@@ -110,14 +92,14 @@ class OpenAIComponent(RemoteComponent):
         return f"openai {self.model}"
 
     @property
-    def urls(self) -> tuple[str, ...]:
-        """The addresses before ``/chat/completions`` or ``/images/generations``."""
-        return tuple(url.rstrip("/") for url in (self.base_url or OFFICIAL, *self.replicas))
+    def url(self) -> str:
+        """The address before ``/chat/completions`` or ``/images/generations``."""
+        return (self.base_url or OFFICIAL).rstrip("/")
 
     @property
     def host(self) -> str:
-        """Of the server that stands for all."""
-        return _host(self.urls[0])
+        """Host and port of the server."""
+        return urlsplit(self.url).netloc
 
     def identity(self) -> dict[str, Any]:
         return {"model": self.model, "service": self.service_name or self.host}
@@ -131,27 +113,15 @@ class OpenAIComponent(RemoteComponent):
 
     @asynccontextmanager
     async def service(self) -> AsyncIterator[Service]:
-        """A client of every server, open for as long as the context lasts.
+        """A client of the server, open for as long as the context lasts.
 
         Raises:
-            ConfigError: there is no key, or an address is none.
+            ConfigError: there is no key, or the address is none.
             MissingExtraError: the library is not installed.
-            ServiceError: a server is not of the version that it should have.
+            ServiceError: the server is not of the declared version.
         """
         import_extra("openai")
-        key = self._key()
-        async with AsyncExitStack() as stack:
-            services = [await stack.enter_async_context(self._opened(url, key)) for url in self.urls]
-            if len(services) == 1 and self.server_version is None:
-                yield services[0]
-                return
-            who = services[0].failures.who if len(services) == 1 else f"{self.title} at {len(services)} servers"
-            servers = Servers(services, self._failures(who, key), self.server_version)
-            await servers.check()
-            yield servers
-
-    @asynccontextmanager
-    async def _opened(self, url: str, key: str | None) -> AsyncIterator[Service]:
+        key, url = self._key(), self.url
         import httpx2
         import openai
 
@@ -184,22 +154,32 @@ class OpenAIComponent(RemoteComponent):
         async with AsyncExitStack() as stack:
             for each in (*https, inside, elsewhere):
                 stack.push_async_callback(each.aclose)
-            clients = [self._client(url, key, each) for each in https]
-            yield Service(clients, inside, elsewhere, self._failures(f"{self.title} at {_host(url)}", key))
+            failures = OpenAIFailures(f"{self.title} at {self.host}", timeout, self.api_key_env, key)
+            service = Service([self._client(key, each) for each in https], inside, elsewhere, failures)
+            if self.server_version is not None:
+                await self._check_version(service)
+            yield service
 
-    def _client(self, url: str, key: str | None, http: "AsyncClient") -> "AsyncOpenAI":
+    async def _check_version(self, service: Service) -> None:
+        who, version = service.failures.who, await service.version()
+        if version is None:
+            raise ServiceError(f"{who} does not say its version at /version; remove server_version and run again")
+        if version != self.server_version:
+            raise ServiceError(
+                f"{who} is version {service.failures.say(version):.80}, and its entry says {self.server_version}; "
+                "start that version, or change server_version: what another version answers is another component's"
+            )
+
+    def _client(self, key: str | None, http: "AsyncClient") -> "AsyncOpenAI":
         import openai
 
         client = openai.AsyncOpenAI(
-            api_key=key or _NO_KEY, base_url=url, max_retries=0, timeout=self.limits.timeout, http_client=http
+            api_key=key or _NO_KEY, base_url=self.url, max_retries=0, timeout=self.limits.timeout, http_client=http
         )
         # It has read OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS, and has no argument against that.
         client.organization = client.project = None
         client._custom_headers = {}
         return client
-
-    def _failures(self, who: str, key: str | None) -> OpenAIFailures:
-        return OpenAIFailures(who, self.limits.timeout, self.api_key_env, key)
 
     def _key(self) -> str | None:
         if self.api_key_env is None:
@@ -246,7 +226,3 @@ def _check_url(url: str) -> None:
         raise ValueError("base_url must begin with http:// or https:// and name a host")
     if parts.username is not None or parts.query or parts.fragment:
         raise ValueError("base_url must hold no user, query or fragment; the key goes into api_key_env's variable")
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc

@@ -23,8 +23,6 @@ _MASKED_KEY = re.compile(r"[\w-]*\*{2,}[\w*-]*")
 """What services show of a wrong key: its first and last characters."""
 
 _PASSING = {408, 409, 425, 429}
-_NO_ROOM = {429, 502, 503, 504, 524}
-"""Whatever the call."""
 _AFTER_THE_WORK = {502, 504, 524}
 """A gateway has lost the answer; the service behind it may have made it, and bill it."""
 _THIS_INPUT = {400, 413, 415, 422}
@@ -47,14 +45,6 @@ class Rejected(Exception):  # noqa: N818 - an answer, if an unwelcome one
         super().__init__(message)
         self.outcome = outcome
         self.usage = usage
-
-
-class UnreachedError(TransientError):
-    """No server has seen the request, so that another one may be given it at once."""
-
-
-class AnsweredError(TransientError):
-    """The server is there, and has made nothing of this call."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +82,7 @@ class OpenAIFailures:
         if isinstance(cause, httpx2.TimeoutException):
             said = f"no answer within {self.timeout:g} s ({said})"
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
-            return UnreachedError(f"{self.who}: {said}")
+            return TransientError(f"{self.who}: {said}")
         return TransientError(f"{self.who}: {said}", billed=True)
 
     def refused(self, error: "openai.APIStatusError") -> TransientError | ServiceError | Rejected:
@@ -108,8 +98,7 @@ class OpenAIFailures:
         if codes & _EVERY_CALL or _is_a_setting(codes, detail) or _GEMINI_KEY in text:
             return self._for_every_call(status, said)
         if status in _PASSING or status >= 500:
-            kind = TransientError if status in _NO_ROOM else AnsweredError
-            return kind(said, retry_after(error.response.headers), billed=status in _AFTER_THE_WORK)
+            return TransientError(said, retry_after(error.response.headers), billed=status in _AFTER_THE_WORK)
         if status in _THIS_INPUT:
             return Rejected(Outcome.FAILED, said, Usage(0, 0))
         return self._for_every_call(status, said)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from driftledger.components.remote.client import TransientError
-from driftledger.components.remote.openai_failures import AnsweredError, OpenAIFailures, UnreachedError
+from driftledger.components.remote.openai_failures import OpenAIFailures
 from driftledger.core.errors import ServiceError
 
 A = TypeVar("A", bound=BaseModel)
@@ -99,7 +99,7 @@ class Service:
         the key, and be long.
 
         Raises:
-            UnreachedError: it cannot be asked now.
+            ServiceError: it cannot be reached.
         """
         import httpx2
 
@@ -110,7 +110,7 @@ class Service:
             async with asyncio.timeout(_PATIENCE):
                 response = await self._http.get(url, headers=headers, timeout=_PATIENCE)
         except (httpx2.HTTPError, TimeoutError) as error:
-            raise UnreachedError(f"{self.failures.who}: no answer ({type(error).__name__})") from None
+            raise ServiceError(f"{self.failures.who} does not answer ({type(error).__name__}); start it") from None
         try:
             return _Version.model_validate_json(response.content).version if response.is_success else None
         except ValidationError:
@@ -135,4 +135,4 @@ class Service:
 
     def useless(self, text: str) -> TransientError:
         """The service has done something, but nothing to go on with; ``text`` may quote it."""
-        return AnsweredError(self.failures.say(text), billed=True)
+        return TransientError(self.failures.say(text), billed=True)

@@ -12,8 +12,7 @@ from PIL import Image
 from pydantic import Field, model_validator
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import DataError
-from driftledger.core.missing import may_be_missing
+from driftledger.core.errors import DataError, may_be_missing
 from driftledger.core.names import leads_out
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import (

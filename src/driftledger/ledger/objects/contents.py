@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,7 +39,7 @@ class Contents:
         self.unfetched: str | None = None
         """Why the last :meth:`fetch` could not ask the remote, as DVC or the service says it."""
         self._reach, self._own = reach, own_folder(root)
-        self.here = Workspace(root, trust=reach.trust, caches=self._caches)
+        self.here = Workspace(root, trust=reach.trust, caches=self._readers)
         self._listings: dict[str, dict[str, str]] = {}
         self._paths: dict[tuple[str, str], Path] = {}
         self.listing_here = lru_cache(maxsize=None)(self.here.listing)
@@ -86,8 +87,9 @@ class Contents:
     def cached(self, md5: str) -> Iterator[Path]:
         """Where DVC's caches keep the object of this name, whatever it holds."""
         if _MD5.fullmatch(md5):
-            objects = (cache / f"files/md5/{md5[:2]}/{md5[2:]}" for cache in self._caches())
-            yield from filter(self.here.is_here, objects)
+            for cache in chain([self.root / ".dvc/cache"], self._readers()):
+                if self.here.is_here(cached := cache / f"files/md5/{md5[:2]}/{md5[2:]}"):
+                    yield cached
 
     def fetch(self, folders: Iterable[Folder]) -> list[Folder]:
         """Fetch what is not here from the remote that the reader names, in one transfer; with trust and no name, from
@@ -114,10 +116,6 @@ class Contents:
         except LedgerError:
             return False
         return bool(files) and all(self.path(md5, f"{folder.path}/{name}") for name, md5 in files.items())
-
-    def in_place(self, folder: Folder) -> Path | None:
-        """The folder at its path, where it has exactly these files; errors as in :meth:`manifest`."""
-        return self.root / folder.path if self.listing_here(folder.path) == self.manifest(folder) else None
 
     def materialise(self, folder: Folder, target: Path) -> None:
         """Set up a folder at ``target``, for reading alone: its files are links, or copies where the disk has none.
@@ -175,16 +173,15 @@ class Contents:
     def _settings(self) -> dict[str, Any]:
         return dvc_settings(self.root if self._reach.trust else None)
 
-    def _caches(self) -> Iterator[Path]:
-        """DVC's caches: that in the checkout, the reader's, and the one that the settings name."""
-        yield from (self.root / ".dvc/cache", self._own / "dvc")
+    def _readers(self) -> Iterator[Path]:
+        """The reader's caches of DVC."""
+        yield self._own / "dvc"
         if named := self._settings["cache"].get("dir"):
             yield Path(named)
 
 
 class Recorded:
-    """Folders of exactly the recorded bytes, for code that reads folders: where they are in the checkout, else in a
-    temporary place, each set up once."""
+    """Folders of exactly the recorded bytes in a temporary place, for code that reads folders; each is set up once."""
 
     def __init__(self, contents: Contents, top: Path, absent: Sequence[Folder]) -> None:
         self._contents, self._top, self._absent = contents, top, absent
@@ -200,10 +197,8 @@ class Recorded:
             reason = f" ({self._contents.unfetched})" if self._contents.unfetched else ""
             raise LedgerError(f"{folder.path} (of md5 {folder.md5}) is neither in a cache nor on a remote{reason}")
         if folder not in self._places:
-            place = self._contents.in_place(folder)
-            if place is None:
-                place = self._top / str(len(self._places))
-                self._contents.materialise(folder, place)
+            place = self._top / str(len(self._places))
+            self._contents.materialise(folder, place)
             self._places[folder] = place
         return self._places[folder]
 

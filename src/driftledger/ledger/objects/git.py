@@ -56,14 +56,6 @@ class Git:
         """Whether older commits were left out when it was cloned."""
         return self._repository.is_shallow
 
-    @property
-    def origin(self) -> str:
-        """The address of the remote of that name; empty where there is none."""
-        try:
-            return str(self._checkout.remotes["origin"].url)
-        except _UNREADABLE:
-            return ""
-
     def commits(self) -> list[Commit]:
         """Those of HEAD and of every branch and tag, here and of remotes, parents first."""
         order = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
@@ -75,10 +67,6 @@ class Git:
             return _dated(self._checkout.revparse_single(revision).peel(pygit2.Commit))
         except _UNREADABLE:
             return None
-
-    def before(self, commit: str) -> set[str]:
-        """The ids of a commit and of all that lead to it."""
-        return {str(each.id) for each in self._walk([commit])}
 
     def heads(self) -> list[str]:
         """The ids of HEAD and of what is being merged into it."""

@@ -2,39 +2,28 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from driftledger.benchmarks.score import SCORE, Score
 from driftledger.core.canonical import md5_file, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_json
 from driftledger.core.made import INPUTS, Made
 from driftledger.ledger.findings import Finding, VerifyResult
-from driftledger.ledger.lineage import Evidence, Folder, fingerprint_of
+from driftledger.ledger.lineage import Evidence, Folder
 from driftledger.ledger.lock import LOCK, LockEntry, locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
 
 
 def check_hashes(evidence: Sequence[Evidence], contents: Contents) -> VerifyResult:
-    """Hash every file behind these runs, and compare what the evidence says with the files and with ``dvc.lock``.
+    """Hash every file behind these runs, and check the entries of ``dvc.lock`` that name them.
 
     Folders of ``dvc.lock`` here must be in the workspace as they were written, if they are there at all. Those of other
     runs come from wherever their bytes are.
     """
     lineages = [each for run in evidence for each in run.lineages]
     result = check_folders([folder for each in lineages for folder in each.folders.values()], contents)
-    for run in evidence:
-        result += _check_lock({name: entry for each in run.lineages for name, entry in each.stages.items()})
-        where = for_line(f"evidence of {run.name}")
-        if fingerprint_of(run.lineages, run.combination) != run.fingerprint:
-            what = f"its fingerprint {run.fingerprint} does not follow from what went into its scores"
-            result.findings.append(Finding("bytes", where, what))
-        for lineage in run.lineages:
-            score = contents.within(lineage.folder, SCORE) if contents.has(lineage.folder) else None
-            if score is not None and not _holds(score, lineage.score):
-                what = f"the score in it is not the one in {lineage.score_path}"
-                result.findings.append(Finding("bytes", where, what))
-    return _each_once(result)
+    stages = {name: entry for each in lineages for name, entry in each.stages.items()}
+    return result + _check_lock(stages)
 
 
 def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult:
@@ -126,18 +115,7 @@ def _check_lock(stages: Mapping[str, LockEntry]) -> VerifyResult:
     return result
 
 
-def _holds(path: object, score: Score) -> bool:
-    try:
-        return read_json(path, Score) == score  # type: ignore[arg-type]
-    except StoreError:
-        return False
-
-
 def _unfetched(contents: Contents) -> str:
     if contents.unfetched:
         return f"the remote was not asked: {for_line(contents.unfetched)}"
     return "the remote does not have it either"
-
-
-def _each_once(result: VerifyResult) -> VerifyResult:
-    return VerifyResult(list(dict.fromkeys(result.findings)), list(dict.fromkeys(result.skipped)), result.checked)

@@ -116,6 +116,7 @@ class _Links:
         self._check_components(f"{file}: components", score.components)
         if set(score.keys) != set(spec.scores.keys) or spec.scores.at(score.keys) != lineage.folder.path:
             self._add(f"{file}: keys", f"they are {score.keys}, and it is in {lineage.folder.path}")
+            return
         for role, card in score.components.items():
             if score.keys.get(role, card.name) != card.name:
                 self._add(f"{file}: components.{role}", f"it is {card.name}, and the key is {score.keys[role]}")
@@ -183,27 +184,29 @@ class _Links:
         if lineage.data in self._data:
             return self._data[lineage.data]
         folder = _Opened(lineage.data, self._contents, self.result)
-        card: DatasetCard | questions.QuestionSetCard | None
         if lineage.spec.data == DATASET:
             word, listing, name = "sample", SAMPLES, DATASET_CARD
             samples = folder.rows(listing, SampleEntry)
-            images = [(each.id, each.file, each.sha256) for each in samples]
-            digest, card = dataset_digest(samples), folder.card(name, DatasetCard)
-            counted = card.samples if card else 0
+            images, digest = [(each.id, each.file, each.sha256) for each in samples], dataset_digest(samples)
+            dataset = folder.card(name, DatasetCard)
+            noted = (dataset.digest, dataset.samples) if dataset else None
         else:
             word, listing, name = "question", questions.QUESTIONS, questions.CARD
             asked = folder.rows(listing, questions.QuestionEntry)
-            images = [(each.id, each.image, each.image_sha256) for each in asked]
-            digest, card = questions.questions_digest(asked), folder.card(name, questions.QuestionSetCard)
-            counted = card.questions if card else 0
+            images, digest = (
+                [(each.id, each.image, each.image_sha256) for each in asked],
+                questions.questions_digest(asked),
+            )
+            card = folder.card(name, questions.QuestionSetCard)
+            noted = (card.digest, card.questions) if card else None
         if images:
             folder.check_images([(f"{word} {each}", file, sha256) for each, file, sha256 in images], {listing, name})
-        if images and card and card.digest != digest:
-            folder.add(name, f"its digest is {card.digest}, and {listing} gives {digest}")
-        if images and card and counted != len(images):
-            folder.add(name, f"it counts {counted} {word}s, and {listing} has {len(images)}")
+        if images and noted and noted != (digest, len(images)):
+            folder.add(
+                name, f"its digest and number of {word}s are {noted}, and {listing} gives {digest}, {len(images)}"
+            )
         by_id = {each: sha256 for each, _, sha256 in images}
-        data = _Data(f"{folder.path}/{name}", digest if images and card else None, by_id)
+        data = _Data(f"{folder.path}/{name}", digest if images and noted else None, by_id)
         self._data[lineage.data] = data
         return data
 

@@ -17,7 +17,7 @@ from driftledger.collect.feature_store import FeatureStore
 from driftledger.components.base import Encoder
 from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.core.canonical import canonical_json, sha256_file
-from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError
+from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, OutOfMemoryError, first_few
 from driftledger.core.escaping import for_line
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.limits import strangers_pixels
@@ -25,7 +25,7 @@ from driftledger.core.shortening import shortened
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents, Recorded, recorded
-from driftledger.ledger.verify.components import Components, Unavailable, other_code
+from driftledger.ledger.verify.components import Components, Unavailable
 from driftledger.project.project import Project
 
 UNFIT = (DriftledgerError, ValueError, LookupError, OSError, SyntaxError, NotImplementedError)
@@ -58,7 +58,7 @@ def recompute(
         features: what encoders gave before; by default they see and read everything again.
     """
     distinct = list({each.folder: each for each in lineages}.values())
-    components = components or Components.of(project)
+    components = components or Components(project)
     result = VerifyResult()
     behind = [folder for each in distinct for folder in each.folders.values()]
     with recorded(contents, behind) as folders, strangers_pixels():
@@ -128,8 +128,6 @@ class _Check:
                 component = self._components.get(score.components[role], role)
                 if isinstance(component, Unavailable):
                     raise LedgerError(component.why)
-                if why := other_code(component, score.components[role]):
-                    self._skip(why)
                 encoders[role] = component  # type: ignore[assignment]  # of the section of encoders
         made = runner(spec.name).score(
             ToScore(
@@ -170,12 +168,9 @@ class _Check:
         """Find the first value of each row that differs, and rows that are only on one side."""
         names, expected = [key(row) for row in stored], [key(row) for row in made]
         if names != expected:
-            for name in [name for name in expected if name not in {*names}]:
-                self._find(f"{path}: {name}", "its row is missing")
-            for name in [name for name in names if name not in {*expected}]:
-                self._find(f"{path}: {name}", "it has a row, and the records give none")
-            if {*names} == {*expected}:
-                self._find(path, "the order of its rows is not that of the records, or one is there twice")
+            unmatched = first_few(sorted({*names} ^ {*expected}))
+            order = "its rows are in another order, or one is there twice"
+            self._find(path, f"rows are missing or have no record: {unmatched}" if unmatched else order)
             return
         for name, one, other in zip(names, stored, made, strict=True):
             differences = self._compare(one, other, exact=exact)

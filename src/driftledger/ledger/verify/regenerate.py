@@ -35,7 +35,7 @@ from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents, Recorded, recorded
-from driftledger.ledger.verify.components import Components, Unavailable, other_code
+from driftledger.ledger.verify.components import Components, Unavailable
 from driftledger.ledger.verify.recompute import UNFIT
 from driftledger.project.project import Project
 
@@ -97,7 +97,7 @@ def regenerate(
         seed: draws the calls of an earlier verification again; by default, one that nobody foresees.
     """
     seed = secrets.randbits(63) if seed is None else seed
-    components = components or Components.of(project)
+    components = components or Components(project)
     result, compared = VerifyResult(), Counter[str]()
     # One score of each set of records: several encoders look at the same ones.
     lineages = {(each.data, *each.collected.values()): each for run in runs for each in run.lineages}
@@ -152,8 +152,6 @@ def _callable(caller: Caller, lineage: Lineage, components: Components, result: 
         named = f"; it called itself {', '.join(map(for_line, served))}" if served else ""
         result.skipped.append(Skipped(caller.folder, component.why + named))
         return
-    if why := other_code(component, caller.card):
-        result.skipped.append(Skipped(caller.folder, why))
     if caller.needs is None:
         yield from caller.calls(component)
         return

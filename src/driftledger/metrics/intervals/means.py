@@ -37,8 +37,8 @@ def mean_interval(values: Float64, categories: Sequence[str], confidence: float)
     there is no interval; nor do fewer samples than can show anything, see
     :func:`~driftledger.metrics.intervals.estimate.fewest`, where within categories all are equal.
 
-    Source: Satterthwaite 1946, "An Approximate Distribution of Estimates of Variance Components"; Welch 1947; what
-    stands for small categories is chosen by ``lab/small_categories.py``.
+    Source: Satterthwaite 1946, "An Approximate Distribution of Estimates of Variance Components"; Welch 1947. What
+    stands for small categories was chosen by simulation, see docs/statistics.md.
 
     Raises:
         ValueError: there are no values, the lengths differ, a value is not finite, or ``confidence`` is not between 0

@@ -43,7 +43,7 @@ def share_interval(numerator: Integers, denominator: Integers, clusters: Sequenc
     is no interval over a single cluster.
 
     Source: Dean and Pagano 2015, "Evaluating Confidence Interval Methods for Binomial Proportions in Clustered
-    Surveys"; chosen by ``lab/coverage.py``.
+    Surveys".
 
     Raises:
         ValueError: there are no questions, the lengths differ, a value is not an integer or is too large to be summed

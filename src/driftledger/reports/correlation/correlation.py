@@ -1,13 +1,11 @@
 """The stage ``correlation``: do our metrics order models as other people's benchmarks do?"""
 
 from driftledger.core.files import write_text
-from driftledger.data.judgements import judgement_folder, read_judgements
 from driftledger.data.leaderboards import leaderboard_folders, read_leaderboards, read_published
 from driftledger.project.project import Project
 from driftledger.reports.correlation import MATRIX, PAIRS, PICTURE, TABLES
 from driftledger.reports.correlation.columns import our_columns, outside_columns
 from driftledger.reports.correlation.pairs import pairs
-from driftledger.reports.correlation.people import with_people
 from driftledger.reports.correlation.picture import draw_matrix
 from driftledger.reports.correlation.tables import markdown, matched, matrix_csv, pairs_csv
 from driftledger.reports.selected import selected_scores
@@ -18,7 +16,7 @@ def write_correlation(project: Project) -> str:
 
     Raises:
         ConfigError: ``correlation`` in ``params.yaml`` names a leaderboard or model that is not there.
-        DataError: a row of a leaderboard, or of a file of judgements, is wrong.
+        DataError: a row of a leaderboard is wrong.
         StoreError: a score is missing, or was computed with other settings than ``params.yaml`` has now.
     """
     settings = project.settings.correlation
@@ -28,15 +26,10 @@ def write_correlation(project: Project) -> str:
     columns = [*our_columns(scores), *outside_columns(leaderboards, settings)]
     found = list(pairs(columns, settings.confidence))
     headlines = [column for column in columns if column.headline]
-    pairs_of = [(spec, score) for (spec, _), score in zip(project.selected.scores, scores, strict=True)]
-    judgements = read_judgements(judgement_folder(project.root))
-    people = with_people(project.root, pairs_of, judgements, settings.confidence)
     told = matched(project.settings.run.models, leaderboards, columns)
     reports = project.paths.reports
     write_text(reports / PAIRS, pairs_csv(found))
     write_text(reports / MATRIX, matrix_csv([column for column in columns if not column.detail], found))
-    outside = leaderboards, columns, found, published
-    text = markdown(told, *outside, settings.confidence, judgements, people)
-    write_text(reports / TABLES, text)
+    write_text(reports / TABLES, markdown(told, leaderboards, columns, found, published, settings.confidence))
     write_text(reports / PICTURE, draw_matrix(headlines, found))
     return "\n".join(told)

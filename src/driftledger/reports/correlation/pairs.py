@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftledger.metrics.agreement import Agreement, agreement
-from driftledger.metrics.fisher import Ends, fisher_interval
+from driftledger.metrics.agreement import Agreement, Ends, agreement, fisher_interval
 from driftledger.reports.correlation.columns import Column
 
 

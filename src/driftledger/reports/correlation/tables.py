@@ -2,18 +2,15 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from driftledger.benchmarks.tables import NOTHING, ranks_of
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
-from driftledger.data.judgements import Judgements
 from driftledger.data.leaderboards import Leaderboard, PublishedCorrelation
-from driftledger.metrics.agreement import FEWEST, Agreement
-from driftledger.metrics.fisher import Ends
+from driftledger.metrics.agreement import FEWEST, Agreement, Ends
 from driftledger.reports.correlation import PICTURE
 from driftledger.reports.correlation.columns import Column
 from driftledger.reports.correlation.pairs import Pair
-from driftledger.reports.correlation.people import WithPeople
 from driftledger.reports.tables import markdown_table
 
 _KINDS = ("pearson", "spearman", "kendall")
@@ -79,8 +76,6 @@ def markdown(
     pairs: Sequence[Pair],
     published: Sequence[PublishedCorrelation],
     confidence: float,
-    judgements: Sequence[Judgements] = (),
-    people: Sequence[WithPeople] = (),
 ) -> str:
     """``correlation.md``: what could be compared, our headlines with all outside benchmarks, ranks, printed values.
 
@@ -100,7 +95,6 @@ def markdown(
         lines += _pair_table(f"{board.name}: its benchmarks among each other", headlines)
         lines += _published(own, [each for each in published if each.leaderboard == board.name])
         lines += _ranks(board, [column for column in columns if column.of == board.name and column.headline])
-    lines += _with_people(judgements, people, confidence)
     return "\n".join(lines)
 
 
@@ -155,36 +149,6 @@ def _pair_table(title: str, pairs: Sequence[Pair]) -> list[str]:
     ]
     head = ["", "", "models", "Pearson's r", "Spearman's ρ", "Kendall's τ"]
     return list(markdown_table(title, head, rows))
-
-
-def _with_people(judgements: Sequence[Judgements], people: Sequence[WithPeople], confidence: float) -> Iterator[str]:
-    """A table of each file of judgements; a sentence where no model said what is judged there."""
-    head = ["", "captions", "images", "Spearman's ρ", "Kendall's τ-b", "Pearson's r"]
-    for file in judgements:
-        rows = [
-            [
-                for_markdown(f"{each.title}, {each.of}"),
-                *(str(count) for count in (each.found.n, each.images)),
-                *(_value(value, ends) for value, ends in ((each.found.spearman, each.spearman),)),
-                *(_value(value, ends) for value, ends in ((each.found.kendall, each.kendall),)),
-                _value(each.found.pearson, None),
-            ]
-            for each in people
-            if each.judgements == file.name
-        ]
-        if not rows:
-            yield (
-                f"- Of the {len(file.captions):,} captions judged in {for_markdown(file.name)} fewer than {FEWEST} "
-                "were said by a model here of the same image; a model of the provider predictions can say them."
-            )
-            yield ""
-            continue
-        yield from markdown_table(f"{for_markdown(file.name)}: our metrics and people, caption by caption", head, rows)
-        yield (
-            f"Intervals are of {confidence:.0%}, by Fisher's transformation, as of so many captions as there are "
-            "images; 1 orders captions as people do, also where a metric is better the lower it is."
-        )
-        yield ""
 
 
 def _named(column: Column) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from driftledger.benchmarks.tables import grouped
 from driftledger.reports.sections import ReportPart, sections
 from driftledger.reports.site.page import Chapter, Link, Page, Site
-from driftledger.reports.site.units import gallery_path
+from driftledger.reports.site.runs import GALLERY, folders_of, is_here, shelf_of
 from driftledger.reports.site.views import table_view
 
 
@@ -25,14 +25,15 @@ def pages(site: Site) -> Iterator[Page]:
 
 
 def _section(site: Site, section: ReportPart) -> dict[str, Any]:
-    gallery = gallery_path(section.block.scores[0]) if section.block else ""
+    scores = section.block.scores if section.block else []
+    here = any(is_here(site.project.root, folders_of(score)) for score in scores)
     series = section.block.series if section.block else {}
     tables = grouped(section.tables, lambda table: table.detail)
     return {
         "id": section.name,
         "title": section.title.removeprefix(section.spec.name).removeprefix(" on ").removeprefix(", "),
         "apart": section.apart,
-        "gallery": gallery if (site.folder / gallery).is_file() else "",
+        "gallery": f"{GALLERY}#{shelf_of(scores[0])}" if here else "",
         "figures": list(section.spec.figures(section.block)) if section.block else [],
         "tables": [table_view(table, section.name, series) for table in tables.get(False, ())],
         "details": [table_view(table, section.name, series) for table in tables.get(True, ())],

@@ -11,23 +11,23 @@ from driftledger.core.files import new_folder, write_bytes, write_text
 from driftledger.project.project import Project
 from driftledger.reports.sections import Told, by_benchmark
 from driftledger.reports.selected import rows_beside
-from driftledger.reports.site import benchmark_pages, compare, correlation, leaderboard, provenance, units
+from driftledger.reports.site import benchmark_pages, compare, correlation, leaderboard, runs
 from driftledger.reports.site.page import Chapter, Link, Page, Site
 
 CHAPTERS: tuple[Chapter, ...] = (
     leaderboard.CHAPTER,
-    units.CHAPTER,  # before pages that link to a gallery where there is one
     benchmark_pages.CHAPTER,
     correlation.CHAPTER,
     compare.CHAPTER,
-    provenance.CHAPTER,
+    runs.CHAPTER,
 )
 """In the order of the navigation. A module adds its pages by a line here."""
 
-ASSETS = ("assets/site.css", "assets/units.css", "assets/site.js", "assets/units.js")
+ASSETS = ("assets/site.css", "assets/units.css", "assets/site.js")
 SHARED = (
     "templates/base.html.j2",
     "templates/tables.html.j2",
+    "templates/score.html.j2",
     "templates/unit_lines.html.j2",
     "templates/unit_cards.html.j2",
 )

@@ -9,7 +9,7 @@ from driftledger.charts.axes import round_scale
 from driftledger.charts.marks import Spot, line, marks
 from driftledger.charts.palette import Series
 from driftledger.charts.svg import MUTED, SMALL, Drawing, head, joined, page, text
-from driftledger.metrics.fisher import Ends
+from driftledger.metrics.agreement import Ends
 from driftledger.reports.correlation import PAIRS
 from driftledger.reports.correlation.columns import our_columns
 from driftledger.reports.correlation.pairs import Pair

@@ -1,4 +1,4 @@
-"""Where a number comes from: a page per score, a place on it per number, and the commands that prove it."""
+"""Where a number comes from: a section per score on its model's page, a place in it per number."""
 
 import re
 import shlex
@@ -9,7 +9,6 @@ from driftledger.benchmarks.base import (
     COVERAGE,
     NEEDED_FOR,
     ROLES,
-    SCORES,
     Benchmark,
     Metric,
     Origin,
@@ -21,29 +20,33 @@ from driftledger.benchmarks.selection import is_of
 from driftledger.benchmarks.tables import direction
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import pretty_json, sha256_bytes
-from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry, locked_now
-from driftledger.reports.site.page import Chapter, Link, Page, Site
+from driftledger.ledger.lock import LOCK, RESOLVED, LockEntry
+from driftledger.reports.site.page import Site
 
 _PLAIN = re.compile("[a-z][a-z0-9_]*")
 
 
 def path_of(score: Score) -> str:
-    """The page of a score, relative to the top of the site."""
-    return f"provenance/{benchmark(score.benchmark).scores.at(score.keys).removeprefix(f'{SCORES}/')}.html"
+    """The page of a score's model, relative to the top of the site."""
+    return f"runs/{score.model}.html"
 
 
-def anchor(number: str) -> str:
-    """The place of a number on the page of its score; names of groups may be any text.
+def section_of(score: Score) -> str:
+    """The id of a score's section on that page."""
+    keys = benchmark(score.benchmark).scores.keys
+    return "-".join([score.benchmark, *(score.keys[key] for key in keys if key != "model")])
 
-    >>> anchor("gc_at_5"), anchor("category/a b/gc_at_5")
-    ('gc_at_5', 'n-ef41a8bf3ba0ff6a')
-    """
-    return number if _PLAIN.fullmatch(number) else f"n-{sha256_bytes(number.encode())[:16]}"
+
+def anchor(score: Score, number: str) -> str:
+    """The place of a number in the section of its score; names of groups may be any text."""
+    place = number if _PLAIN.fullmatch(number) else f"n-{sha256_bytes(number.encode())[:16]}"
+    return f"{section_of(score)}-{place}"
 
 
 def href(origin: Origin) -> str:
     """Where the number comes from, relative to the top of the site."""
-    return path_of(origin.score) + (f"#{anchor(origin.number)}" if origin.number else "")
+    place = anchor(origin.score, origin.number) if origin.number else section_of(origin.score)
+    return f"{path_of(origin.score)}#{place}"
 
 
 class ComponentView(NamedTuple):
@@ -94,26 +97,22 @@ class BytesView(NamedTuple):
     """Of its records, or of what the data say of themselves."""
 
 
-def pages(site: Site) -> Iterator[Page]:
-    """A page per score."""
-    locks = locked_now(site.project.root)
-    for score in site.scores:
-        yield _page(site, score, locks)
-
-
-def _page(site: Site, score: Score, locks: Mapping[str, LockEntry]) -> Page:
+def score_view(site: Site, score: Score, locks: Mapping[str, LockEntry]) -> dict[str, Any]:
+    """What the template ``score.html.j2`` shows of a score."""
     spec = benchmark(score.benchmark)
     folder, stage = spec.scores.at(score.keys), spec.scores.lock(score.keys)
     ways = {stage.lock(score.keys): stage.out(score.keys) for stage in spec.stages}
     entries = {name: locks[name] for name in ways if name in locks}
     roles = sorted(score.components, key=lambda role: list(ROLES).index(base_role(role)))
-    components = {role: _component(role, score.components[role], entries) for role in roles}
+    section = section_of(score)
+    components = {role: _component(section, role, score.components[role], entries) for role in roles}
     file = f"{folder}/{SCORE}"
     whole = [key for key in score.metrics if base_key(key) == key]
     order = {metric.key: place for place, metric in enumerate(spec.metrics)}
     whole.sort(key=lambda key: order.get(metric.key, 99) if (metric := spec.metric(key)) else 99)
     run = next((each for each in site.project.combinations if is_of(score.keys, each)), None)
-    context = {
+    return {
+        "section": section,
         "score": score,
         "spec": spec,
         "on": " · ".join(score.keys[key] for key in spec.scores.keys if key != "model"),
@@ -140,14 +139,13 @@ def _page(site: Site, score: Score, locks: Mapping[str, LockEntry]) -> Page:
             ("Make it again", f"dvc repro {stage}"),
         ],
     }
-    return Page(path_of(score), "templates/provenance.html.j2", context, f"{score.model}, {spec.title} on {score.on}")
 
 
 def _outs(entry: LockEntry | None) -> Sequence[Any]:
     return () if entry is None else entry.outs
 
 
-def _component(role: str, card: ComponentCard, entries: Mapping[str, LockEntry]) -> ComponentView:
+def _component(section: str, role: str, card: ComponentCard, entries: Mapping[str, LockEntry]) -> ComponentView:
     locked = [
         (stage, key)
         for stage, entry in entries.items()
@@ -157,7 +155,7 @@ def _component(role: str, card: ComponentCard, entries: Mapping[str, LockEntry])
     return ComponentView(
         role.replace("_", " ").replace(".", " · "),
         card,
-        f"role-{role}",
+        f"{section}-role-{role}",
         locked,
         pretty_json(card.settings),
         pretty_json(card.identity),
@@ -186,7 +184,7 @@ def _number(spec: Benchmark, score: Score, name: str, components: Mapping[str, C
     ends = interval_of(values, key)
     needed = [each for role, each in components.items() if metric is None or NEEDED_FOR[base_role(role)] & metric.needs]
     return NumberView(
-        anchor(name),
+        anchor(score, name),
         metric.named(key) if metric else key,
         f"{value:.{digits}f}",
         repr(float(value)),
@@ -223,10 +221,3 @@ def _bytes(
         sha256 = score.inputs.records.get(stage.partition("@")[0], "") if number else score.inputs.data_digest
         if md5 or sha256:
             yield BytesView(stage, path, md5, sha256)
-
-
-def _links(site: Site) -> Iterator[Link]:
-    yield from ()
-
-
-CHAPTER = Chapter(_links, pages)

@@ -13,13 +13,13 @@ from markupsafe import Markup
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.tables import grouped
-from driftledger.benchmarks.traces import Trace, worth_showing
+from driftledger.benchmarks.traces import worth_showing
 from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
 from driftledger.ledger.lineage import Lineage
 from driftledger.reports.site.build import environment
 from driftledger.reports.site.thumbnails import inline
-from driftledger.reports.site.unit_view import Group, grouped_by_records, number_of, shots, unit_view
+from driftledger.reports.site.unit_view import Group, grouped_by_records, number_of, shots, traces_of, unit_view
 
 MOST_BYTES = 2_000_000
 """Of the page."""
@@ -74,7 +74,7 @@ def _part(root: Path, group: Group, at_most: int | None) -> _Part:
     first = group.lineages[0]
     rows = read_jsonl(root / first.rows_path, Row)
     shown = [row.unit for row in worth_showing(first.spec, first.score, rows, at_most)] if at_most != 0 else []
-    traces = [_traces(root, lineage, shown) for lineage in group.lineages]
+    traces = [traces_of(root, lineage, shown) for lineage in group.lineages]
     views = [
         unit_view([(group, some)], {file: inline(file, _SIDE) for trace in some for file in shots(trace)}, linked=False)
         for unit in shown
@@ -92,12 +92,6 @@ def _part(root: Path, group: Group, at_most: int | None) -> _Part:
             for place, view in enumerate(views)
         ],
     )
-
-
-def _traces(root: Path, lineage: Lineage, units: Sequence[str]) -> dict[str, Trace]:
-    rows = {row.unit: row for row in read_jsonl(root / lineage.rows_path, Row)}
-    chosen = [rows[unit] for unit in units if unit in rows]
-    return {trace.unit: trace for trace in lineage.spec.traces(lineage, root, chosen)} if chosen else {}
 
 
 def _headlines(lineage: Lineage, by: str) -> Iterator[tuple[str, str]]:

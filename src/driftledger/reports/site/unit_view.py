@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import Metric, Origin
+from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.traces import Option, Shot, Shown, Trace
 from driftledger.charts import lines as charts
 from driftledger.charts.axes import PlotPoint
 from driftledger.charts.palette import colour_of
 from driftledger.charts.svg import page
 from driftledger.core.escaping import for_line, for_terminal
+from driftledger.core.files import read_jsonl
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
 from driftledger.reports.site.changed_words import WordRun, changed_words, unmarked
@@ -147,6 +149,13 @@ def _own_keys(lineage: Lineage) -> list[str]:
     """The names that only the score has, and none of its records."""
     collected = {key for stage in lineage.spec.collects for key in stage.keys}
     return [lineage.score.keys[key] for key in lineage.spec.scores.keys if key not in collected]
+
+
+def traces_of(root: Path, lineage: Lineage, units: Sequence[str]) -> dict[str, Trace]:
+    """The traces of some units."""
+    rows = {row.unit: row for row in read_jsonl(root / lineage.rows_path, Row)}
+    chosen = [rows[unit] for unit in units if unit in rows]
+    return {trace.unit: trace for trace in lineage.spec.traces(lineage, root, chosen)} if chosen else {}
 
 
 class UnitView(NamedTuple):

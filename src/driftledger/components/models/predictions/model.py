@@ -19,8 +19,7 @@ from driftledger.components.models.predictions.matching import by_id, is_part_of
 from driftledger.components.models.predictions.options import carried_over
 from driftledger.components.models.predictions.rows import LARGEST_FILE, PredictionRow
 from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.core.errors import ConfigError
-from driftledger.core.missing import may_be_missing
+from driftledger.core.errors import ConfigError, may_be_missing
 from driftledger.core.types import Conversation, Outcome, Reply
 
 

@@ -9,6 +9,16 @@
     return element;
   };
 
+  /* A link to a unit opens it, and what it stands in. */
+  const reveal = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    for (let each = target.closest("details"); each; each = each.parentElement.closest("details")) each.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  if (document.querySelector("details.unit")) reveal();
+
   /* Sorting: a button in each head. Rows stay among those of their kind; what has no number comes last. */
   const valueOf = (row, column) => {
     const cell = row.cells[column];

@@ -1,0 +1,158 @@
+"""People grade answers in a sheet, and how far the judge agrees with them.
+
+The answers in a sheet are a model's, and hostile: no cell is a formula.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+from driftledger.benchmarks._questions.records import AnswerRecord
+from driftledger.benchmarks.mm_vet.records import JudgedRecord
+from driftledger.benchmarks.mm_vet.spec import MMVet
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError
+from driftledger.core.escaping import for_line, for_terminal
+from driftledger.core.files import read_json, read_jsonl, write_bytes
+from driftledger.core.sheets import cleaned, read_table, table_text
+from driftledger.data.question_sets.files import read_questions
+
+if TYPE_CHECKING:
+    from driftledger.project.project import Project
+
+COLUMNS = ("question_set", "model", "question", "text", "truth", "answer", "rater", "grade")
+WRITES = "driftledger grades sheet"
+
+Place = tuple[str, str]
+"""Model and question."""
+
+
+class Pair(NamedTuple):
+    """How far two raters agree."""
+
+    one: str
+    other: str
+    kappa: float | None
+    """Cohen's over tenths, weighted by squares; None where both give one grade to everything."""
+    answers: int
+    """How many both graded."""
+
+
+def write_sheet(project: "Project", question_set: str, path: Path, count: int, rater: str) -> int:
+    """Write a sheet in which people grade answers, the same questions of every model; return its rows.
+
+    The questions are drawn by lot.
+
+    Raises:
+        ConfigError: the file exists; it may hold people's work.
+        StoreError: the questions have not been answered yet.
+    """
+    if path.exists():
+        raise ConfigError(f"{path} is there, and may hold grades; name another file")
+    folder = project.root / MMVet().data.at({"question_set": question_set})
+    questions = {each.id: each for each in read_questions(folder)}
+    seed, answers = project.settings.run.seed, _answers(project, question_set)
+    drawn = sorted(questions, key=lambda question: sha256_of([seed, "grades", question]))[:count]
+    rows = [
+        (question_set, model, id_, questions[id_].question, str(questions[id_].answer), answers[model, id_], rater, "")
+        for id_ in drawn
+        for model in project.settings.run.models
+        if (model, id_) in answers
+    ]
+    write_bytes(path, table_text(COLUMNS, [[*map(_shown, row)] for row in rows]).encode("utf-8", "replace"))
+    return len(rows)
+
+
+def agreement(project: "Project", question_set: str, sheets: Sequence[Path]) -> list[Pair]:
+    """Compare the judge's mean grades with those of people, rater by rater.
+
+    Raises:
+        ConfigError: a sheet cannot be read.
+        StoreError: the answers have not been graded yet.
+    """
+    judge, given = "", dict[Place, list[float]]()
+    for model in project.settings.run.models:
+        folder = project.root / MMVet().collects[1].at({"question_set": question_set, "model": model})
+        judge = read_json(folder / CARD, CollectedCard).components["judge"].name
+        for record in read_jsonl(folder / RECORDS, JudgedRecord):
+            if record.grade is not None:
+                given.setdefault((model, record.question), []).append(record.grade)
+    raters = {judge: {place: fmean(grades) for place, grades in given.items()}}
+    answers = _answers(project, question_set)
+    for path in sheets:
+        for rater, grades in read_grades(project.root / path, question_set, answers).items():
+            if rater in raters:
+                raise ConfigError(f"two of the sheets hold grades by {rater!r:.100}; put them into one")
+            raters[rater] = grades
+    pairs = []
+    for one, other in combinations(raters, 2):
+        both = sorted(raters[one].keys() & raters[other].keys())
+        kappa = _kappa([raters[one][place] for place in both], [raters[other][place] for place in both])
+        pairs.append(Pair(one, other, kappa, len(both)))
+    return pairs
+
+
+def read_grades(path: Path, question_set: str, answers: Mapping[Place, str]) -> dict[str, dict[Place, float]]:
+    """Read the grades of each rater in a sheet, as spreadsheets save it; rows without a grade are skipped.
+
+    Args:
+        answers: what the judge graded; a grade is for the answer that stands beside it.
+
+    Raises:
+        ConfigError: it is not such a sheet, a grade is not a number from 0 to 1 or has no rater, one person has graded
+            an answer twice, or a grade is of another answer than the judge's.
+    """
+    by_rater: dict[str, dict[Place, float]] = {}
+    for line, cells in read_table(path, COLUMNS, "grades", WRITES).entries():
+        if not cells["grade"] or cells["question_set"] != question_set:
+            continue
+        where, place = f"grades: {path}, line {line}", (cells["model"], cells["question"])
+        if not cells["rater"]:
+            raise ConfigError(f"{where}: there is a grade, and 'rater' is empty; fill it in")
+        if cells["answer"].split() != _shown(answers.get(place, "")).split():  # spreadsheets change blanks
+            raise ConfigError(
+                f"{where}: this is not what {for_line(place[0])!r:.100} answers to {for_line(place[1])!r:.100} now; "
+                f"write a new sheet with: {WRITES}"
+            )
+        own = by_rater.setdefault(cells["rater"], {})
+        if place in own:
+            raise ConfigError(f"{where}: {for_line(cells['rater'])!r:.100} has graded this answer before; remove one")
+        own[place] = _grade(cells["grade"], where)
+    return by_rater
+
+
+def _grade(text: str, where: str) -> float:
+    try:
+        grade = float(text)
+    except ValueError:
+        grade = math.nan
+    if not 0 <= grade <= 1:
+        raise ConfigError(f"{where}: the grade is {for_line(text)!r:.100}; it must be from 0 to 1, for instance 0.5")
+    return grade
+
+
+def _answers(project: "Project", question_set: str) -> dict[Place, str]:
+    """Read the answers that the judge could grade."""
+    answers: dict[Place, str] = {}
+    for model in project.settings.run.models:
+        folder = project.root / MMVet().collects[0].at({"question_set": question_set, "model": model})
+        read = read_jsonl(folder / RECORDS, AnswerRecord)
+        answers |= {(model, answer.question): answer.text or "" for answer in read if answer.readable}
+    return answers
+
+
+def _kappa(one: Sequence[float], other: Sequence[float]) -> float | None:
+    from sklearn.metrics import cohen_kappa_score  # imported late: it takes a second
+
+    tenths = [[round(10 * grade) for grade in grades] for grades in (one, other)]
+    if len({*tenths[0], *tenths[1]}) < 2:
+        return None
+    return float(cohen_kappa_score(*tenths, labels=range(11), weights="quadratic"))
+
+
+def _shown(text: str) -> str:
+    return for_terminal(cleaned(text))

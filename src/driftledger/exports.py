@@ -1,0 +1,210 @@
+"""A run as CSV, as records of Every Eval Ever 0.3, or as logs of Inspect.
+
+Dates are the commit's. Every Eval Ever gets aggregates alone: an instance there is text, and here are images.
+"""
+
+import base64
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pygit2
+
+from driftledger import __version__
+from driftledger.benchmarks.base import Metric
+from driftledger.benchmarks.score import SPREAD, Row, Score
+from driftledger.benchmarks.traces import Shot, Shown, Trace
+from driftledger.core.canonical import canonical_json, pretty_json, sha256_file, sha256_of
+from driftledger.core.errors import LedgerError, unknown_name
+from driftledger.core.escaping import csv_text
+from driftledger.core.extras import import_extra
+from driftledger.core.files import read_jsonl, write_bytes
+from driftledger.core.made import INPUTS
+from driftledger.ledger.lineage import Evidence, Lineage, read_evidence
+from driftledger.project.project import Project
+
+_SOURCE = {"source_name": "driftledger", "source_type": "evaluation_run", "evaluator_relationship": "other"}
+CSV_COLUMNS = ("run", "benchmark", "on", "metric", "value", "low", "high", "std", "scored", "total", "score_sha256")
+
+
+def export(project: Project, kind: str, run: str, out: Path) -> int:
+    """Write a selected run below ``out`` in one of :data:`FORMATS`; return how many files.
+
+    Raises:
+        LedgerError: there is no such format or run, or no commit.
+        MissingExtraError: the format's library is not installed.
+    """
+    if kind not in FORMATS:
+        raise LedgerError(unknown_name("format", kind, FORMATS))
+    combinations = {name: each for each in project.combinations for name in (str(each), "/".join(each))}
+    if run not in combinations:
+        raise LedgerError(unknown_name("selected run", run, combinations))
+    evidence = read_evidence(project.root, project.selected, combinations[run])
+    if evidence.code.commit is None:
+        raise LedgerError("an export has its date from the commit, and there is none here; run 'git commit' first")
+    repository = pygit2.Repository(pygit2.discover_repository(str(project.root)))
+    commit = repository[evidence.code.commit].peel(pygit2.Commit)
+    files = FORMATS[kind](project.root, evidence, datetime.fromtimestamp(commit.commit_time, UTC))
+    for name, content in files.items():
+        write_bytes(out / name, content)
+    return len(files)
+
+
+def _metrics(lineage: Lineage) -> Iterator[tuple[str, Metric]]:
+    return ((key, each) for each in lineage.spec.metrics for key in lineage.spec.members(each, lineage.score))
+
+
+def _csv(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
+    rows = []
+    for lineage in run.lineages:
+        score = lineage.score
+        for key, _ in _metrics(lineage):
+            values = [score.metrics.get(key + end, "") for end in ("", "_low", "_high", "_std")]
+            place = [run.name, lineage.spec.name, lineage.on, key]
+            rows.append([*place, *values, score.scored, score.total, sha256_file(root / lineage.score_path)])
+    return {"scores.csv": csv_text(CSV_COLUMNS, rows).encode()}
+
+
+def _every_eval_ever(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
+    files, when = {}, str(int(date.timestamp()))
+    for lineage in run.lineages:
+        score, model = lineage.score, lineage.score.components["model"]
+        weights = model.identity.get("weights")
+        id_ = str(weights.get("repository", model.name)) if isinstance(weights, dict) else model.name
+        developer = id_.rpartition("/")[0] or "unknown"
+        [card] = (file for file in (root / lineage.data.path).glob("*.json") if file.name != INPUTS)
+        source = json.loads(card.read_bytes())["source"]
+        data = {"dataset_name": lineage.on, "source_type": "other", "additional_details": _texts_of(source)}
+        if "dataset" in source:
+            data |= {"source_type": "hf_dataset", "hf_repo": source["dataset"]}
+        details = _texts_of(model.settings) | {
+            "deployment_type": "externally_managed" if "model" in score.served else "self_deployed",
+            "model_availability": "open_weights" if id_ != model.name else "unknown",
+        }
+        record = {
+            "schema_version": "0.3.0",
+            "evaluation_id": f"{lineage.place}/{id_}/{when}",
+            "evaluation_timestamp": when,
+            "retrieved_timestamp": when,
+            "source_metadata": _SOURCE
+            | {"source_organization_name": "unknown"}
+            | {"additional_details": _texts_of(_noted(root, run, lineage))},
+            "eval_library": {"name": "driftledger", "version": __version__},
+            "model_info": {"name": model.name, "id": id_, "developer": developer, "additional_details": details},
+            "evaluation_results": [
+                {
+                    "evaluation_result_id": f"{lineage.place}/{key}",
+                    "evaluation_name": f"{lineage.spec.title} on {lineage.on}",
+                    "source_data": data,
+                    "metric_config": {
+                        "evaluation_description": metric.formula,
+                        "metric_id": f"driftledger.{lineage.spec.name}.{key}",
+                        "metric_name": metric.named(key),
+                        "lower_is_better": not metric.higher_is_better,
+                    },
+                    "score_details": {"score": score.metrics[key], **_uncertainty(score, key)},
+                    "generation_config": {"additional_details": _texts_of(score.inputs.protocol)},
+                }
+                for key, metric in _metrics(lineage)
+                if metric.higher_is_better is not None
+            ],
+        }
+        name = UUID(hex=sha256_of([run.fingerprint, lineage.place])[:32], version=4)
+        folder = f"data/{lineage.spec.name}/{developer}/{id_.rpartition('/')[2]}"
+        files[f"{folder}/{name}.json"] = pretty_json(record).encode()
+    return files
+
+
+def _uncertainty(score: Score, key: str) -> dict[str, Any]:
+    interval = score.interval(key)
+    ends = interval and {"lower": interval.low, "upper": interval.high, "confidence_level": score.confidence}
+    return {"uncertainty": {"confidence_interval": ends}} if ends else {}
+
+
+def _inspect(root: Path, run: Evidence, date: datetime) -> dict[str, bytes]:
+    log, files = import_extra("inspect_ai.log"), {}
+    for lineage in run.lineages:
+        score, rows = lineage.score, read_jsonl(root / lineage.rows_path, Row)
+        name = score.components["model"].name
+        samples = [_sample(each, name) for each in lineage.spec.traces(lineage, root, rows)]
+        spec = log.EvalSpec(
+            created=date.isoformat(),
+            task=lineage.place.replace("/", "_"),
+            task_args=score.inputs.protocol,
+            dataset=log.EvalDataset(name=lineage.on, samples=len(samples)),
+            model=name,
+            config=log.EvalConfig(),
+            metadata=_noted(root, run, lineage),
+        )
+        scores = []
+        headlines = lineage.spec.headlines(score)
+        for key, metric in sorted(_metrics(lineage), key=lambda each: each[0] not in headlines):
+            ends = [key, *(key + end for end in SPREAD)]
+            values = {end: log.EvalMetric(name=end, value=score.metrics[end]) for end in ends if end in score.metrics}
+            scores.append(log.EvalScore(name=metric.named(key), scorer="driftledger", metrics=values))
+        results = log.EvalResults(total_samples=len(rows), completed_samples=len(rows), scores=scores)
+        whole = log.EvalLog(status="success", eval=spec, results=results, samples=samples)
+        with tempfile.NamedTemporaryFile(suffix=".eval") as file:
+            log.write_eval_log(whole, file.name, format="eval")
+            files[f"{lineage.place.replace('/', '-')}.eval"] = Path(file.name).read_bytes()
+    return files
+
+
+def _sample(trace: Trace, name: str) -> Any:
+    log, model, scorer = (import_extra(f"inspect_ai.{each}") for each in ("log", "model", "scorer"))
+    messages = [model.ChatMessageUser(content=_content(model, trace.asked))]
+    for step in trace.steps:
+        metadata = {"step": step.name, "role": step.role or "rule", "outcome": step.outcome.value}
+        for kind, shown in (model.ChatMessageUser, step.asked), (model.ChatMessageAssistant, step.gave):
+            messages.append(kind(content=_content(model, shown), metadata=metadata))
+    return log.EvalSample(
+        id=_plain(trace.unit),
+        epoch=1,
+        input=messages[:1],
+        target=list(_texts(trace.known)),
+        messages=messages,
+        output=model.ModelOutput.from_content(name, "\n".join(_texts(trace.gave))),
+        scores={title: scorer.Score(value=value) for title, value in trace.values.items()},
+        metadata={"outcome": trace.outcome.value},
+    )
+
+
+def _content(model: Any, shown: Mapping[str, Shown]) -> list[Any]:
+    texts = {name: value for name, value in shown.items() if not isinstance(value, Shot)}
+    text = "\n\n".join(f"{name}: {'; '.join(_texts({name: value}))}" for name, value in texts.items())
+    images = (base64.b64encode(each.file.read_bytes()).decode() for each in shown.values() if isinstance(each, Shot))
+    parts = [model.ContentImage(image=f"data:image/png;base64,{image}") for image in images]
+    return [model.ContentText(text=text), *parts] if text else parts
+
+
+def _texts(shown: Mapping[str, Shown]) -> Iterator[str]:
+    for value in shown.values():
+        some = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        yield from (_plain(each) for each in some if each is not None and not isinstance(each, Shot))
+
+
+def _noted(root: Path, run: Evidence, lineage: Lineage) -> dict[str, Any]:
+    components = {role: card.fingerprint for role, card in lineage.score.components.items()}
+    whole = {"run": run.name, "run_fingerprint": run.fingerprint, "commit": run.code.commit}
+    return whole | {
+        "score_sha256": sha256_file(root / lineage.score_path),
+        "components": components,
+        "flags": lineage.score.flags,
+    }
+
+
+def _texts_of(values: Mapping[str, object]) -> dict[str, str]:
+    return {key: _plain(value) for key, value in values.items()}
+
+
+def _plain(value: object) -> str:
+    """A setting as text that every encoding takes."""
+    text = value if isinstance(value, str) else canonical_json(value)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+FORMATS = {"csv": _csv, "every-eval-ever": _every_eval_ever, "inspect": _inspect}

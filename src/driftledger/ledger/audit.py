@@ -1,0 +1,487 @@
+"""What is behind a score, where an image is used, and which scores a version touched.
+
+Answers come from ``dvc.lock``, the score files, Git's history and the folders of DVC, of anybody's checkout: no program
+is run, no link is followed out of it, and no remote is asked that only the checkout names.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from driftledger.benchmarks.base import ROLES, SCORES, Metric, base_role
+from driftledger.benchmarks.registry import benchmark, find_score
+from driftledger.benchmarks.score import HIGH, LOW, SCORE, STD, Interval, Score, base_key, interval_of
+from driftledger.benchmarks.selection import Selected
+from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes, sha256_file
+from driftledger.core.errors import ConfigError, DataError, DriftledgerError, LedgerError, first_few
+from driftledger.core.escaping import for_line
+from driftledger.core.files import parse_json
+from driftledger.core.images import png_bytes
+from driftledger.core.paths import Combination
+from driftledger.data.datasets.decode import decode
+from driftledger.ledger.code import CodeVersion
+from driftledger.ledger.lineage import Evidence, Folder, Lineage, read_all_evidence
+from driftledger.ledger.lock import LOCK, LockEntry, parse_lock
+from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.files import Tree, Workspace
+from driftledger.ledger.objects.git import Commit, CommitTree, Git
+from driftledger.ledger.objects.reach import HERE, Reach
+from driftledger.ledger.published import read_published
+
+_LISTS = {
+    "samples.jsonl": ("sample", "sha256", "file", "dataset.json"),
+    "questions.jsonl": ("question", "image_sha256", "image", "question_set.json"),
+    "records.jsonl": ("drawn", "image_sha256", "image", "components.json"),
+}
+"""A file that lists images → what these are; the fields with the hash and the file; what the folder was made with."""
+_VALUE = re.compile(r"(-?\d*(?:[.,](\d+))?) ?%?")
+_MOST_PIXELS = 100_000_000
+
+Origin = Literal["dvc.lock", "git"]
+"""Where evidence is from: the working tree or a commit."""
+
+
+class Number(NamedTuple):
+    """One number of a score file."""
+
+    key: str
+    """As the score file has it: ``gc_at_5``, ``category/cats/gc_at_5``, ``similarity@3`` of a curve."""
+    value: float
+    lineage: Lineage
+
+    @property
+    def name(self) -> str:
+        """With its benchmark and data in front."""
+        return f"{self.lineage.place}/{self.key}"
+
+    @property
+    def metric(self) -> Metric | None:
+        """The row of its benchmark's table; None for one that no table has."""
+        return self.lineage.spec.of_curve(self.key.rpartition("/")[2].partition("@")[0])
+
+    @property
+    def title(self) -> str:
+        """What tables call it: ``GC@5``."""
+        key = self.key.rpartition("/")[2]
+        return key if self.metric is None or self.metric.match(key) is None else self.metric.named(key)
+
+    @property
+    def formula(self) -> str | None:
+        """How it is computed."""
+        ends = {LOW: "lower end of the interval of", HIGH: "upper end of the interval of", STD: "deviation of"}
+        which = next((f"{words}: " for end, words in ends.items() if self.key.partition("@")[0].endswith(end)), "")
+        return None if self.metric is None else which + self.metric.formula
+
+    @property
+    def interval(self) -> Interval | None:
+        """Its interval, where it has one."""
+        group, _, key = self.key.rpartition("/")
+        kind, _, name = group.partition("/")
+        return interval_of(self.lineage.score.groups[kind][name] if group else self.lineage.score.metrics, key)
+
+
+class RunTarget(NamedTuple):
+    """A run, or the one score file or number of it that was asked for."""
+
+    evidence: Evidence
+    known: Origin
+    lineage: Lineage | None = None
+    number: Number | None = None
+
+
+class ImageTarget(NamedTuple):
+    """An image, wherever it is used."""
+
+    sha256: str
+    places: list[dict[str, Any]]
+    """Ready for JSON: ``role``, ``folder``, ``file``, its line of the list, what the folder was made with, ``scores``.
+    What ``entry`` and ``card`` hold was written by others."""
+    unknown: list[str]
+    """Folders that could not be searched, and why."""
+    converted: bool = False
+    """Whether the project has not these bytes, but the PNG that a dataset makes of them."""
+
+
+class Offer(NamedTuple):
+    """A number that a text could mean, and what to type after ``driftledger audit``."""
+
+    number: Number
+    target: str
+
+
+class Sources:
+    """What is known of scores: in the working tree, or in one commit.
+
+    Args:
+        selected: what the runs of ``params.yaml`` are evaluated on.
+        combinations: the runs of ``params.yaml``.
+        reach: how far to go for bytes.
+        rev: the commit; without it the working tree.
+
+    Raises:
+        LedgerError: there is no such commit.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        selected: Selected | None = None,
+        combinations: Sequence[Combination] = (),
+        reach: Reach = HERE,
+        rev: str | None = None,
+    ) -> None:
+        self.root, self.contents = root, Contents(root, reach)
+        self.selected, self.combinations = selected or Selected(), combinations
+        self.git, self._code, self.known = Git.around(root), None, "dvc.lock"
+        self._tree: Tree = Workspace(root, trust=reach.trust)
+        if rev is not None:
+            commit = None if self.git is None else self.git.commit(rev)
+            if self.git is None or commit is None:
+                raise LedgerError(f"there is no commit {for_line(rev)!r:.100} here; 'git log' lists them")
+            self._tree, self.known = CommitTree(self.git, commit.id), "git"
+            self._code = CodeVersion(commit=commit.id, dirty=False)
+            paths = sorted(f"{SCORES}/{path}" for path in self._tree.listing(SCORES) if path.endswith(f"/{SCORE}"))
+            self.selected = Selected([found for path in paths if (found := find_score(path))])
+            runs = [[keys.get(role, "") for role in Combination._fields] for _, keys in self.selected.scores]
+            self.combinations = sorted({Combination(*names) for names in runs if all(names)})
+
+    known: Origin
+    _code: CodeVersion | None
+
+    @cached_property
+    def lock(self) -> dict[str, LockEntry]:
+        """The entries of ``dvc.lock``; nothing where there is none."""
+        data = self._tree.read(LOCK)
+        return {} if data is None else parse_lock(data)
+
+    @cached_property
+    def current(self) -> list[Evidence]:
+        """The runs, as far as their evidence is complete."""
+        try:
+            return self.runs(self.combinations)
+        except DriftledgerError:
+            runs = list[Evidence]()
+            for combination in self.combinations:
+                with suppress(DriftledgerError):
+                    runs += self.runs([combination])
+            return runs
+
+    @property
+    def lineages(self) -> Iterator[tuple[Evidence, Lineage]]:
+        """Every score of the runs, once, with the first run that shows it."""
+        seen = {each.score_path: (run, each) for run in self.current[::-1] for each in run.lineages}
+        return iter([(run, each) for run in self.current for each in run.lineages if seen[each.score_path][0] is run])
+
+    def runs(self, combinations: Sequence[Combination]) -> list[Evidence]:
+        """Their evidence; errors as in :func:`~driftledger.ledger.lineage.read_all_evidence`."""
+        return read_all_evidence(self.root, self.selected, combinations, self._tree, self._code)
+
+    def find(self, text: str) -> RunTarget | None:
+        """A run by its name, ``model/generator/encoder``, or eight or more digits of its fingerprint; one that is not
+        here but published, from the newest commit that has its scores.
+
+        Raises:
+            LedgerError: its scores are incomplete, or several runs begin so.
+        """
+        if named := [each for each in self.combinations if text in (str(each), "/".join(each))]:
+            return RunTarget(self.runs(named)[0], self.known)
+        if not re.fullmatch("[0-9a-f]{8,64}", text):
+            return None
+        here = {each.fingerprint: each for each in self.current if each.fingerprint.startswith(text)}
+        runs = {each.fingerprint: each for each in read_published(self.root) if each.fingerprint.startswith(text)}
+        if len(here.keys() | runs.keys()) > 1:
+            raise LedgerError(f"several runs have a fingerprint that begins with {text}; give more of it")
+        for evidence in here.values():
+            return RunTarget(evidence, self.known)
+        git = self.git
+        for run in runs.values():
+            selected, last = Selected([(benchmark(each.benchmark), each.keys) for each in run.scores]), run.scores[-1]
+            for blob, commit in () if git is None else git.ever_at(f"{last.path}/{SCORE}"):
+                if git is not None and sha256_bytes(git.read(blob) or b"") == last.score:
+                    tree = CommitTree(git, commit)
+                    return RunTarget(
+                        read_all_evidence(self.root, selected, [run.combination], tree, run.code)[0], "git"
+                    )
+        return None
+
+
+def find_run(sources: Sources, text: str) -> Evidence:
+    """The evidence of a run.
+
+    Raises:
+        LedgerError: there is no such run, or it is incomplete.
+    """
+    if target := sources.find(text):
+        return target.evidence
+    raise LedgerError(f"there is no run {for_line(text)!r:.300}, selected in params.yaml or published")
+
+
+def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
+    """Find what a text names: a run, a score file, ``RUN:METRIC``, ``SCORE FILE:METRIC``, an image or its SHA-256.
+
+    Raises:
+        LedgerError: nothing is called so; the nearest names are listed.
+    """
+    text = text.strip()
+    left, _, metric = text.partition(":")
+    if target := sources.find(text) or _find_score_file(sources, text):
+        return target
+    if metric and (owner := sources.find(left) or _find_score_file(sources, left)):
+        return owner._replace(number=find_number([owner.lineage] if owner.lineage else owner.evidence.lineages, metric))
+    if re.fullmatch("[0-9a-f]{64}", text) or _file(sources, text):
+        image = find_image(sources, text)
+        if image.places:
+            return image
+        unseen = f"; {len(image.unknown)} folders could not be searched: {image.unknown[0]}" if image.unknown else ""
+        raise LedgerError(f"{for_line(text)}: no score file, and no image of a run has its bytes{unseen}")
+    runs = [name for each in sources.combinations for name in ("/".join(each), str(each))]
+    nearest = get_close_matches(text, runs, n=3, cutoff=0.4) or runs[:3]
+    hint = f"; nearest: {for_line(', '.join(nearest))}" if nearest else ""
+    raise LedgerError(f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}")
+
+
+def _file(sources: Sources, text: str) -> Path | None:
+    """The file that a text names, from the working folder or the top folder."""
+    try:
+        return next((path for path in (Path(text), sources.root / text) if path.is_file()), None)
+    except (OSError, ValueError):  # a text that cannot name a file
+        return None
+
+
+def _find_score_file(sources: Sources, text: str) -> RunTarget | None:
+    """The score of a path, or of a file with the bytes of one."""
+    file, path = _file(sources, text), text.removeprefix("./").removesuffix(f"/{SCORE}").rstrip("/")
+    digest = md5_bytes(file.read_bytes()) if file is not None and file.suffix == ".json" else None
+    if digest is None and not path.startswith(f"{SCORES}/"):
+        return None
+    for run, each in sources.lineages:
+        if path == each.folder.path or (digest and sources.contents.manifest(each.folder).get(SCORE) == digest):
+            return RunTarget(run, sources.known, each)
+    return None
+
+
+def numbers_in(lineage: Lineage) -> Iterator[Number]:
+    """Every number of a score file; a curve's values once, where metrics do not have them."""
+    score = lineage.score
+    yield from (Number(key, value, lineage) for key, value in score.numbers())
+    for name, points in score.curves.items():
+        for point in points:
+            key = f"{name}_at_{point.step}"
+            if key not in score.metrics and lineage.spec.metric(key) is None:
+                yield Number(f"{name}@{point.step}", point.value, lineage)
+
+
+def find_number(lineages: Sequence[Lineage], name: str) -> Number:
+    """The number of that name: ``gc_at_5``, ``gc_at_5/photos`` as in MLflow, or ``genception/photos/gc_at_5``.
+
+    Raises:
+        LedgerError: there is none, or several score files have one.
+    """
+    named: dict[str, list[Number]] = {}
+    for each in lineages:
+        for number in numbers_in(each):
+            short = f"{each.score.benchmark}/{each.on}/{number.key}"
+            for known in {number.key, f"{number.key}/{each.on}", number.name, short}:
+                named.setdefault(known, []).append(number)
+    found = named.get(name, [])
+    if not found:
+        nearest = get_close_matches(name, named, n=3, cutoff=0.4)
+        hint = f"nearest: {for_line(', '.join(nearest))}" if nearest else "'driftledger audit RUN --full' lists them"
+        raise LedgerError(f"there is no metric {for_line(name)!r:.100}; {hint}")
+    if len(found) > 1 and "/" not in name:
+        names = for_line(first_few([number.name for number in found]))
+        raise LedgerError(f"{len(found)} score files have a {name!r:.100}; name one: {names}")
+    return found[0]
+
+
+def find_image(sources: Sources, text: str) -> ImageTarget:
+    """Where the image of a SHA-256, or in a file, is used: as it is, or as the PNG that a dataset makes of it."""
+    file = _file(sources, text)
+    digest = text if file is None else sha256_file(file)
+    found = ImageTarget(digest, *_places(sources, digest))
+    if found.places or file is None:
+        return found
+    try:
+        digest = sha256_bytes(png_bytes(decode(file.read_bytes(), str(file), _MOST_PIXELS).image))
+    except DataError:
+        return found
+    places = _places(sources, digest)
+    return ImageTarget(digest, *places, converted=True) if places[0] else found
+
+
+def _places(sources: Sources, digest: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Search every list of images in the folders of ``dvc.lock``."""
+    places, unknown = list[dict[str, Any]](), list[str]()
+    outs = {out.path: out.md5 for entry in sources.lock.values() for out in entry.outs if out.path.startswith("data/")}
+    for out, md5 in outs.items():
+        files = sources.contents.output(out, md5) if md5.endswith(".dir") else {"": ""}
+        unknown += [] if files else [f"{out} (md5 {md5}) is not here; run 'dvc pull'"]
+        for inside, name in (each.rsplit("/", 1) for each in files if each.rpartition("/")[2] in _LISTS):
+            role, hashed, shown, card = _LISTS[name]
+            folder = Folder(path=f"{out}/{inside}", out=out, md5=md5)
+            path = sources.contents.within(folder, name)
+            if path is None:
+                unknown.append(f"{folder.path}/{name} is not here; run 'dvc pull'")
+            for line in [] if path is None else path.read_bytes().split(b"\n"):
+                if digest.encode() in line and (entry := _object(line)).get(hashed) == digest:
+                    made = sources.contents.within(folder, card)
+                    place = {"role": role, "folder": folder.path, "file": str(entry.get(shown)), "entry": entry}
+                    place["card"] = {} if made is None else _object(made.read_bytes())
+                    places.append(place | {"parent": _parent(entry), "scores": _scores_of(sources, folder)})
+    return places, unknown
+
+
+def _parent(entry: Mapping[str, Any]) -> str | None:
+    """The image that was described and then drawn, by its hash and place."""
+    parent, t = entry.get("parent_sha256"), entry.get("t")
+    where = f"drawn at t = {t - 1}" if isinstance(t, int) and t > 1 else "the original"
+    return None if parent is None else f"sha256 {parent}, {where}"
+
+
+def _scores_of(sources: Sources, folder: Folder) -> list[dict[str, Any]]:
+    """The scores that were made with a folder, in short."""
+    made = [each for _, each in sources.lineages if folder in (each.data, *each.collected.values())]
+    heads = [each.spec.headline(each.score) for each in made]
+    return [
+        {"path": each.score_path, "benchmark": each.score.benchmark, "headline": key, "value": value}
+        for each, (key, value) in zip(made, heads, strict=True)
+    ]
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    """A JSON object; empty where the bytes hold something else."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def meant(sources: Sources, text: str) -> list[Offer]:
+    """The numbers that a text could mean, the likeliest first: a value, a metric or a benchmark.
+
+    A value is meant as it is written: ``0.72`` means all that round to it, also percentages of values from 0 to 1.
+    """
+    every = [(run, number) for run, each in sources.lineages for number in numbers_in(each)]
+    value = _VALUE.fullmatch(text)
+    if value and any(letter.isdigit() for letter in text):
+        digits = len(value[2] or "")
+        wanted = f"{float(value[1].replace(',', '.')):.{digits}f}"
+        found = []
+        for run, number in every:
+            percent = 100 * number.value if 0 <= number.value <= 1 else number.value
+            key, metric = number.key.partition("@")[0], number.metric
+            is_end = base_key(key) != key
+            if wanted in (f"{number.value:.{digits}f}", f"{percent:.{digits}f}") and not (is_end and "@" in number.key):
+                rank = (is_end, metric is None or not metric.headline, "/" in number.key)
+                found.append((rank, run, number))
+        return [_offered(run, number) for _, run, number in sorted(found, key=lambda each: each[0])]
+    name = text.casefold()
+    return [
+        _offered(run, number)
+        for run, number in every
+        if name in (number.key.casefold(), number.title.casefold()) or number == _headline(number.lineage, text)
+    ]
+
+
+def _headline(lineage: Lineage, benchmark_name: str) -> Number | None:
+    """The first headline of a score of this benchmark."""
+    key, value = lineage.spec.headline(lineage.score)
+    named = benchmark_name in (lineage.score.benchmark, lineage.spec.title)
+    return Number(key, value, lineage) if named and value is not None else None
+
+
+def _offered(run: Evidence, number: Number) -> Offer:
+    alone = sum(number.key in dict(each.score.numbers()) for each in run.lineages) == 1
+    return Offer(number, f"{'/'.join(run.combination)}:{number.key if alone else number.name}")
+
+
+def touched(sources: Sources, asked: Mapping[str, str | None]) -> list[dict[str, Any]]:
+    """Every score, here and in Git's history, that was made with all that is asked, the oldest first; ready for JSON.
+
+    Args:
+        asked: ``model``, ``generator``, ``encoder``, ``judge`` or ``dataset`` → ``NAME``, ``NAME@VERSION`` or
+            ``@VERSION``: the start of a fingerprint or digest, of a commit of weights, or of what a service says it is.
+
+    Raises:
+        ConfigError: nothing is asked.
+        LedgerError: no score was made with it.
+    """
+    wanted = {kind: text.strip().partition("@")[::2] for kind, text in asked.items() if text is not None}
+    if not wanted or ("", "") in wanted.values():
+        raise ConfigError("nothing is asked; name a run, or give --generator, --model or --dataset NAME[@VERSION]")
+    parts = [f'"{part}' for name, version in wanted.values() for part in (name and f'{name}"', version) if part]
+    rows = {(row["path"], row["md5"]): (score, row) for score, row in _history(sources, parts)}
+    for run in sources.current:
+        for each in run.lineages:
+            key = each.score_path, sources.contents.manifest(each.folder)[SCORE]
+            score, row = rows.get(key) or (each.score, _row(*key, each.score, None, None))
+            row |= {"current": True, "known_from": [*(["git"] if row["first_commit"] else []), "here"]}
+            rows[key] = score, row | {"runs": [*row["runs"], run.fingerprint]}
+    found = [row for score, row in rows.values() if all(_is_meant(score, kind, *some) for kind, some in wanted.items())]
+    if not found:
+        kind, (name, version) = next(iter(wanted.items()))
+        cards = [one for _, each in sources.lineages for one in _made_with(each.score, kind)]
+        there = sorted({f"{each}@{json.loads(texts)[0][:16]}" for each, texts in cards})
+        nearest = for_line(first_few(get_close_matches(name, there, n=5, cutoff=0.0))) or "none"
+        text = for_line(f"{kind} {name}{'@' if version else ''}{version}")
+        raise LedgerError(f"no score was made with {text}; there are: {nearest}")
+    return sorted(found, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
+
+
+def _history(sources: Sources, parts: Sequence[str]) -> Iterator[tuple[Score, dict[str, Any]]]:
+    """Every score file in Git's history that holds these texts, with the first and the last commit that have it."""
+    git, stood = sources.git, dict[tuple[str, str], tuple[Commit, Commit]]()
+    if git is None:
+        return
+    for commit in git.commits():
+        [tree] = git.ids(commit.id, [SCORES])
+        for path, blob in () if tree is None else git.files(tree).items():
+            if path.endswith(f"/{SCORE}"):
+                stood[path, blob] = (stood.get((path, blob), (commit,))[0], commit)
+    for (name, blob), (first, last) in stood.items():
+        path, data = f"{SCORES}/{name}", git.read(blob) or b""
+        if find_score(path) and all(part.encode() in data for part in parts):
+            with suppress(DriftledgerError, ValueError):  # a file of another version, or none of ours
+                score = parse_json(data, Score, path)
+                yield score, _row(path, md5_bytes(data), score, first, last)
+
+
+def _row(path: str, md5: str, score: Score, first: Commit | None, last: Commit | None) -> dict[str, Any]:
+    key, value = benchmark(score.benchmark).headline(score)
+    versions = [
+        {"role": ROLES.get(base_role(part), part), "part": part}
+        | card.model_dump(mode="json", include={"name", "fingerprint", "settings", "identity"})
+        for part, card in score.components.items()
+    ]
+    row: dict[str, Any] = {
+        "path": path,
+        "md5": md5,
+        "benchmark": score.benchmark,
+        "keys": score.keys,
+        "on": score.on,
+        "value": value,
+    }
+    row |= {"digest": score.inputs.data_digest, "headline": key, "versions": versions, "runs": []}
+    row |= {"served": {role: sorted(some) for role, some in score.served.items()}, "known_from": ["git"]}
+    row |= {"first_commit": first and first.id, "first_date": first and first.date}
+    return row | {"last_commit": last and last.id, "last_date": last and last.date, "current": False}
+
+
+def _made_with(score: Score, kind: str) -> list[tuple[str, str]]:
+    """Name of each component or dataset of a kind, and as JSON all that its version may be called."""
+    if kind == "dataset":
+        return [(score.on, canonical_json([score.inputs.data_digest]))]
+    cards = [(role, card) for role, card in score.components.items() if ROLES.get(base_role(role)) == kind]
+    versions = [[card.fingerprint, card.identity, card.settings, [*score.served.get(role, ())]] for role, card in cards]
+    return [(card.name, canonical_json(each)) for (_, card), each in zip(cards, versions, strict=True)]
+
+
+def _is_meant(score: Score, kind: str, name: str, version: str) -> bool:
+    found = (texts for each, texts in _made_with(score, kind) if name in ("", each))
+    return any(not version or f'"{version}' in texts for texts in found)

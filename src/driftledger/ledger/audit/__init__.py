@@ -1,1 +1,0 @@
-"""Where a score comes from, and what a version touched: questions to the working tree, Git history and MLflow."""

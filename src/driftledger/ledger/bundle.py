@@ -1,0 +1,171 @@
+"""One file with everything behind a run, which :mod:`driftledger_check` checks without this package.
+
+The same run gives the same bytes, from whichever clone and however often.
+"""
+
+import io
+import json
+import platform
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftledger.collect.feature_store import FeatureStore, Modality, Number
+from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
+from driftledger.core.errors import LedgerError, first_few
+from driftledger.core.escaping import for_line
+from driftledger.ledger.code import packages
+from driftledger.ledger.lineage import Evidence, Lineage
+from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.reach import Reach
+from driftledger.ledger.published import read_published
+from driftledger.ledger.verify.recompute import recompute
+from driftledger.project.project import Project
+from driftledger_check import archive, bundle
+from driftledger_check.archive import ArchiveError
+from driftledger_check.bundle import Bundle, BundleError, Digests
+
+
+class KeptFeatures(FeatureStore):
+    """The feature store of a checkout, which remembers what encoders gave. An encoder that was fitted to a corpus asks
+    no store, and whoever checks computes its features again."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._rows: dict[str, dict[str, NDArray[np.float32]]] = defaultdict(dict)
+
+    def get(
+        self, encoder: str, seen: Modality, batch: Sequence[str], make: Callable[[], NDArray[Number]]
+    ) -> NDArray[Number]:
+        features = super().get(encoder, seen, batch, make)
+        if seen != "readings":
+            digests = batch if seen == "images" else [sha256_bytes(text.encode()) for text in batch]
+            for digest, row in zip(digests, features, strict=True):
+                self._rows[encoder].setdefault(digest, row.astype("<f4"))
+        return features
+
+    def members(self) -> dict[str, bytes]:
+        """The members of a bundle that hold the features of each encoder; none of one with several widths."""
+        members = {}
+        for encoder, of_encoder in self._rows.items():
+            rows, table = sorted(of_encoder.items()), io.BytesIO()
+            if len({row.shape for _, row in rows}) == 1:
+                np.save(table, np.stack([row for _, row in rows]), allow_pickle=False)
+                digests = "".join(f"{digest}\n" for digest, _ in rows)
+                members[f"{bundle.FEATURES}{encoder}.npy"] = table.getvalue()
+                members[f"{bundle.FEATURES}{encoder}.txt"] = digests.encode()
+        return members
+
+
+def write_bundle(project: Project, evidence: Evidence, out: Path, *, images: bool = True) -> list[str]:
+    """Write everything behind a run into one file, which appears whole or not at all; say what is in it.
+
+    Args:
+        images: whether images are in it, or only their hashes.
+
+    Raises:
+        LedgerError: something behind the run is missing or does not hold, the run was not published, or the file at
+            ``out`` is not a bundle.
+    """
+    if not out.parent.is_dir():
+        raise LedgerError(f"there is no folder {for_line(str(out.parent))} to write {out.name} into; make it first")
+    if out.exists() and not (out.is_file() and is_bundle(out)):
+        raise LedgerError(f"{for_line(str(out))} is not a bundle; move it away, or name another file with -o")
+    contents = Contents(project.root, Reach(trust=True))
+    folders = list(dict.fromkeys(each for lineage in evidence.lineages for each in lineage.folders.values()))
+    if absent := contents.fetch(folders):
+        why = f" ({for_line(contents.unfetched)})" if contents.unfetched else ""
+        raise LedgerError(f"{first_few([each.path for each in absent])} cannot be had{why}; run 'dvc pull' first")
+    features = KeptFeatures(project.state / "features")
+    made = recompute(project, evidence.lineages, contents, features=features)
+    if made.findings:
+        first = made.findings[0]
+        raise LedgerError(f"nothing is bundled: {first.where}: {first.what}; run 'driftledger verify' to see all of it")
+    published = next((each for each in read_published(project.root) if each.fingerprint == evidence.fingerprint), None)
+    if published is None:
+        raise LedgerError(f"{for_line(evidence.name)} is not published; run 'driftledger track' first")
+    said = {"name": evidence.name, "combination": [*evidence.combination], "fingerprint": evidence.fingerprint}
+    lineages = [each.model_dump(mode="json", by_alias=True, exclude={"score"}) for each in evidence.lineages]
+    here = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
+    code = evidence.code.model_dump(mode="json")
+    small = {
+        bundle.EVIDENCE: canonical_json(said | {"lineages": lineages, "code": code}).encode(),
+        bundle.ENVIRONMENT: canonical_json({"packages": packages().splitlines(), **here}).encode(),
+        f"{bundle.LEDGER}{sha256_of(published.to_dict())}.json": canonical_json(published.to_dict()).encode(),
+        **features.members(),
+    }
+    for folder in folders:
+        rows = [{"md5": md5, "relpath": path} for path, md5 in sorted(contents.output(folder.out, folder.md5).items())]
+        small[bundle.LISTINGS + folder.md5] = json.dumps(rows, sort_keys=True).encode()
+    for lineage in evidence.lineages:
+        small |= _beside(project, lineage)
+    held, left_out, members = dict[str, Digests](), dict[str, Digests](), dict[str, Callable[[], bytes]]()
+    for folder in folders:
+        for name, md5 in contents.manifest(folder).items():
+            path, file = f"{folder.path}/{name}", contents.path(md5, f"{folder.path}/{name}")
+            assert file is not None  # it was fetched
+            digests = Digests.of(file.read_bytes())
+            if images or path.endswith((".json", ".jsonl")):
+                held[path], members[bundle.FILES + path] = digests, partial(_unchanged, file, path, digests)
+            else:
+                left_out[path] = digests
+    manifest = {
+        "schema": bundle.SCHEMA,
+        "kind": bundle.KIND,
+        "run": said,
+        "files": {path: each.to_dict() for path, each in held.items()},
+        "left_out": {path: each.to_dict() for path, each in left_out.items()},
+        "members": {name: sha256_bytes(data) for name, data in small.items()},
+    }
+    members |= {name: partial(bytes, data) for name, data in small.items()}
+    members[bundle.MANIFEST] = lambda: canonical_json(manifest).encode()
+    _write(out, members)
+    left = f" and the hashes of {len(left_out):,} images" if left_out else ""
+    notes = dict.fromkeys(f"to know: {each.where}: {each.why}" for each in made.skipped)
+    return [
+        f"{out}: {evidence.name}, {len(held):,} files{left}, {out.stat().st_size / 1e6:.1f} MB",
+        *list(notes)[:5],
+        f"'driftledger check {out.name}' checks it, as the package driftledger-check does by itself",
+    ]
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a file has the form of a bundle."""
+    try:
+        with archive.Archive(path.open("rb")) as opened:
+            Bundle(opened)
+    except (ArchiveError, BundleError, OSError):
+        return False
+    return True
+
+
+def _beside(project: Project, lineage: Lineage) -> dict[str, bytes]:
+    """The user's files that went into a score, as far as they are where the settings say."""
+    noted = canonical_json([entry.params for entry in lineage.stages.values()])
+    section = project.settings.section(lineage.spec.name)
+    given = (getattr(section, setting, None) for setting in lineage.spec.beside)
+    data = [(project.root / each).read_bytes() for each in given if each and (project.root / each).is_file()]
+    return {bundle.BESIDE + sha256_bytes(each): each for each in data if sha256_bytes(each) in noted}
+
+
+def _unchanged(file: Path, path: str, digests: Digests) -> bytes:
+    data = file.read_bytes()
+    if Digests.of(data) != digests:
+        raise LedgerError(f"{path} was changed while it was bundled; bundle again when nothing writes to it")
+    return data
+
+
+def _write(out: Path, members: dict[str, Callable[[], bytes]]) -> None:
+    partial_file = out.with_name(out.name + ".partial")
+    try:
+        with partial_file.open("wb") as file:
+            archive.write(file, members)
+        partial_file.replace(out)
+    except ArchiveError as error:
+        raise LedgerError(f"{for_line(str(out))} {error}; try --without-images") from None
+    finally:
+        partial_file.unlink(missing_ok=True)

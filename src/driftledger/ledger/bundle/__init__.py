@@ -1,1 +1,0 @@
-"""One file with everything behind a run, for who has no checkout."""

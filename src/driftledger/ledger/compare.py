@@ -1,0 +1,450 @@
+"""Two runs side by side: what differs between them, whether they may be ranked, and which is better on common samples.
+
+A difference of two numbers is easily made and easily misread. Here it comes with a paired interval, with Holm's
+correction over all metrics that are ranked, with the smallest difference that this data can show, and without a ranking
+where something moves the numbers that is not what is compared.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from rich.console import Group, RenderableType
+
+from driftledger.benchmarks.base import Benchmark, Input, Metric, Rule, base_role
+from driftledger.benchmarks.coverage import Difference, difference
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import ROWS, Row, Score
+from driftledger.core.changes import changes, shown_apart
+from driftledger.core.errors import LedgerError, StoreError, first_few
+from driftledger.core.files import parse_jsonl
+from driftledger.core.paths import Combination
+from driftledger.core.terminal import HEAD, figure, line, lines, table
+from driftledger.ledger.lineage import Evidence, Lineage
+from driftledger.ledger.objects.contents import Contents
+from driftledger.metrics.exact import steps_of
+from driftledger.metrics.groups import holm
+from driftledger.metrics.intervals.estimate import fewest
+from driftledger.metrics.intervals.paired import paired_clustered_interval, paired_interval
+from driftledger.metrics.power import POWER, minimum_detectable_difference
+
+NOT_RANKED = "not ranked: "
+_COMPARED = ("model", "generator")
+_OTHER_DATA = {
+    "dataset": "other samples are harder or easier",
+    "question_set": "other questions are harder or easier",
+}
+
+
+@dataclass(frozen=True)
+class Differing:
+    """One thing in which A and B differ, and what that does to the comparison.
+
+    ``compared`` is what the comparison is about, ``unfair`` moves the numbers by itself (``why``), of all metrics or of
+    those that it ``concerns``; ``noted`` is good to know.
+    """
+
+    what: str
+    a: str
+    b: str
+    weight: Literal["compared", "unfair", "noted"]
+    why: str | None = None
+    concerns: tuple[str, ...] | None = None
+
+    @property
+    def reason(self) -> str:
+        """One sentence, without its full stop."""
+        return Difference(self.what, self.a, self.b, self.why).reason
+
+    def bars(self, metric: str) -> bool:
+        """Return True if A and B must not be ranked by this metric."""
+        return self.weight == "unfair" and (self.concerns is None or metric in self.concerns)
+
+
+@dataclass
+class MetricComparison:
+    """One metric of two scores: the values of both score files, and B's less A's over the units that both have.
+
+    The p-value is two-sided, ``p_holm`` the same after Holm's correction over all metrics that the comparison ranks;
+    ``detectable`` is the smallest difference that as many units, as noisy as these, show with a power of 80 %. None is
+    what could not be computed.
+    """
+
+    metric: str
+    a: float | None
+    b: float | None
+    verdict: str
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    standard_error: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    p_holm: float | None = None
+    detectable: float | None = None
+    a_common: float | None = None
+    b_common: float | None = None
+    common: int | None = None
+    only_a: int | None = None
+    only_b: int | None = None
+
+    @property
+    def ranked(self) -> bool:
+        return not self.verdict.startswith(NOT_RANKED)
+
+
+@dataclass(frozen=True)
+class ScorePair:
+    """Two scores of one benchmark on the same data, in the files ``a`` and ``b``.
+
+    ``changed`` are settings that differ in components of the same name, ``reasons`` why some metrics must not be
+    ranked.
+    """
+
+    benchmark: str
+    on: str
+    place: str
+    a: str
+    b: str
+    differing: list[Differing]
+    changed: list[str]
+    metrics: list[MetricComparison]
+    comparable: bool
+    reasons: list[str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side: what it is about, what to know, the scores that both have, and what only one has."""
+
+    a: str
+    b: str
+    sides: tuple[str, str]
+    """What A and B are called where people read: by what differs."""
+    about: list[str]
+    noted: list[str]
+    pairs: list[ScorePair]
+    only_a: list[str]
+    only_b: list[str]
+    confidence: float
+    anyway: bool
+    comparable: bool
+    """Whether every metric may be ranked."""
+    reasons: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        found = asdict(self)
+        del found["sides"]
+        for pair in found["pairs"]:
+            del pair["place"]
+        return found
+
+
+def compare(
+    a: Evidence, b: Evidence, contents: Contents, *, anyway: bool = False, seen: Mapping[str, object] | None = None
+) -> Comparison:
+    """Compare two runs, metric by metric, over the units that both have a value for.
+
+    Intervals have the confidence of A's scores.
+
+    Args:
+        contents: where the rows of A's and B's own versions are read from.
+        anyway: rank unfair metrics too; the reasons are given all the same.
+        seen: fingerprint → what was observed of a component that was asked the same twice.
+
+    Raises:
+        LedgerError: A and B have no dataset or question set of a benchmark in common.
+    """
+    pairs, only_a, only_b = _pairs(a, b)
+    if not pairs:
+        has_a, has_b = (first_few(each) or "no score" for each in (only_a, only_b))
+        raise LedgerError(f"{a.name} and {b.name} have no data in common: the first has {has_a}, the second {has_b}")
+    compared = [_pair(one, two, contents, anyway) for one, two in pairs]
+    tested = [each for pair in compared for each in pair.metrics if each.ranked and each.p_value is not None]
+    for each, corrected in zip(tested, holm([each.p_value or 0.0 for each in tested]), strict=True):
+        each.p_holm = corrected
+    barred = [pair for pair in compared if not pair.comparable]
+    sides, about = _sides(a, b)
+    names = [f"{each.name}, fingerprint {each.fingerprint[:12]}" for each in (a, b)]
+    noted, confidence = list(_noted(a, b, seen or {})), pairs[0][0].score.confidence
+    reasons = [f"{pair.benchmark} on {pair.on}: {reason}" for pair in barred for reason in pair.reasons]
+    more = (compared, only_a, only_b, confidence, anyway, not barred, reasons)
+    return Comparison(names[0], names[1], sides, about, noted, *more)
+
+
+def _pairs(a: Evidence, b: Evidence) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
+    """Pair scores at the same place, then those of the same benchmark and data; and name what only one side has."""
+
+    def on(lineage: Lineage) -> str:
+        return f"{lineage.score.benchmark} on {lineage.on}"
+
+    left = list(b.lineages)
+    found: dict[str, Lineage] = {}
+    for exactly in (True, False):
+        for each in a.lineages:
+            alike = (other for other in left if (other.place == each.place if exactly else on(other) == on(each)))
+            if each.place not in found and (other := next(alike, None)):
+                found[each.place] = other
+                left.remove(other)
+    pairs = [(each, found[each.place]) for each in a.lineages if each.place in found]
+    return pairs, [on(each) for each in a.lineages if each.place not in found], list(map(on, left))
+
+
+def _sides(a: Evidence, b: Evidence) -> tuple[tuple[str, str], list[str]]:
+    """What people call both sides, by what differs, and which components those are."""
+    pairs = {role: (a.components.get(role), b.components.get(role)) for role in (*Combination._fields, "text_encoder")}
+    apart = {role: (x, y) for role, (x, y) in pairs.items() if x and y and x.fingerprint != y.fingerprint}
+    about = [
+        f"{role.replace('_', ' ')}: {x.name} {x.fingerprint[:12]} and {y.name} {y.fingerprint[:12]}"
+        for role, (x, y) in apart.items()
+    ]
+    named = [(x.name, y.name) for role, (x, y) in apart.items() if x.name != y.name and role in Combination._fields]
+    versions = [(f"{x.name}@{x.fingerprint[:8]}", f"{y.name}@{y.fingerprint[:8]}") for x, y in apart.values()]
+    sides = named or (versions if len(versions) == 1 else [(a.fingerprint[:8], b.fingerprint[:8])])
+    left, right = (" · ".join(side) for side in zip(*sides, strict=True))
+    return (left, right) if left != right else ("A", "B"), about
+
+
+def _noted(a: Evidence, b: Evidence, seen: Mapping[str, object]) -> Iterator[str]:
+    one, two = (f"{each.code.commit or 'none'}{' with changes' if each.code.dirty else ''}" for each in (a, b))
+    if one != two:
+        yield f"code commit: {one} and {two}"
+    for side, evidence in (("A", a), ("B", b)):
+        for role, card in evidence.components.items():
+            for note in (card.mark, seen.get(card.fingerprint)):
+                if note is not None:
+                    yield f"{side}'s {base_role(role).replace('_', ' ')} {card.name}: {note}"
+
+
+def differing(a: Lineage, b: Lineage, metrics: Collection[str]) -> list[Differing]:
+    """Everything in which two scores of one benchmark differ, other than in their values.
+
+    Args:
+        metrics: those by which they may be ranked.
+    """
+    spec, found = a.spec, list[Differing]()
+    rules = {rule.fact: rule for rule in (*spec.unfair, Rule(spec.data.name, _OTHER_DATA[spec.data.name]))}
+
+    def concerned(named: Collection[str], needed: Input | None) -> tuple[str, ...] | None:
+        """Return the metrics that are named, or else need an input; None if all do."""
+        rows = {key: metric for key in metrics if (metric := spec.metric(key)) is not None}
+        some = [k for k, m in rows.items() if (m.key in named if named else needed is None or needed in m.needs)]
+        return None if len(some) == len(metrics) else tuple(some)
+
+    left, right = _facts(a), _facts(b)
+    for what in dict.fromkeys((*left, *right)):
+        (one, name_one), (two, name_two) = left.get(what, (None, None)), right.get(what, (None, None))
+        if one != two:
+            rule, apart = rules.get(what), shown_apart(one, two)
+            found.append(
+                Differing(
+                    what=what.replace("_", " "),
+                    a=name_one or apart[0],
+                    b=name_two or apart[1],
+                    weight="unfair" if rule else "compared" if what in _COMPARED else "noted",
+                    why=rule.why if rule else None,
+                    concerns=concerned(rule.concerns, rule.moves) if rule else None,
+                )
+            )
+    if set(_COMPARED) <= {each.what for each in found}:
+        why = "both differ, and a difference could come from either"
+        concerns = concerned((), Input.DRAWN)
+        found.append(Differing(what="model and generator", a="", b="", weight="unfair", why=why, concerns=concerns))
+    coverage = difference(a.score, b.score)
+    if coverage is not None:
+        found.append(Differing(**coverage._asdict(), weight="unfair" if coverage.why else "noted"))
+    if a.score.coverage != b.score.coverage and (coverage is None or coverage.what != "coverage"):
+        read = [f"{score.scored}/{score.total}, {score.coverage:.1%}" for score in (a.score, b.score)]
+        found.append(Differing(what="coverage", a=read[0], b=read[1], weight="noted"))
+    return found
+
+
+def _facts(lineage: Lineage) -> dict[str, tuple[Any, str | None]]:
+    """Fact → what is equal where A and B do not differ, and how people read it, if not as it stands."""
+    score, spec = lineage.score, lineage.spec
+    facts: dict[str, tuple[Any, str | None]] = {
+        role: (card.fingerprint, f"{card.name} {card.fingerprint[:12]}") for role, card in score.components.items()
+    }
+    for role, versions in score.served.items():
+        facts[f"served_{role}"] = (sorted(versions), ", ".join(sorted(versions)))
+    facts[spec.data.name] = (score.inputs.data_digest, score.inputs.data_digest[:12])
+    return facts | {name: (value, None) for name, value in spec.facts(score).items()} | {"N": (score.total, None)}
+
+
+def _component_changes(a: Score, b: Score) -> Iterator[str]:
+    """Which settings made a component another version of the same name."""
+    kept = {"provider", "version", "settings", "identity"}
+    for role, one in a.components.items():
+        two = b.components.get(role, one)
+        if one.name == two.name:
+            old, new = (each.model_dump(mode="json", include=kept) for each in (one, two))
+            yield from (f"{role} {one.name}, {change}" for change in changes(old, new))
+
+
+def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
+    keys = compared_keys(a.spec, a.score, b.score)
+    found = differing(a, b, keys)
+    try:
+        rows, why_not = [read_rows(contents, each) for each in (a, b)], ""
+    except (LedgerError, StoreError) as error:
+        rows, why_not = [], f"no rows available: {error}"
+    metrics = []
+    for key in keys:
+        barred = [] if anyway else [each.reason for each in found if each.bars(key)]
+        values, metric = (a.score.metrics.get(key), b.score.metrics.get(key)), a.spec.metric(key)
+        if not rows:
+            more: dict[str, Any] = {"verdict": NOT_RANKED + (barred[0] if barred else why_not)}
+        elif None in values or metric is None:
+            more = {"verdict": f"{NOT_RANKED}only {'B' if values[0] is None else 'A'} has it"}
+        else:
+            more = _measured(metric, key, rows[0], rows[1], barred, a.score.confidence)
+        metrics.append(MetricComparison(metric=key, a=values[0], b=values[1], **more))
+    unfair = [each for each in found if each.weight == "unfair" and each.concerns != ()]
+    return ScorePair(
+        a.score.benchmark,
+        a.on,
+        a.place.partition("/")[2],
+        a.score_path,
+        b.score_path,
+        found,
+        list(_component_changes(a.score, b.score)),
+        metrics,
+        comparable=not any(each.bars(key) for each in found for key in keys),
+        reasons=[f"{each.reason} [{', '.join(each.concerns)}]" if each.concerns else each.reason for each in unfair],
+    )
+
+
+def compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
+    """The metrics to rank by that rows can pair and either has, in the order of the table; of a family over t the last
+    that both have."""
+    found: list[str] = []
+    for metric in spec.metrics:
+        if (metric.headline or metric.compared) and metric.row and metric.higher_is_better is not None:
+            ours, theirs = spec.members(metric, a), spec.members(metric, b)
+            both = [key for key in ours if key in theirs]
+            found += both[-1:] if both else [*ours[-1:], *theirs[-1:]]
+    return found
+
+
+def read_rows(contents: Contents, lineage: Lineage) -> list[Row]:
+    """Read the rows of this very version of a score, fetched from the remote where they are not here.
+
+    Raises:
+        LedgerError: they are not available any more.
+        StoreError: the file does not hold rows.
+    """
+    path = contents.within(lineage.folder, ROWS)
+    if path is None:
+        raise LedgerError(f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here or in a remote")
+    return parse_jsonl(path.read_bytes(), Row, lineage.rows_path)
+
+
+def _measured(
+    metric: Metric, key: str, a: Sequence[Row], b: Sequence[Row], barred: Sequence[str], confidence: float
+) -> dict[str, Any]:
+    """What a :class:`MetricComparison` holds beyond the values of the score files."""
+
+    def values(row: Row) -> list[float]:
+        return [value for value in metric.values_in(row, key) if value is not None]
+
+    by_group = metric.pairing == "mean"
+    ours, theirs = ({row.unit: row for row in rows if values(row)} for rows in (a, b))
+    groups, others = ({u: row.group if by_group else row.cluster for u, row in rows.items()} for rows in (ours, theirs))
+    common = sorted(unit for unit in ours.keys() & theirs.keys() if groups[unit] == others[unit])
+    counts = {"common": len(common), "only_a": len(ours) - len(common), "only_b": len(theirs) - len(common)}
+    if barred or not common:
+        return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}
+    sides, drawn = [[values(rows[unit]) for unit in common] for rows in (ours, theirs)], [groups[u] for u in common]
+    if by_group:  # the score is the mean over groups of the mean over units
+        one, two = (np.array([each[0] for each in side], dtype=np.float64) for side in sides)
+        paired, scale = paired_interval(one, two, drawn, confidence=confidence), 1.0
+    else:  # over orders or gradings: the mean over units of sum / count
+        steps = steps_of((value for side in sides for each in side for value in each), metric.steps)
+        whole = [[[round(steps * value) for value in each] for each in side] for side in sides]
+        left, right = ((np.array([*map(sum, side)]), np.array([*map(len, side)])) for side in whole)
+        paired, scale = paired_clustered_interval(left, right, drawn, confidence=confidence), 100.0 / steps
+    found = {"difference": paired.difference, "a_common": paired.a, "b_common": paired.b}
+    least, more = fewest(confidence), dict[str, Any]()
+    verdict = NOT_RANKED + paired.reason
+    if paired.interval is not None:
+        (low, high), error = paired.interval, paired.standard_error
+        detectable = minimum_detectable_difference(error, paired.df, confidence=confidence)
+        found |= {"detectable": detectable, "low": low, "high": high, "standard_error": error}
+        more = {"df": paired.df, "p_value": paired.p_value}
+        verdict = "B is higher" if low > 0 else "A is higher" if high < 0 else "no difference that these samples show"
+    if paired.free < least:
+        few = f"{paired.free} samples can vary, and fewer than {least} show nothing with {confidence:.0%}"
+        verdict = NOT_RANKED + few
+    return {**counts, **{name: scale * value for name, value in found.items()}, **more, "verdict": verdict}
+
+
+def as_table(comparison: Comparison) -> Group:
+    """A sentence and a table per benchmark, with remarks and what is not ranked below it."""
+    (a, b), noted = comparison.sides, comparison.noted
+    both = {each[1:] for each in noted if {f"A{each[1:]}", f"B{each[1:]}"} <= {*noted}}
+    named = {"A's": f"{a}'s", "B's": f"{b}'s"}
+    notes = [f"both have {e[4:]}" if e[1:] in both else f"{named.get(e[:3], e[:3])}{e[3:]}" for e in noted]
+    about = "; ".join(comparison.about) or "the same components in both"
+    head = [f"{a}: {comparison.a}", f"{b}: {comparison.b}", f"compared: {about}"]
+    head += [f"to know: {each}" for each in dict.fromkeys(notes)]
+    foot = [f"shows at {POWER:.0%}: the difference that as many samples, as noisy as these, find so often"]
+    only = ((a, comparison.only_a), (b, comparison.only_b))
+    foot += [f"only {side} has: {'; '.join(each)}" for side, each in only if each]
+    foot.append(_FAIR if comparison.comparable else _ANYWAY if comparison.anyway else _UNFAIR)
+    blocks = [part for pair in comparison.pairs for part in (*_block(pair, comparison), "")]
+    return Group(lines(head), "", *blocks, lines(foot))
+
+
+_UNFAIR = "not comparable: not all of this may be ranked; see 'unfair', or use --anyway"
+_FAIR = "comparable: nothing but what is compared differs that would move these numbers"
+_ANYWAY = "ranked against what speaks against it; see 'unfair'"
+
+
+def _block(pair: ScorePair, comparison: Comparison) -> Iterator[RenderableType]:
+    """``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, a table of the ranked metrics, and remarks."""
+    a, b = sides = comparison.sides
+    better_by, shows = f"better by [{comparison.confidence:.0%} interval]", f"shows at {POWER:.0%}"
+    shown, sentence = table("", a, b, better_by, shows, "N", numbers=[a, b, shows, "N"]), ""
+    beneath = [f"differs: {each.what}, {each.a} and {each.b}" for each in pair.differing if each.weight == "noted"]
+    beneath += [f"unfair: {each}" for each in pair.reasons] + [f"changed: {each}" for each in pair.changed]
+    for metric, each in _with_rows(pair):
+        title, (better, by) = metric.named(each.metric), _better(metric, each)
+        values = _values(metric, each.a, each.b, each.detectable, each.a_common, each.b_common)
+        if each.ranked:
+            who = "neither" if better is None else sides[better]
+            shown.add_row(*map(line, [title, *values[:2], f"{who} {by}", values[2], str(each.common)]))
+            says = f"no difference in {title} that these samples show"
+            if better is not None:
+                says = f"{sides[better]} is better than {sides[1 - better]} by {by} in {title}"
+            sentence = sentence or f": {says}"
+        else:
+            beneath.append(f"{title}, {values[0]} and {values[1]}: {each.verdict}")
+        if each.only_a or each.only_b:
+            over = "" if each.a_common is None else f"; over the common ones {values[3]} and {values[4]}"
+            beneath.append(f"{title}: {each.only_a} have a value for {a} alone, {each.only_b} for {b} alone{over}")
+        if each.ranked and better is not None and (each.p_holm or 0.0) > 1 - comparison.confidence:
+            beneath.append(f"{title}: not shown after Holm's correction over all metrics (p = {each.p_holm:.2g})")
+    yield line(f"{pair.benchmark} on {pair.place}{sentence}", HEAD)
+    yield from [shown] if sentence else []
+    yield lines(f"  {each}" for each in beneath)
+
+
+def _with_rows(pair: ScorePair) -> Iterator[tuple[Metric, MetricComparison]]:
+    """Each metric with its row of the benchmark's table, from which it was chosen."""
+    rows = ((benchmark(pair.benchmark).metric(each.metric), each) for each in pair.metrics)
+    return ((metric, each) for metric, each in rows if metric is not None)
+
+
+def _better(metric: Metric, each: MetricComparison) -> tuple[int | None, str]:
+    """Which side is better, None where neither is, and by how much; where neither is, how far the first is ahead."""
+    difference, low, high = each.difference or 0.0, each.low or 0.0, each.high or 0.0
+    better = None if low <= 0 <= high else int((low > 0) != (metric.higher_is_better is False))
+    if low <= 0:  # the first has more
+        difference, low, high = -difference, -high, -low
+    return better, figure(difference, metric.digits, (low, high))
+
+
+def _values(metric: Metric, *values: float | None) -> list[str]:
+    return ["–" if value is None else figure(value, metric.digits) for value in values]

@@ -1,0 +1,302 @@
+"""Means, cosines, nearest neighbours, the Fréchet distance, SSIM and confidence intervals."""
+
+import math
+import statistics
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftledger_check.bundle import Vector
+from driftledger_check.compute.values import MissingError, number
+
+Array = NDArray[np.float64]
+
+SIX_DIGITS = 1e-5
+"""A unit of the sixth digit, relatively: how far a Fréchet distance may be off."""
+SIX_DECIMALS = 1e-6
+"""How far an SSIM or a correlation may be off."""
+CELLS = 2**21
+"""Numbers computed at once."""
+MOST_VOTES = 2**31
+"""Queries × neighbours × classes: seconds."""
+_WEIGHTS = np.exp(-(np.arange(-5, 6) ** 2) / (2 * 1.5**2))
+
+
+def mean(values: Collection[float]) -> float:
+    """From a sum that is rounded once, whatever the order of its values."""
+    if not values:
+        raise ValueError("there is nothing to average")
+    return math.fsum(values) / len(values)
+
+
+def over_repeats(repeats: Sequence[Array]) -> Array:
+    """The mean of each entry over the repeats that have one; NaN where none has."""
+    columns = zip(*(each.ravel().tolist() for each in repeats), strict=True)
+    there = ([value for value in column if not math.isnan(value)] for column in columns)
+    return np.array([mean(some) if some else math.nan for some in there]).reshape(repeats[0].shape)
+
+
+def finite(values: Array) -> list[float]:
+    """Without NaN, which says that there is no value."""
+    return [value for value in values.tolist() if not math.isnan(value)]
+
+
+def mean_and_std(name: str, values: Sequence[float], unit: float = 1.0) -> dict[str, float]:
+    """Over repeats; the deviation divides by n, as the papers of MM-SAP and MM-Vet do. Nothing over nothing."""
+    if not values:
+        return {}
+    std = {f"{name}_std": unit * statistics.pstdev(values)} if len(values) > 1 else {}
+    return {name: unit * statistics.mean(values)} | std
+
+
+def cosines(a: Vector, b: Vector) -> list[float]:
+    """Of row i of both. A product of two float32 is exact in float64, and each sum is rounded once."""
+
+    def dots(x: Array, y: Array) -> list[float]:
+        return [math.fsum((u * v).tolist()) for u, v in zip(x, y, strict=True)]
+
+    p, q = a.astype(np.float64), b.astype(np.float64)
+    squares = [x * y for x, y in zip(dots(p, p), dots(q, q), strict=True)]
+    if not all(squares):
+        raise ValueError("the features of an image or a text are all zeros and have no direction")
+    return [max(-1.0, min(1.0, dot / math.sqrt(square))) for dot, square in zip(dots(p, q), squares, strict=True)]
+
+
+def gc_at(similarities: Sequence[float], t: int) -> float:
+    """Σ i·s⁽ⁱ⁾ / Σ i over the first t iterations (GenCeption, section 2.2); NaN where one of them is."""
+    return math.fsum(i * s for i, s in enumerate(similarities[:t], 1)) / (t * (t + 1) // 2)
+
+
+def places(names: Iterable[str]) -> dict[str, list[int]]:
+    """Name → where it is, in the order of the names."""
+    found: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        found.setdefault(name, []).append(place)
+    return dict(sorted(found.items()))
+
+
+def by_group(columns: Mapping[str, Array], members: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Group → column → the mean over its members; NaN is left out, and so is a mean over nothing."""
+    return {
+        name: {key: mean(there) for key, column in columns.items() if (there := finite(column[rows]))}
+        for name, rows in places(members).items()
+    }
+
+
+def mean_of(rows: Sequence[Mapping[str, float]], *, of_all: bool) -> dict[str, float]:
+    """Column → the mean of the rows' means, each counting once; ``of_all``: only where every row has one."""
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        for key, value in row.items():
+            values.setdefault(key, []).append(value)
+    return {key: mean(some) for key, some in values.items() if not of_all or len(some) == len(rows)}
+
+
+def correlations(a: Sequence[float], b: Sequence[float]) -> dict[str, float]:
+    """Spearman's ρ, Kendall's τ-b and Pearson's r to 6 decimals; none of fewer than three, or of constants."""
+    x, y = np.array(a), np.array(b)
+    if len(x) < 3 or (x == x[0]).all() or (y == y[0]).all():
+        return {}
+    (p, p_ties), (q, q_ties) = map(_ranks, (x, y))
+    agreeing = sum(float(np.sign(x - u) @ np.sign(y - v)) for u, v in zip(x, y, strict=True))
+    tau = agreeing / math.sqrt((len(x) ** 2 - p_ties) * (len(x) ** 2 - q_ties))
+    found = {"spearman": np.corrcoef(p, q)[0, 1], "kendall": tau, "pearson": np.corrcoef(x, y)[0, 1]}
+    return {name: round(float(value), 6) + 0.0 for name, value in found.items()} | {"n": float(len(x))}
+
+
+def _ranks(values: Array) -> tuple[Array, int]:
+    """Ties share the mean of theirs; and how many pairs are tied, each with itself and both ways."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[which], int((counts**2).sum())
+
+
+def rounded_cosines(queries: NDArray[Any], known: NDArray[Any]) -> Array:
+    """q×n, to 9 decimals, so that equal ones are ties on every processor; 0 for a row of zeros."""
+
+    def units(rows: NDArray[Any]) -> Array:
+        wide = rows.astype(np.float64)
+        lengths = np.sqrt((wide * wide).sum(axis=1, keepdims=True))
+        found: Array = wide / np.where(lengths == 0, 1, lengths)
+        return found
+
+    return np.round(units(queries) @ units(known).T, 9)
+
+
+def nearest(queries: NDArray[Any], known: NDArray[Any], k: int) -> NDArray[np.int64]:
+    """q×k, into ``known``: the most similar first, equal ones in their order."""
+    several = max(1, CELLS // len(known))
+    parts = (rounded_cosines(queries[start : start + several], known) for start in range(0, len(queries), several))
+    return np.concatenate([np.argsort(-part, axis=1, kind="stable")[:, :k] for part in parts])
+
+
+def votes(ranked: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+    """q×K classes of neighbours, nearest first → q×K: what the first 1 … K of them vote for; of several that are even,
+    the one whose member is nearest."""
+    most, winners = ranked.shape[1], []
+    if ranked.size * classes > MOST_VOTES:
+        raise MissingError(f"votes of {most} neighbours on {classes} classes are more than the checker counts")
+    for start in range(0, len(ranked), several := max(1, CELLS // (most * classes))):
+        there = ranked[start : start + several, :, None] == np.arange(classes)
+        first = np.where(there.any(axis=1), there.argmax(axis=1), most)
+        winners.append((there.cumsum(axis=1) * (most + 1) + most - first[:, None, :]).argmax(axis=2))
+    return np.concatenate(winners)
+
+
+def frechet_distance(a: Vector, b: Vector) -> float:
+    """‖μa − μb‖² + tr Σa + tr Σb − 2·tr((Σa Σb)^½), at least 0 (Heusel et al. 2017), to six significant digits.
+
+    With Σa = AᵀA and Σb = BᵀB, the trace of (Σa Σb)^½ is the nuclear norm of A Bᵀ: no matrix root is taken. A = QR
+    leaves Σa = RᵀR, so that R may stand for A, however many rows that has.
+    """
+    (p, p_mean, p_trace), (q, q_mean, q_trace) = map(_moments, (a, b))
+    traces, shift = p_trace + q_trace, p_mean - q_mean
+    spread = traces - 2 * float(np.linalg.svd(p @ q.T, compute_uv=False).sum())
+    noise = max(*a.shape, *b.shape) * float(np.finfo(np.float64).eps) * traces
+    return float(format(float(shift @ shift) + (spread if spread > noise else 0.0), ".6g"))
+
+
+def _moments(features: Vector) -> tuple[Array, Array, float]:
+    """R, with RᵀR the unbiased covariance; the mean; and the trace of the covariance."""
+    wide = features.astype(np.float64)
+    centre: Array = wide.mean(axis=0)
+    root = (wide - centre) / np.sqrt(len(wide) - 1)
+    upper: Any = np.linalg.qr(root, mode="r")
+    return upper, centre, float((root**2).sum())
+
+
+def ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
+    """The mean over all windows within two grey images: in [−1, 1], 1 where they are equal, to 6 decimals.
+
+    Wang et al. 2004: Gaussian windows of 11×11 with σ = 1.5, K1 = 0.01, K2 = 0.03, L = 255.
+    """
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    mx, my, squares, products = (_blurred(each) for each in (x, y, x * x + y * y, x * y))
+    c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
+    means = mx * mx + my * my
+    above = (2 * mx * my + c1) * (2 * (products - mx * my) + c2)
+    below = (means + c1) * (squares - means + c2)
+    return round(float((above / below).mean()), 6) + 0.0
+
+
+def _blurred(image: Array) -> Array:
+    """Weighed sums over every window, first of rows, then of columns."""
+    for _ in range(2):
+        size = len(image) - len(_WEIGHTS) + 1
+        windows = (weight * image[at : at + size] for at, weight in enumerate(_WEIGHTS / _WEIGHTS.sum()))
+        image = np.ascontiguousarray(sum(windows, np.zeros(())).T)
+    return image
+
+
+class Intervals(NamedTuple):
+    """All of one confidence: Student's t of a mean of group means, Wilson's of a share, and both over clusters."""
+
+    confidence: float
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "Intervals":
+        confidence = number(settings["confidence"])
+        if not 0 < confidence < 1:
+            raise ValueError(f"a confidence of {confidence} is not between 0 and 1")
+        return cls(confidence)
+
+    def of_mean(self, key: str, values: Sequence[float], groups: Sequence[str]) -> dict[str, float]:
+        """Of the mean over groups of the mean over their values; nothing where a group has a single one, or where
+        so few do not differ at all that they would agree in a sign by chance.
+
+        Satterthwaite 1946, Welch 1947; groups of two or three are taken to vary at least as larger ones do, pooled.
+        """
+        sides = [[float(values[at]) for at in rows] for rows in places(groups).values()]
+        if any(len(side) == 1 for side in sides):
+            return {}
+        spreads = [statistics.variance(side) for side in sides]
+        larger = [(spread, len(side) - 1) for spread, side in zip(spreads, sides, strict=True) if len(side) > 3]
+        least = math.fsum(spread * n for spread, n in larger) / sum(n for _, n in larger) if larger else 0.0
+        parts = [
+            (spread if len(side) > 3 else max(spread, least)) / len(side)
+            for spread, side in zip(spreads, sides, strict=True)
+        ]
+        total = math.fsum(parts)
+        if not total and 2.0 ** (1 - len(values)) > 1 - self.confidence + 1e-12:  # so few agree by chance
+            return {}
+        if total:
+            shares = [(part / total) ** 2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True)]
+            degrees = 1 / math.fsum(shares)
+        else:
+            degrees = float(len(values) - len(sides))
+        middle, half = mean([mean(side) for side in sides]), self.t(degrees) * (math.sqrt(total) / len(sides))
+        return {f"{key}_low": middle - half, f"{key}_high": middle + half}
+
+    def of_hits(self, key: str, hits: int, n: int, unit: float) -> dict[str, float]:
+        """Of ``unit`` times the share of hits, all of them independent (Wilson 1927)."""
+        return _wilson(key, hits / n, n, self.t(math.inf), unit)
+
+    def of_ratio(
+        self, key: str, above: Iterable[int], below: Iterable[int], clusters: Sequence[str], unit: float
+    ) -> dict[str, float]:
+        """Of ``unit`` · Σ above / Σ below over questions, which come in clusters; nothing where there is one alone.
+
+        Wilson's, for R(1 − R) / V answers; V and its degrees of freedom are those of Bell and McCaffrey 2002.
+        """
+        sums: dict[str, list[int]] = {}
+        for cluster, p, q in zip(clusters, above, below, strict=True):
+            both = sums.setdefault(cluster, [0, 0])
+            both[0] += p
+            both[1] += q
+        each = [(p, q) for p, q in sums.values() if q]
+        if len(each) < 2:
+            return {}
+        hits, total = (sum(side) for side in zip(*each, strict=True))
+        squares = (float(Fraction((total * p - hits * q) ** 2, total**3 * (total - q))) for p, q in each)
+        variance = math.fsum(squares)
+        shares = [float(Fraction(q * q, total * (total - q))) for _, q in each]
+        crossed = math.fsum(shares) ** 2 - math.fsum(share * share for share in shares)
+        degrees = 1 / (math.fsum(float(Fraction(q * q, total * total)) for _, q in each) + crossed)
+        share = hits / total
+        answers = share * (1 - share) / variance if variance else float(len(each))
+        return _wilson(key, share, answers, self.t(degrees), unit)
+
+    def t(self, degrees: float) -> float:
+        """The quantile of Student's distribution that both ends are as far off as."""
+        return t_quantile(1 - self.confidence, degrees)
+
+
+def _wilson(key: str, share: float, n: float, t: float, unit: float) -> dict[str, float]:
+    part = t * t / n
+    middle, whole = share + part / 2, 1 + part
+    half = math.sqrt(part * (share * (1 - share) + part / 4))
+    low, high = (middle - half) / whole if share > 0 else 0.0, (middle + half) / whole if share < 1 else 1.0
+    return {f"{key}_low": unit * low, f"{key}_high": unit * high}
+
+
+@lru_cache(maxsize=1000)
+def t_quantile(doubt: float, degrees: float) -> float:
+    """The t that a share ``doubt`` of the distribution exceeds, on both sides together, by bisection."""
+    if math.isinf(degrees):
+        return statistics.NormalDist().inv_cdf(1 - doubt / 2)
+    low, high = 0.0, 1.0
+    while _tails(high, degrees) > doubt:
+        low, high = high, 2 * high
+    while low < (between := (low + high) / 2) < high:
+        low, high = (between, high) if _tails(between, degrees) > doubt else (low, between)
+    return low
+
+
+def _tails(t: float, v: float) -> float:
+    """I_x(v/2, 1/2) at x = v / (v + t²), by the series of DLMF 8.17.8 on the side where it converges faster."""
+    x = v / (v + t * t)
+    return _beta(x, v / 2, 0.5) if x < 0.5 else 1 - _beta(t * t / (v + t * t), 0.5, v / 2)
+
+
+def _beta(x: float, a: float, b: float) -> float:
+    start = a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    term = total = math.exp(start) / a
+    n = 0
+    while term > 1e-17 * total:
+        term *= x * (a + b + n) / (a + 1 + n)
+        total += term
+        n += 1
+    return total

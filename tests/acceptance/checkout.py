@@ -1,0 +1,117 @@
+"""Projects in which the tests run commands, as a user does."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from PIL import Image, ImageDraw
+
+from tests.acceptance.places import REPOSITORY, STAGES_RUN, record_files, score_files
+
+TIMEOUT = 1800.0
+"""Of a command, in seconds."""
+NOT_COPIED = (".venv", "mlflow.db*", "mlartifacts", "__pycache__", "rwlock")
+"""MLflow's store holds the place of the checkout that it belongs to, so a copy gets one of its own."""
+Done = subprocess.CompletedProcess[str]
+
+
+class Checkout:
+    """A folder with a project, and what DVC and others keep for it beside the folder."""
+
+    def __init__(self, root: Path, state: Path) -> None:
+        self.root = root
+        self.env = os.environ | {
+            "COLUMNS": "1000",
+            "DVC_GLOBAL_CONFIG_DIR": str(state / "global"),
+            "DVC_NO_ANALYTICS": "1",
+            "DVC_SITE_CACHE_DIR": str(state / "site"),
+            "GIT_AUTHOR_EMAIL": "tests@localhost",
+            "GIT_AUTHOR_NAME": "tests",
+            "GIT_COMMITTER_EMAIL": "tests@localhost",
+            "GIT_COMMITTER_NAME": "tests",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "HF_HUB_OFFLINE": "1",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            "NO_PROXY": "127.0.0.1,localhost",
+            "OMP_NUM_THREADS": "1",
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "XDG_CACHE_HOME": str(state / "cache"),
+        }
+        self.on_path(REPOSITORY / "src")
+        for name in ("DRIFTLEDGER_STORE", "MLFLOW_EXPERIMENT_ID", "MLFLOW_RUN_ID", "MLFLOW_TRACKING_URI"):
+            self.env.pop(name, None)
+
+    def on_path(self, folder: Path) -> None:
+        """Let commands import from ``folder`` first."""
+        self.env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), self.env.get("PYTHONPATH"))))
+
+    def copy(self, folder: Path) -> "Checkout":
+        """The same project in ``folder``, without its MLflow."""
+        shutil.copytree(self.root, folder / "project", symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        other = Checkout(folder / "project", folder / "state")
+        other.env["PYTHONPATH"] = self.env["PYTHONPATH"]
+        return other
+
+    def run(self, *command: str, check: bool = True) -> Done:
+        """Run a command to its end; a failed one fails the test unless ``check`` is False."""
+        done = subprocess.run(
+            command, cwd=self.root, env=self.env, capture_output=True, text=True, check=False, timeout=TIMEOUT
+        )
+        assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def driftledger(self, *arguments: str, check: bool = True) -> Done:
+        return self.run("driftledger", *arguments, check=check)
+
+    def repro(self) -> set[str]:
+        """The stages that ``dvc repro`` runs."""
+        return set(STAGES_RUN.findall(self.run("dvc", "repro").stdout))
+
+    def commit(self, message: str) -> None:
+        self.run("git", "add", "--all")
+        self.run("git", "commit", "--quiet", "--allow-empty", "--message", message)
+
+    def params(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Change ``params.yaml``."""
+        path = self.root / "params.yaml"
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        change(content)
+        path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+    def results(self) -> dict[str, str]:
+        """SHA-256 of each lock, record file and score."""
+        paths = [*self.root.rglob("dvc.lock"), *record_files(self.root), *score_files(self.root)]
+        return {str(path.relative_to(self.root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def init(folder: Path, *arguments: str) -> Checkout:
+    """A new project made by ``driftledger init`` in ``folder/project``, committed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    top = Checkout(folder, folder / "state")
+    top.driftledger("init", "project", *arguments)
+    project = Checkout(folder / "project", folder / "state")
+    project.commit("a project")
+    return project
+
+
+def draw(path: Path, number: int) -> None:
+    """Draw an image with a few shapes, different for every number."""
+    image = Image.new("RGB", (96, 72), (40 * number % 256, 90, 200 - 30 * number % 200))
+    pen, left = ImageDraw.Draw(image), 5 + 7 * number % 40
+    pen.ellipse((left, 10, left + 30, 40), fill=(230, 60 * number % 256, 30))
+    pen.rectangle((10 + 5 * number % 50, 45, 60 + 3 * number % 30, 65), fill=(20, 160, 50 * number % 256))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path)
+
+
+def with_images(folder: Path, count: int, categories: tuple[str, ...] = ("square", "round")) -> Checkout:
+    """A new project with a dataset ``photos`` of drawn images, which selects GenCeption alone."""
+    for number in range(count):
+        draw(folder / "project" / "photos" / categories[number % len(categories)] / f"{number}.png", number)
+    return init(folder, "--minimal", "--images", "project/photos")

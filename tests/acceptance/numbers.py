@@ -1,0 +1,147 @@
+"""Every number of every score file, as lines that can be compared: one number a line, whole and sorted."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.places import GOLDEN, score_files
+
+PARTS = ("metrics", "groups", "curves", "coverage", "counted", "scored", "total", "outcomes", "details")
+"""The members of score.json whose numbers are held."""
+DIGITS = 9
+"""Significant digits to which ends of intervals are compared; all other numbers are exact."""
+
+ROW_KEYS = ("dataset", "model", "generator")
+
+BETWEEN = " | "
+Lines = dict[str, float]
+"""``benchmark key=value … | name`` → the number."""
+
+
+def read(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_bytes())
+    return content
+
+
+def about(score: Mapping[str, Any]) -> dict[str, Any]:
+    """Which score it is."""
+    return {"benchmark": score["benchmark"], "keys": dict(sorted(score["keys"].items()))}
+
+
+def title(of: Mapping[str, Any]) -> str:
+    """The same in one word per key."""
+    return " ".join([of["benchmark"], *(f"{key}={value}" for key, value in sorted(of["keys"].items()))])
+
+
+def numbers(score: Mapping[str, Any]) -> dict[str, float]:
+    """Name → number, for all of :data:`PARTS`; a point of a curve is named by its step."""
+    values: dict[str, float] = {}
+
+    def walk(value: Any, name: str) -> None:
+        if isinstance(value, dict):
+            if set(value) == {"step", "value"}:
+                values[f"{name}[{value['step']}]"] = value["value"]
+                return
+            for key, each in value.items():
+                walk(each, f"{name}.{key}" if name else key)
+        elif isinstance(value, list):
+            for place, each in enumerate(value):
+                is_point = isinstance(each, dict) and set(each) == {"step", "value"}
+                walk(each, name if is_point else f"{name}[{place}]")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            values[name] = value
+
+    walk({part: score[part] for part in PARTS if part in score}, "")
+    return values
+
+
+def cross_checks(top: Path) -> Iterator[tuple[dict[str, Any], dict[str, float]]]:
+    """What an evaluated checkout says about cross-checks: per score, which one it is and its numbers by name.
+
+    The report has a row per model, dataset and generator, whatever the encoder.
+    """
+    rows = json.loads((top / "reports" / "cross_check.json").read_bytes())
+    for path in score_files(top):
+        of = about(read(path))
+        for row in rows:
+            if of["benchmark"] == "genception" and all(row[key] == of["keys"][key] for key in ROW_KEYS):
+                values = {f"metrics.{name}": row[name] for name in row if name.startswith("cross_check")}
+                for kind in ("category", "group"):
+                    values |= {f"groups.{kind}.{name}.cross_check": value for name, value in row[kind].items()}
+                yield of, values
+
+
+def lines_of(top: Path) -> dict[str, Lines]:
+    """Golden file → its lines, of all score files below ``top``.
+
+    Details are tables for readers, and cross-checks compare models: each has a folder of its own.
+    """
+    files: dict[str, Lines] = {}
+    for path in score_files(top):
+        score = read(path)
+        for name, value in numbers(score).items():
+            if "cross_check" not in name:
+                kind = "details" if name.startswith("details") else "scores"
+                _add(files, kind, about(score), name, value)
+    for of, values in cross_checks(top):
+        for name, value in values.items():
+            _add(files, "cross_check", of, name, value)
+    return files
+
+
+def _add(files: dict[str, Lines], kind: str, of: Mapping[str, Any], name: str, value: float) -> None:
+    on = next(of["keys"][key] for key in ("dataset", "question_set") if key in of["keys"])
+    files.setdefault(f"{kind}/{of['benchmark']}-{on}.txt", {})[f"{title(of)}{BETWEEN}{name}"] = value
+
+
+def read_golden(kind: str) -> dict[str, Lines]:
+    """The golden files of one kind, as :func:`lines_of` gives them."""
+    golden: dict[str, Lines] = {}
+    for path in sorted((GOLDEN / kind).glob("*.txt")):
+        lines = golden.setdefault(f"{kind}/{path.name}", {})
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("# "):
+                of = line.removeprefix("# ")
+            else:
+                name, _, value = line.rpartition(" ")
+                lines[f"{of}{BETWEEN}{name}"] = json.loads(value)
+    return golden
+
+
+def write_golden(lines: Mapping[str, Lines]) -> None:
+    """Write one number a line, below a line that says of which score."""
+    for file, values in lines.items():
+        path, shown, of = GOLDEN / file, list[str](), ""
+        for each in sorted(values):
+            title_of, _, name = each.partition(BETWEEN)
+            if title_of != of:
+                shown.append(f"# {(of := title_of)}\n")
+            shown.append(f"{name} {json.dumps(values[each])}\n")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(shown), encoding="utf-8")
+
+
+def differences(golden: Lines, now: Lines) -> list[str]:
+    """Every number that is missing, new or another one."""
+    wrong = [f"missing: {name}" for name in sorted(golden.keys() - now.keys())]
+    wrong += [f"not in golden: {name}" for name in sorted(now.keys() - golden.keys())]
+    wrong += [
+        f"{name}: {now[name]!r}, golden {golden[name]!r}"
+        for name in sorted(golden.keys() & now.keys())
+        if not _same(name, golden[name], now[name])
+    ]
+    return wrong
+
+
+def _same(name: str, golden: float, now: float) -> bool:
+    words = name.partition(BETWEEN)[2].partition("[")[0].replace("/", ".").split(".")
+    if any(word.endswith(("_low", "_high")) or word in {"low", "high"} for word in words):
+        return math.isclose(golden, now, rel_tol=0.5 * 10 ** (1 - DIGITS), abs_tol=1e-12)
+    return golden == now
+
+
+def shorten(wrong: Iterable[str], most: int = 40) -> str:
+    listed = list(wrong)
+    return "\n".join([f"{len(listed)} differences", *listed[:most]])

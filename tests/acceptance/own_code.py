@@ -1,0 +1,36 @@
+"""Code of somebody who uses driftledger: modules in the project's folder and an installed distribution."""
+
+from pathlib import Path
+
+ENCODER = """
+import driftledger
+import numpy as np
+
+
+@driftledger.encoder
+def hues(images):
+    return np.stack([np.asarray(image.resize((2, 2)), dtype=np.float32).ravel() + 1 for image in images])
+"""
+
+
+def write(folder: Path, **modules: str) -> None:
+    """Write modules of one file each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in modules.items():
+        (folder / f"{name}.py").write_text(text.lstrip(), encoding="utf-8")
+
+
+def install(site: Path, name: str, version: str, points: dict[str, str]) -> None:
+    """Write what an installed distribution leaves beside its modules.
+
+    Args:
+        points: ``section name`` of an entry point → the object that it names.
+    """
+    about = site / f"{name}-{version}.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    entries = [
+        f"[{section}]\n{entry} = {value}\n"
+        for (section, _, entry), value in ((key.partition(" "), value) for key, value in points.items())
+    ]
+    (about / "entry_points.txt").write_text("".join(entries), encoding="utf-8")

@@ -1,0 +1,72 @@
+"""Every name of driftledger that a planned change may move: the one place to follow it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).parents[2]
+GOLDEN = Path(__file__).parent / "golden"
+
+ALWAYS = {"resolve"}
+"""The stages that run whether anything changed or not."""
+
+RUN = "regions_fine/painter/layout"
+OTHER_RUN = "regions_medium/painter/layout"
+"""The run of the README, as commands name it: model, generator, encoder; and one to compare it with."""
+
+LEFT_OUT_STAGES = {"witness"}
+"""Stages without golden records, since they will go."""
+
+MODULES = {
+    "gc_at": "driftledger.metrics.drift",
+    "frechet_distance": "driftledger.metrics.frechet",
+    "score": "driftledger.metrics.self_awareness",
+    "top1": "driftledger.metrics.retrieval",
+    "class_mean": "driftledger.metrics.retrieval",
+    "vote": "driftledger.metrics.retrieval",
+    "competition_ranks": "driftledger.metrics.ranks",
+}
+"""Public function → its module."""
+
+FOREIGN_BENCHMARK = "tests.words.spec:Words"
+"""The class that the entry point of the benchmark in tests/words names."""
+AFTER_SELECTING: tuple[tuple[str, ...], ...] = ()
+"""Commands after a benchmark of somebody else is selected, before it can run."""
+
+STAGES_RUN = re.compile(r"Running stage '(?:[\w/]+/dvc\.yaml:)?([^':]+)'")
+"""What ``dvc repro`` prints of each stage that it runs."""
+
+
+def files(top: Path, name: str) -> Iterator[Path]:
+    """Every file of this name that is the project's: not DVC's, Git's or a virtual environment's."""
+    for path in sorted(top.rglob(name)):
+        if not any(part.startswith(".") for part in path.relative_to(top).parts[:-1]):
+            yield path
+
+
+def score_files(top: Path) -> Iterator[Path]:
+    return files(top, "score.json")
+
+
+def record_files(top: Path) -> Iterator[Path]:
+    return files(top, "records.jsonl")
+
+
+def images_of(records: Path) -> list[Path]:
+    """The images that belong to a records file."""
+    return sorted(path for path in records.parent.rglob("*") if path.suffix in {".png", ".jpg", ".webp"})
+
+
+def dataset_images(top: Path) -> list[Path]:
+    """The images of the built datasets."""
+    drawn = {path for records in record_files(top) for path in images_of(records)}
+    return [path for path in files(top / "data", "*.png") if path not in drawn]
+
+
+def texts_of(record: dict[str, Any]) -> list[list[str]]:
+    """What components wrote, in this record: pairs of the sample or question and the answer, description or grade."""
+    unit = next(record[name] for name in ("unit", "sample", "question") if name in record)
+    texts = [record[name] for name in ("text", "description") if record.get(name) is not None]
+    texts += [each["text"] for each in record.get("replies", ()) if each.get("text") is not None]
+    return [[unit, text] for text in texts]

@@ -1,0 +1,69 @@
+"""The commands of the README run, and what they print as JSON has the keys in ``golden/json_keys.txt``."""
+
+import re
+import shlex
+
+import pytest
+
+from tests.acceptance.checkout import Checkout
+from tests.acceptance.json_keys import COMMANDS, printed, read_golden
+from tests.acceptance.numbers import read
+from tests.acceptance.places import OTHER_RUN, REPOSITORY, RUN, score_files
+
+NOT_HERE = {"init", "preset", "run", "ui", "upgrade"}
+"""Commands that make or change a project, or that do not end."""
+
+
+@pytest.fixture(scope="module")
+def project(evaluated: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A copy of the default project, to run the commands of the README in."""
+    copied = evaluated.copy(tmp_path_factory.mktemp("readme"))
+    copied.commit("results")
+    return copied
+
+
+def of_the_readme() -> list[list[str]]:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^driftledger (.+)$", "\n".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL)), re.M)
+    commands = [shlex.split(line, comments=True) for line in lines]
+    return [command for command in commands if command[0] not in NOT_HERE]
+
+
+def test_the_commands_of_the_readme_run(project: Checkout) -> None:
+    commands = of_the_readme()
+    assert {command[0] for command in commands} >= {"audit", "verify", "bundle", "check"}
+    for command in commands:
+        assert project.driftledger(*command).stdout, command
+
+
+def test_audit_leads_from_a_value_to_the_version_of_the_generator(evaluated_copy: Checkout) -> None:
+    assert f"driftledger audit {RUN}:gc_at_5" in evaluated_copy.driftledger("audit", "0.743").stdout
+    model, generator, encoder = RUN.split("/")
+    keys = {"dataset": "photos", "encoder": encoder, "generator": generator, "model": model}
+    [score] = [
+        score
+        for score in map(read, score_files(evaluated_copy.root))
+        if (score["benchmark"], score["keys"]) == ("genception", keys)
+    ]
+    audited = evaluated_copy.driftledger("audit", f"{RUN}:gc_at_5").stdout
+    assert f"{score['metrics']['gc_at_5']:.3f}" in audited
+    assert f"{generator}@{score['components']['generator']['fingerprint'][:8]}" in audited
+
+
+@pytest.mark.parametrize("command", [("plan",), ("report",), ("compare", RUN, OTHER_RUN), ("verify",)], ids=" ".join)
+def test_other_commands_run(project: Checkout, command: tuple[str, ...]) -> None:
+    project.driftledger(*command)
+
+
+def test_a_wrong_name_is_one_sentence_and_exit_code_2(evaluated_copy: Checkout) -> None:
+    done = evaluated_copy.driftledger("audit", "nobody/painter/layout", check=False)
+    assert done.returncode == 2
+    assert "nobody" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_has_the_golden_keys(evaluated_copy: Checkout, command: str) -> None:
+    golden = read_golden()[command]
+    assert golden, "there are no golden keys"
+    assert not golden - printed(evaluated_copy, command)

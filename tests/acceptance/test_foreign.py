@@ -1,0 +1,88 @@
+"""A benchmark, components and a dataset of somebody else, used by their names in ``params.yaml`` alone."""
+
+import json
+import math
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance import own_code
+from tests.acceptance.checkout import with_images
+from tests.acceptance.numbers import read
+from tests.acceptance.places import (
+    AFTER_SELECTING,
+    FOREIGN_BENCHMARK,
+    REPOSITORY,
+    record_files,
+    score_files,
+    texts_of,
+)
+
+
+def test_components_and_a_dataset_of_somebody_else(tmp_path: Path) -> None:
+    """They are what ``driftledger new`` writes: three modules of the project, and an installed distribution."""
+    checkout = with_images(tmp_path, 2)
+    for kind, name in (("dataset", "my_data"), ("model", "my_model"), ("encoder", "my_encoder")):
+        checkout.driftledger("new", kind, name)
+    checkout.driftledger("new", "generator", "my_generator", "--package")
+    [about] = checkout.root.rglob("pyproject.toml")
+    project = tomllib.loads(about.read_text(encoding="utf-8"))["project"]
+    points = {
+        f"{section} {name}": value
+        for section, entries in project["entry-points"].items()
+        for name, value in entries.items()
+    }
+    own_code.install(site := tmp_path / "site", project["name"].replace("-", "_"), project["version"], points)
+    shutil.copytree(about.parent / "src", site, dirs_exist_ok=True)
+    checkout.on_path(site)
+
+    def select(params: dict[str, Any]) -> None:
+        params["datasets"] = {"my_data": {"provider": "my_data:MyData", "count": 4}}
+        params["models"] = {"my_model": {"provider": "my_model:MyModel"}}
+        params["generators"] = {"my_generator": {"provider": "my_generator"}}
+        params["encoders"] = {"my_encoder": {"provider": "my_encoder:MyEncoder"}}
+        params["run"] |= {"datasets": ["my_data"], "genception": ["my_data"], "models": ["my_model"]}
+        params["run"] |= {"generators": ["my_generator"], "encoders": ["my_encoder"]}
+        params["genception"] |= {"iterations": 2, "text_encoder": None}
+
+    checkout.params(select)
+    checkout.commit("components of my own")
+    checkout.driftledger("run")
+    checkout.commit("a run")
+    [score] = map(read, score_files(checkout.root))
+    mine = {"encoder": "my_encoder", "generator": "my_generator", "model": "my_model"}
+    assert score["keys"] == {"dataset": "my_data", **mine}
+    assert math.isfinite(score["metrics"]["gc_at_2"])
+    assert (score["scored"], score["total"]) == (4, 4)
+    assert mine == {role: card["provider"].partition(":")[0] for role, card in score["components"].items()}
+    audited = checkout.driftledger("audit", "my_model/my_generator/my_encoder:gc_at_2").stdout
+    assert f"my_generator@{score['components']['generator']['fingerprint'][:8]}" in audited
+    assert checkout.driftledger("verify").returncode == 0
+
+
+def test_a_benchmark_of_somebody_else(tmp_path: Path) -> None:
+    checkout = with_images(tmp_path, 3)
+    own_code.install(site := tmp_path / "site", "words", "1.0", {"driftledger.benchmarks words": FOREIGN_BENCHMARK})
+    shutil.copytree(REPOSITORY / "tests" / "words", site / "tests" / "words")
+    (site / "tests" / "__init__.py").touch()
+    checkout.on_path(site)
+
+    def select(params: dict[str, Any]) -> None:
+        params["run"] |= {"genception": [], "words": ["photos"]}
+        params["words"] = {"prompt": "Describe it.", "min_coverage": 0.9, "confidence": 0.95}
+
+    checkout.params(select)
+    for command in AFTER_SELECTING:
+        checkout.driftledger(*command)
+    checkout.driftledger("run")
+    scores = {score["keys"]["model"]: score for score in map(read, score_files(checkout.root))}
+    assert scores.keys() == {"regions_fine", "blind"}
+    for records in record_files(checkout.root):
+        about = read(records.parent / "components.json")
+        lines = records.read_text(encoding="utf-8").splitlines()
+        lengths = [len(text.split()) for line in lines for _, text in texts_of(json.loads(line))]
+        assert len(lengths) == 3
+        assert scores[about["keys"]["model"]]["metrics"]["words"] == sum(lengths) / len(lengths)
+    value = scores["regions_fine"]["metrics"]["words"]
+    assert f"{value:.1f}" in checkout.driftledger("audit", "regions_fine/painter/layout:words").stdout

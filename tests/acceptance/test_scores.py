@@ -1,0 +1,57 @@
+"""Every number of every score is the one in ``golden/``."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.checkout import Checkout
+from tests.acceptance.numbers import BETWEEN, Lines, differences, lines_of, read_golden, shorten
+from tests.acceptance.places import REPOSITORY
+
+NEURAL = "DRIFTLEDGER_NEURAL"
+KINDS = ("scores", "details", "cross_check")
+DEFAULT = {"photos", "digits", "scenes_mm_sap", "scenes_mm_vet", "scenes_mme"}
+"""The datasets and question sets of the default run; those of the neural run are others."""
+
+
+def _of_default(files: dict[str, Lines]) -> dict[str, Lines]:
+    return {name: lines for name, lines in files.items() if Path(name).stem.partition("-")[2] in DEFAULT}
+
+
+def _compare(golden: dict[str, Lines], now: dict[str, Lines]) -> None:
+    assert golden, "there are no golden numbers"
+    wrong = [each for name in sorted(golden) for each in differences(golden[name], now.get(name, {}))]
+    assert not wrong, shorten(wrong)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_default_run_gives_the_golden_numbers(evaluated: Checkout, kind: str) -> None:
+    _compare(_of_default(read_golden(kind)), _of_default(lines_of(evaluated.root)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_scores_in_git_are_the_golden_numbers(kind: str) -> None:
+    now = {name: lines for name, lines in lines_of(REPOSITORY).items() if name.startswith(f"{kind}/")}
+    golden = _of_default(read_golden(kind))
+    _compare(golden, now)
+    assert now.keys() == golden.keys()
+
+
+@pytest.mark.skipif(NEURAL not in os.environ, reason=f"{NEURAL} does not name a checkout after 'make run-neural'")
+@pytest.mark.parametrize("kind", ["scores", "details"])
+def test_the_neural_run_gives_the_golden_numbers(kind: str) -> None:
+    golden = {name: lines for name, lines in read_golden(kind).items() if name not in _of_default(read_golden(kind))}
+    _compare(golden, lines_of(Path(os.environ[NEURAL])))
+
+
+def test_only_ends_of_intervals_may_differ_in_their_last_digits() -> None:
+    golden = {f"b{BETWEEN}metrics.m": 0.1234567891, f"b{BETWEEN}metrics.m_low": 0.1234567891}
+    assert differences(golden, golden) == []
+    assert [each.partition(":")[0] for each in differences(golden, _moved(golden, 1e-10))] == [f"b{BETWEEN}metrics.m"]
+    assert len(differences(golden, _moved(golden, 1e-8))) == 2
+    assert len(differences(golden, {})) == len(differences({}, golden)) == 2
+
+
+def _moved(lines: Lines, by: float) -> Lines:
+    return {name: value + by for name, value in lines.items()}

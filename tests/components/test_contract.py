@@ -1,0 +1,105 @@
+"""Each check of the contract finds a component that breaks it, and no other check does."""
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.components.contract import check_component
+from driftledger.core.types import Conversation, Float32, Generated, Reply
+
+NUMBERS = count()
+
+
+class Seer(Model):
+    version: ClassVar[str] = "1"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return [Reply(self.say(conversation)) for conversation in conversations]
+
+    def say(self, conversation: Conversation) -> str:
+        return " ".join(str(part) for part in conversation.turns[0].parts)[-80:]
+
+
+class Brush(Generator):
+    version: ClassVar[str] = "1"
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        colours = [(len(prompt), seed % 256, 0) for prompt, seed in zip(prompts, seeds, strict=True)]
+        return [Generated(Image.new("RGB", (8, 8), colour)) for colour in colours]
+
+
+class Eye(Encoder):
+    version: ClassVar[str] = "1"
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        rows = [np.asarray(image.convert("RGB"), np.float32).mean(axis=(0, 1)) + 1 for image in images]
+        return np.array(rows, np.float32).reshape(-1, 3)
+
+
+class OneShort(Seer):
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return super().respond(conversations)[1:]
+
+
+class Grey(Brush):
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Generated]:
+        return [Generated(each.image.convert("L")) for each in super().generate(prompts, seeds) if each.image]
+
+
+class Double(Eye):
+    def encode_images(self, images: Sequence[Image.Image]) -> Any:
+        return super().encode_images(images).astype(np.float64)
+
+
+class Blinded(Eye):
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        return super().encode_images(images) * np.nan
+
+
+class Counting(Seer):
+    def say(self, conversation: Conversation) -> str:
+        return str(next(NUMBERS))
+
+
+class InCompany(Seer):
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return [Reply(f"{reply.text} of {len(conversations)}") for reply in super().respond(conversations)]
+
+
+class Sorting(Seer):
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return sorted(super().respond(conversations), key=lambda reply: reply.text)
+
+
+class Stacking(Eye):
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        images[0]  # an IndexError where there is none
+        return super().encode_images(images)
+
+
+@pytest.mark.parametrize("component", [Seer(), Brush(), Eye()], ids=lambda each: type(each).__name__)
+def test_components_that_keep_their_contract(component: Component) -> None:
+    assert check_component(component) == []
+
+
+@pytest.mark.parametrize(
+    ("component", "problem"),
+    [
+        (OneShort(), "replies: expected 3 for 3 calls, got 2"),
+        (Grey(), "images: expected a PIL image of mode RGB, got L"),
+        (Double(), "image vectors: expected a float32 array, 3 × d, got float64 (3, 3)"),
+        (Blinded(), "image vectors hold NaN or infinity"),
+        (Counting(), "3 of 3 replies differ when they are made again"),
+        (InCompany(), "3 of 3 replies differ when each call is made alone"),
+        (Sorting(), "replies do not come in the order of the calls"),
+        (Stacking(), "image vectors of no call: expected a ValueError, got IndexError: list index out of range"),
+    ],
+    ids=lambda each: type(each).__name__ if isinstance(each, Component) else "",
+)
+def test_what_is_wrong_is_said(component: Component, problem: str) -> None:
+    assert problem in check_component(component)

@@ -1,0 +1,316 @@
+"""Bundles: what one holds, forged ones and their findings, and files that are none."""
+
+import io
+import json
+import stat
+import struct
+import subprocess
+import sys
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import LedgerError
+from driftledger.ledger.bundle import is_bundle, write_bundle
+from driftledger_check import archive
+from driftledger_check.archive import Archive, ArchiveError
+from driftledger_check.bundle import EVIDENCE, FEATURES, FILES, LEDGER, LISTINGS, MANIFEST
+from driftledger_check.cli import check, run
+from tests.conftest import REPOSITORY
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
+from tests.support.bundles import Forger, differing
+
+RECORDS, SCORE, ROWS = f"{CHAINS}/records.jsonl", f"{GENCEPTION}/score.json", f"{GENCEPTION}/rows.jsonl"
+SAMPLES = "data/datasets/my_images/samples.jsonl"
+GRADES = f"data/records/{MODEL}/mm_sap/scenes_mm_sap/grades/records.jsonl"
+Change = Callable[[Forger], object]
+
+
+def test_every_number_of_every_benchmark_is_computed_again(score_zip: Path) -> None:
+    report = check(score_zip)
+    assert differing(report) == []
+    numbers = {group: lines for group, lines in report.groups.items() if group.startswith("numbers of ")}
+    assert len(numbers) == 6
+    for group, lines in numbers.items():
+        assert len([line for line in lines if line.status == "reproduced"]) > 40, group
+    assert [line.status for line in report.groups["ledger"]].count("reproduced") > 20
+    why = {line.what for lines in numbers.values() for line in lines if line.status == "not checkable"}
+    assert not [each for each in why if "lacks" in each or "left out" in each]
+
+
+def test_the_same_run_gives_the_same_bytes(original: Ledger, score_zip: Path, tmp_path: Path) -> None:
+    write_bundle(original.project, original.evidence(), tmp_path / "score.zip")
+    assert (tmp_path / "score.zip").read_bytes() == score_zip.read_bytes()
+
+
+def test_without_images_their_hashes_still_lead_to_the_lock(original: Ledger, tmp_path: Path) -> None:
+    write_bundle(original.project, original.evidence(), tmp_path / "score.zip", images=False)
+    report = check(tmp_path / "score.zip")
+    assert report.holds
+    assert report.counts["not checkable"] > 20
+    forger = Forger(tmp_path / "score.zip")
+    [name, *_] = forger.manifest["left_out"]
+    forger.json(MANIFEST, lambda manifest: manifest["left_out"][name].update(md5="0" * 32))
+    assert [each for each in differing(forger.check(tmp_path)) if each.startswith(f"{name}: md5")]
+
+
+def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger: Ledger, tmp_path: Path) -> None:
+    out, evidence = tmp_path / "score.zip", ledger.evidence()
+    out.write_text("notes")
+    with pytest.raises(LedgerError, match="is not a bundle; move it away"):
+        write_bundle(ledger.project, evidence, out)
+    out.unlink()
+    [published] = (ledger.root / "ledger").iterdir()
+    kept = published.read_bytes()
+    published.unlink()
+    with pytest.raises(LedgerError, match="is not published; run 'driftledger track' first"):
+        write_bundle(ledger.project, evidence, out)
+    published.write_bytes(kept)
+    ledger.edit(ROWS, lambda row: row["values"].update(similarity=[0.9, 0.9]), 0)
+    ledger.relock()
+    with pytest.raises(LedgerError, match="nothing is bundled: "):
+        write_bundle(ledger.project, ledger.evidence(), out)
+    assert not list(tmp_path.glob("score*"))
+
+
+def better(row: dict[str, Any]) -> None:
+    row["description"] = "a better one"
+
+
+def drawing(forger: Forger) -> None:
+    """Let the last drawing of a chain be the original, in the record and the score too."""
+    rows = [json.loads(row) for row in forger.members[FILES + RECORDS].splitlines()]
+    place, row = next((place, row) for place, row in enumerate(rows) if row["t"] == 2)
+    original = forger.members[f"{FILES}data/datasets/my_images/images/{row['sample']}.png"]
+    forger.members[f"{FILES}{CHAINS}/{row['image']}"] = original
+    forger.row(RECORDS, lambda row: row.update(image_sha256=sha256_bytes(original)), place)
+    sha256 = sha256_bytes(forger.members[FILES + RECORDS])
+    forger.json(FILES + SCORE, lambda score: score["inputs"]["records"].update(chain=sha256))
+
+
+def grade(forger: Forger) -> None:
+    forger.row(GRADES, lambda row: row.update(choice=3 - (row["choice"] or 0)))
+
+
+def numbers(forger: Forger) -> None:
+    forger.json(FILES + SCORE, lambda score: score["metrics"].update(gc_at_2=0.99))
+    forger.row(ROWS, lambda row: row["values"].update(gc=[0.99, 0.99]))
+
+
+def swap(forger: Forger) -> None:
+    one, other = sorted(name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images"))[:2]
+    forger.members[one], forger.members[other] = forger.members[other], forger.members[one]
+
+
+def stage(forger: Forger, use: str, **changes: Any) -> None:
+    def change(evidence: dict[str, Any]) -> None:
+        for lineage in evidence["lineages"]:
+            lineage["stages"][f"score@{MODEL}"][use][0] |= changes
+
+    forger.json(EVIDENCE, change)
+
+
+def noted(forger: Forger, key: str, value: object) -> None:
+    """Say that the stage that scored ran with something else."""
+
+    def change(evidence: dict[str, Any]) -> None:
+        for lineage in evidence["lineages"]:
+            params = lineage["stages"][f"score@{MODEL}"]["params"]["data/resolved.json"][f"score.{MODEL}"]
+            params["genception/my_images/painter/layout"][key] = value
+
+    forger.json(EVIDENCE, change)
+
+
+def card(forger: Forger) -> None:
+    forger.json(FILES + SCORE, lambda score: score["components"]["generator"]["settings"].update(longest_side=64))
+
+
+FORGED: list[tuple[str, bool, Change, str]] = [
+    ("a record", False, lambda f: f.row(RECORDS, better), f"{RECORDS}: md5: it is "),
+    ("a record, hashes mended", True, lambda f: f.row(RECORDS, better), ": inputs.records.chain: it is "),
+    ("a drawing, record and score mended", True, drawing, "score.json: metrics.gc_at_2: "),
+    ("rows and score", True, numbers, "score.json: metrics.gc_at_2: 0.99 is stored, and the records give "),
+    ("a grade", True, grade, "inputs.records.grade: it is "),
+    ("two images swapped", True, swap, f"{CHAINS}/images/round_1/1.png: it is "),
+    ("a sample", True, lambda f: f.row(SAMPLES, lambda row: row.update(category="best")), "digest: it is "),
+    ("a file in a folder", True, lambda f: f.members.update({f"{FILES}{CHAINS}/images/more.png": b"x"}),
+     "images/more.png: no record has this file"),
+    ("a folder", True, lambda f: f.members.update({f"{FILES}data/datasets/another/samples.jsonl": b""}),
+     "another/samples.jsonl: nothing behind the run has this file"),
+    ("a file less", True, lambda f: f.members.pop(f"{FILES}{CHAINS}/images/round_1/1.png"),
+     "images/round_1/1.png: it is "),
+    ("a member", False, lambda f: f.members.update({"README.md": b"x"}), "README.md: nothing names it"),
+    ("features of nobody", False, lambda f: f.members.update({f"{FEATURES}{'0' * 64}.npy": b"x"}),
+     "nothing names it: it was put in"),
+    ("what a stage wrote", False, lambda f: stage(f, "outs", md5="0" * 32 + ".dir"), f"{GENCEPTION}: no stage in "),
+    ("what a stage read", False, lambda f: stage(f, "deps", md5="0" * 32 + ".dir"), "a stage in evidence.json has "),
+    ("how many files", False, lambda f: stage(f, "outs", nfiles=1), f"reports/scores/{MODEL}: nfiles: it is 1"),
+    ("a setting", False, lambda f: noted(f, "iterations", 9), "inputs.settings.iterations: it is 2, and the stage of "),
+    ("another generator", False, lambda f: noted(f, "generator", "0" * 64), "components.generator: it is "),
+    ("a component's settings", True, card, "components.generator: it is "),
+    ("a score forgotten", False, lambda f: f.json(EVIDENCE, lambda e: e["lineages"].pop()), "fingerprint: it is "),
+    ("a score forgotten, sealed", True, lambda f: f.json(EVIDENCE, lambda e: e["lineages"].pop()),
+     "the bundle leaves out this score of the run"),
+    ("another run", False, lambda f: f.json(MANIFEST, lambda m: m["run"].update(name="best")), f"{MANIFEST}: run: it "),
+    ("a record twice", True, lambda f: f.row(RECORDS, lambda row: row.update(t=2)), "2 of its records are of "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mended", "change", "finding"), [case[1:] for case in FORGED], ids=[c[0] for c in FORGED])
+def test_a_forgery_is_found(forger: Forger, tmp_path: Path, mended: bool, change: Change, finding: str) -> None:
+    change(forger)
+    if mended:
+        forger.follow()
+    else:
+        forger.rehash()
+    found = differing(forger.check(tmp_path))
+    assert [each for each in found if finding in each], found
+    assert run(tmp_path / "forged.zip") == 1
+
+
+def test_an_owner_who_mends_all_that_there_is_passes(forger: Forger, tmp_path: Path) -> None:
+    """So a finding of the cases above is of the change, and not of how it was mended."""
+    before = set(forger.members)
+    forger.follow()
+    assert set(forger.members) == before
+    assert differing(forger.check(tmp_path)) == []
+
+
+@pytest.mark.parametrize("start", [FILES, LISTINGS, FEATURES, LEDGER])
+def test_one_changed_byte_is_found(forger: Forger, tmp_path: Path, start: str) -> None:
+    names = sorted(name for name in forger.members if name.startswith(start))[:: max(1, len(forger.members) // 8)]
+    assert names
+    kept = dict(forger.members)
+    for name in names:
+        place = len(kept[name]) // 2
+        data = kept[name][:place] + bytes([kept[name][place] ^ 1]) + kept[name][place + 1 :]
+        forger.members = kept | {name: data}
+        try:
+            found = differing(forger.check(tmp_path))
+        except ValueError:
+            continue  # a score.json that is none: refused
+        assert [each for each in found if each.startswith(f"{name}: it is")], name
+
+
+@pytest.mark.parametrize("hostile", [None, 7, [], {}, "\x1b[2J", "x" * 10_000, 10**400, "../../../etc/passwd"])
+@pytest.mark.parametrize("field", ["image", "image_sha256", "sample", "t", "parent_sha256"])
+def test_records_of_other_types_are_findings_and_no_crash(
+    forger: Forger, tmp_path: Path, field: str, hostile: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forger.row(RECORDS, lambda row: row.update({field: hostile}))
+    forger.follow()
+    assert differing(forger.check(tmp_path))
+    assert run(tmp_path / "forged.zip") == 1
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def ours(**members: bytes) -> bytes:
+    file = io.BytesIO()
+    archive.write(file, {name: lambda data=data: data for name, data in members.items()})  # type: ignore[misc]
+    return file.getvalue()
+
+
+def zipped(name: str, data: bytes = b"", method: int = zipfile.ZIP_STORED, **fields: Any) -> bytes:
+    """As any other program writes one."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as made, warnings.catch_warnings(action="ignore"):
+        info = zipfile.ZipInfo(name)
+        info.flag_bits, info.external_attr, info.compress_type = 0x800, (stat.S_IFREG | 0o644) << 16, method
+        for field, value in fields.items():
+            setattr(info, field, value)
+        made.writestr(info, data)
+    return file.getvalue()
+
+
+def named(name: bytes, size: int = 0) -> bytes:
+    """One member of this name, in the form of a bundle but for it."""
+    member = archive._Member(name, 0, size, 0)
+    return member.local + member.central + archive._end(1, len(member.central), len(member.local))
+
+
+PLAIN = ours(a=b"first", b=b"second")
+ENCRYPTED = PLAIN.index(b"PK\1\2") + 8
+NAMES = ("../x", "files/../../x", "/etc/x", "C:/x", "a//b", "./a", "a\\..\\b", "a\0b", "a\x1b[2J", "", "a/", "a" * 256)
+NOT_ARCHIVES = [
+    *(named(name.encode()) for name in NAMES),
+    *(PLAIN + b"\0", PLAIN + PLAIN, b"#!/bin/sh\n" + PLAIN, PLAIN[:-1], PLAIN[:40], b""),
+    PLAIN[:-22] + b"hidden" + PLAIN[-22:],
+    PLAIN.replace(b"PK\1\2", b"hidden" + b"PK\1\2", 1),
+    PLAIN[:ENCRYPTED] + struct.pack("<H", 0x801) + PLAIN[ENCRYPTED + 2 :],
+    named(b"\xff"),
+    named(b"a", 0xFFFFFFFF),
+    zipped("a", bytes(1_000_000), zipfile.ZIP_DEFLATED),
+    zipped("a", comment=b"look here"),
+    zipped("a", extra=b"\x01\x00\x01\x00x"),
+    zipped("a", date_time=(2026, 1, 1, 0, 0, 0)),
+    zipped("a", b"/etc/passwd", external_attr=(stat.S_IFLNK | 0o777) << 16),
+]
+
+
+@pytest.mark.parametrize("data", NOT_ARCHIVES, ids=range(len(NOT_ARCHIVES)))
+def test_a_file_of_another_form_is_refused(data: bytes, tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError):
+        Archive(io.BytesIO(data))
+    (tmp_path / "x.zip").write_bytes(data)
+    assert run(tmp_path / "x.zip") == 2
+    assert not is_bundle(tmp_path / "x.zip")
+
+
+def test_every_bit_of_the_form_counts() -> None:
+    for place in range(len(PLAIN)):
+        changed = PLAIN[:place] + bytes([PLAIN[place] ^ 1 << place % 8]) + PLAIN[place + 1 :]
+        with pytest.raises(ArchiveError):
+            b"".join(map(Archive(io.BytesIO(changed)).read, "ab"))
+
+
+FILE = b'{"bytes":0,"md5":"","sha256":""}'
+MANIFESTS: list[tuple[Callable[[bytes], bytes], str]] = [
+    (lambda data: data + b"\n", "not written in the one form"),
+    (lambda data: data[:-1] + b',"schema":2}', "the key 'schema' is there twice"),
+    (lambda data: data.replace(b'"schema":2', b'"schema":NaN'), "NaN, which is no number"),
+    (lambda data: data.replace(b'"schema":2', b'"schema":1e999'), "1e999, which is no finite number"),
+    (lambda data: data.replace(b'"schema":2', b'"schema":' + b"[" * 99_999 + b"]" * 99_999), "nests deeper than"),
+    (lambda data: data.replace(b'"schema":2', b'"schema":true'), "schema is not a int"),
+    (lambda data: data.replace(b'"schema":2', b'"schema":1'), "knows schema 2"),
+    (lambda data: data.replace(b'"name":', b'"name":"\\ud800","x":', 1), "cannot be read"),
+    (
+        lambda data: data.replace(b'"left_out":{', b'"left_out":{"../x":{"bytes":0,"md5":"","sha256":""}'),
+        "names a file",
+    ),
+    (lambda data: b"[]", "it is not a dict"),
+    (lambda data: b"", "cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), MANIFESTS, ids=[each[1] for each in MANIFESTS])
+def test_a_manifest_that_reads_in_two_ways_or_in_none(
+    forger: Forger, tmp_path: Path, change: Callable[[bytes], bytes], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forger.members[MANIFEST] = change(forger.members[MANIFEST])
+    assert run(forger.write(tmp_path / "x.zip")) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_the_checker_imports_nothing_of_ours(score_zip: Path) -> None:
+    program = """
+import sys
+from pathlib import Path
+from driftledger_check.cli import check
+report = check(Path(sys.argv[1]))
+print(report.holds, sorted({name.partition(".")[0] for name in sys.modules} & {"driftledger", "torch", "dvc"}))
+"""
+    command = [sys.executable, "-c", program, str(score_zip)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=REPOSITORY / "src")
+    assert done.stdout == "True []\n"
+
+
+def test_json_has_every_line(score_zip: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(score_zip, as_json=True) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["holds"] is True
+    assert sum(map(len, report["lines"].values())) == sum(report["counts"].values())

@@ -1,0 +1,167 @@
+"""One evaluated project with every benchmark, and a way to change it so that all hashes fit again."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftledger.core.canonical import md5_bytes
+from driftledger.core.files import read_json, write_json
+from driftledger.core.made import INPUTS, Made, files_digest
+from driftledger.ledger.findings import VerifyResult
+from driftledger.ledger.lineage import Evidence, read_all_evidence
+from driftledger.ledger.lock import read_lock
+from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.files import Workspace, listing_md5
+from driftledger.ledger.published import check_published, publish
+from driftledger.ledger.verify.hashes import check_hashes
+from driftledger.ledger.verify.links import check_links
+from driftledger.ledger.verify.recompute import recompute
+from driftledger.project.project import Project
+from tests.conftest import DVC_CONFIG, REPOSITORY, draw
+from tests.support.params import default_params
+
+MODEL = "regions_medium"
+SETS = {"mm_sap": "scenes_mm_sap", "mm_vet": "scenes_mm_vet", "mme": "scenes_mme"}
+CHAINS = f"data/records/{MODEL}/genception/my_images/painter"
+SCORES = f"reports/scores/{MODEL}"
+GENCEPTION = f"{SCORES}/genception/my_images/painter/layout"
+
+
+class Ledger:
+    """A committed checkout of an evaluated project."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def project(self) -> Project:
+        return Project(self.root)
+
+    def evidence(self) -> Evidence:
+        [evidence] = read_all_evidence(self.root, self.project.selected, self.project.combinations)
+        return evidence
+
+    def check(self, score: str = "") -> VerifyResult:
+        """Check everything, but compute only the score in this folder again."""
+        contents, evidence = Contents(self.root), self.evidence()
+        result = check_hashes([evidence], contents) + check_links([evidence], contents)
+        result += check_published(self.root, [evidence])
+        return result + recompute(
+            self.project, [each for each in evidence.lineages if each.folder.path == score], contents
+        )
+
+    def edit(self, path: str, change: Callable[[Any], object], row: int | None = None) -> None:
+        """Change the content of a JSON file, or of a row of a JSONL file."""
+        file = self.root / path
+        if row is None:
+            content = json.loads(file.read_text())
+            change(content)
+            file.write_text(json.dumps(content, sort_keys=True, indent=2) + "\n")
+            return
+        rows = file.read_text().splitlines()
+        content = json.loads(rows[row])
+        change(content)
+        rows[row] = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        file.write_text("".join(f"{each}\n" for each in rows))
+
+    def relock(self) -> None:
+        """Make inputs.json, DVC's cache and dvc.lock fit to the files as they are, as somebody who forges would."""
+        lock = (self.root / "dvc.lock").read_text()
+        for entry in read_lock(self.root).values():
+            for out in entry.outs:
+                top = self.root / out.path
+                for made in top.rglob(INPUTS):
+                    noted = read_json(made, Made)
+                    write_json(made, noted.model_copy(update={"files": files_digest(made.parent)}))
+                if top.is_dir():
+                    listing = Workspace(self.root).listing(out.path)
+                    rows = [{"md5": md5, "relpath": name} for name, md5 in sorted(listing.items())]
+                    for data, end in [(json.dumps(rows, sort_keys=True).encode(), ".dir")] + [
+                        ((top / name).read_bytes(), "") for name in listing
+                    ]:
+                        md5 = md5_bytes(data)
+                        (self.root / ".dvc/cache/files/md5" / md5[:2]).mkdir(parents=True, exist_ok=True)
+                        (self.root / ".dvc/cache/files/md5" / md5[:2] / f"{md5[2:]}{end}").write_bytes(data)
+                    lock = lock.replace(out.md5, listing_md5(listing))
+        (self.root / "dvc.lock").write_text(lock)
+
+    def run(self, *command: str, check: bool = True) -> str:
+        state = self.root.parent / "state"
+        env = os.environ | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(REPOSITORY / "src"),
+            "DVC_SITE_CACHE_DIR": str(state / "site"),
+            "DVC_GLOBAL_CONFIG_DIR": str(state / "global"),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "COLUMNS": "1000",
+        }
+        done = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, check=False)
+        assert not check or done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def git(self, *arguments: str) -> str:
+        return self.run("git", *arguments).strip()
+
+    def commit(self, message: str = "results") -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", message)
+
+
+def _params() -> str:
+    params = default_params()
+    params["run"] |= {"datasets": ["my_images", "beetles"], "genception": ["my_images"], "fidelity": ["my_images"]}
+    params["run"] |= {"models": [MODEL], "trac": ["beetles"], "descriptions": ["shown"], "text_encoders": ["tfidf"]}
+    params["run"] |= {"question_sets": list(SETS.values()), **{name: [some] for name, some in SETS.items()}}
+    params["datasets"] = {
+        "my_images": {"provider": "image_folder", "path": "my_images"},
+        "beetles": {"provider": "beetles", "support_per_label": 2, "test_per_label": 1},
+    }
+    prompt = "What are the main visual features for {category} in this image?"
+    params["descriptions"]["shown"] = {
+        "prompt": prompt,
+        "max_tokens": [30],
+        "demonstrations": {"choose": "random", "shots": [1]},
+    }
+    params["genception"] |= {"iterations": 2, "cross_check": []}
+    params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 2
+    for name in SETS.values():
+        params["question_sets"][name]["count"] = 26
+    return json.dumps(params)  # which is YAML
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    """The project as ``dvc repro``, ``track`` and ``git commit`` leave it, to look at."""
+    root = tmp_path_factory.mktemp("evaluated") / "project"
+    root.mkdir()
+    ledger = Ledger(root)
+    for name in ("dvc.yaml", ".gitignore", ".gitattributes", ".dvcignore"):
+        shutil.copy(REPOSITORY / name, root)
+    (root / "params.yaml").write_text(_params())
+    (root / ".dvc").mkdir()
+    (root / ".dvc/config").write_text(DVC_CONFIG)
+    (root / ".dvc/.gitignore").write_text("/config.local\n/tmp\n/cache\n")
+    for number in range(4):
+        draw(root / "my_images" / ("round" if number % 2 else "square") / f"{number}.png", number)
+    ledger.git("init", "--quiet", "--initial-branch=main")
+    ledger.git("config", "user.name", "tests")
+    ledger.git("config", "user.email", "tests@localhost")
+    ledger.commit("a project")
+    ledger.run("dvc", "repro", f"score@{MODEL}")
+    publish(root, ledger.evidence())
+    ledger.commit()
+    return ledger
+
+
+@pytest.fixture
+def ledger(original: Ledger, tmp_path: Path) -> Ledger:
+    """A copy of it, to change."""
+    shutil.copytree(original.root, tmp_path / "project", symlinks=True)
+    return Ledger(tmp_path / "project")

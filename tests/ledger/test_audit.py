@@ -1,0 +1,248 @@
+"""Audits of one evaluated project: what is behind a score, where an image is used, what a version touched."""
+
+import io
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from driftledger.core.errors import ConfigError, LedgerError
+from driftledger.ledger.answers import as_answer, as_tree, data_of, inert_json, offers_table, touched_table
+from driftledger.ledger.audit import ImageTarget, RunTarget, Sources, find_image, meant, resolve_target, touched
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, Ledger
+from tests.support.terminal import printed
+
+RUN = f"{MODEL}/painter/layout"
+IMAGE = "data/datasets/my_images/images/round_1.png"
+
+
+def sources(ledger: Ledger, rev: str | None = None) -> Sources:
+    project = ledger.project
+    return Sources(ledger.root, project.selected, project.combinations, rev=rev)
+
+
+def resolved(ledger: Ledger, text: str, rev: str | None = None) -> RunTarget:
+    target = resolve_target(sources(ledger, rev), text)
+    assert isinstance(target, RunTarget)
+    return target
+
+
+def commits(ledger: Ledger) -> tuple[str, str]:
+    """Change a score, so that the one before is in Git's history alone; the commit before, and the file's text."""
+    before, kept = ledger.git("rev-parse", "HEAD"), (ledger.root / GENCEPTION / "score.json").read_text()
+    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.123))
+    ledger.relock()
+    ledger.commit("another score")
+    return before, kept
+
+
+NAMED = [
+    (RUN, None, None),
+    (f"{MODEL} · painter · layout", None, None),
+    (f"{RUN}:gc_at_2", GENCEPTION, "gc_at_2"),
+    (f"{RUN}:gc_at_2/my_images", GENCEPTION, "gc_at_2"),
+    (f"{RUN}:genception/my_images/gc_at_2", GENCEPTION, "gc_at_2"),
+    (f"{RUN}:category/round/gc_at_2", GENCEPTION, "category/round/gc_at_2"),
+    (f"{RUN}:gc_at_2_low", GENCEPTION, "gc_at_2_low"),
+    (GENCEPTION, GENCEPTION, None),
+    (f"{GENCEPTION}/score.json", GENCEPTION, None),
+    (f"{GENCEPTION}/score.json:gc_at_2", GENCEPTION, "gc_at_2"),
+]
+
+
+@pytest.mark.parametrize(("text", "folder", "key"), NAMED, ids=[each[0] for each in NAMED])
+def test_a_run_a_score_and_a_number_are_found_by_name(
+    original: Ledger, text: str, folder: str | None, key: str | None
+) -> None:
+    target = resolved(original, text)
+    assert target.known == "dvc.lock"
+    assert (target.number.key if target.number else None) == key
+    found = target.number.lineage if target.number else target.lineage
+    assert (found.folder.path if found else None) == folder
+
+
+def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(original: Ledger) -> None:
+    target = resolved(original, f"{RUN}:gc_at_2")
+    found, lineage = data_of(target), resolved(original, GENCEPTION).lineage
+    assert lineage is not None
+    assert found["value"] == lineage.score.metrics["gc_at_2"]
+    assert found["run"]["fingerprint"] == original.evidence().fingerprint
+    assert found["code"]["commit"] == original.git("rev-parse", "HEAD~1")  # that which made the scores
+    assert found["computed"]["function"] == "driftledger.metrics.drift.gc_at"
+    assert set(found["components"]) == {"model", "generator", "encoder"}
+    assert found["records"] == lineage.score.inputs.records
+    assert found["collected"]["chain"]["path"] == CHAINS
+    assert set(found["stages"]) == {"data", f"collect@{MODEL}", f"score@{MODEL}"}
+    shown = printed(as_tree(target))
+    for word in (found["collected"]["chain"]["md5"], "gc_at", "genception/my_images/painter/layout", "proof"):
+        assert word in shown.replace("\n", "")
+    assert "mm_sap/scenes_mm_sap" not in shown  # what else the model's stages made
+
+
+def test_the_short_answer_names_versions_and_what_to_type_next(original: Ledger) -> None:
+    target = resolved(original, f"{RUN}:gc_at_2")
+    card = target.evidence.components["generator"]
+    lines = printed(as_answer(target)).splitlines()
+    assert lines[0].startswith("GC@2 on my_images: 0.")
+    assert f"generator  painter@{card.fingerprint[:8]}" in lines
+    assert len(lines) <= 12
+    assert lines[-1].split() == ["next", "driftledger", "verify", f"{RUN};", "more:", "--full"]
+    assert "MM" not in lines[0]
+    assert len(printed(as_answer(resolved(original, RUN))).splitlines()) <= 14
+
+
+def test_a_value_offers_all_that_round_to_it(original: Ledger) -> None:
+    number = resolved(original, f"{RUN}:gc_at_2").number
+    assert number is not None
+    for text in (f"{number.value:.3f}", f"{100 * number.value:.1f} %", f"{number.value:.3f}".replace(".", ",")):
+        offers = meant(sources(original), text)
+        assert f"{RUN}:gc_at_2" in [each.target for each in offers]
+    assert f"driftledger audit {RUN}:gc_at_2" in printed(offers_table("0.7", offers))
+    assert meant(sources(original), "0.987654321") == []
+
+
+@pytest.mark.parametrize("text", ["GC@2", "gc_at_2", "genception"])
+def test_a_word_offers_the_numbers_that_are_called_so(original: Ledger, text: str) -> None:
+    assert f"{RUN}:gc_at_2" in [each.target for each in meant(sources(original), text)]
+    assert meant(sources(original), "nonsense") == []
+
+
+WRONG = [
+    (f"{RUN}:gc_at_9", r"no metric 'gc_at_9'; nearest: gc_at_"),
+    (f"{RUN}:coverage", r"6 score files have a 'coverage'; name one: genception/my_images/coverage"),
+    (
+        "nobody/painter/layout",
+        rf"there is no run, score file, image or metric 'nobody.*; nearest: {MODEL}",
+    ),
+    ("0" * 12, "there is no run"),
+    ("0" * 64, "no image of a run has its bytes"),
+    ("params.yaml", "no score file, and no image"),
+    ("x\x1b[31m", r"'x\\\\x1b\[31m'"),
+]
+
+
+@pytest.mark.parametrize(("text", "sentence"), WRONG, ids=[each[0][:20] for each in WRONG])
+def test_an_unknown_name_is_one_sentence(
+    original: Ledger, text: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(original.root)
+    with pytest.raises(LedgerError, match=sentence):
+        resolve_target(sources(original), text)
+
+
+def test_an_older_commit_and_a_published_run_are_read_from_git(ledger: Ledger) -> None:
+    fingerprint = ledger.evidence().fingerprint
+    before, _ = commits(ledger)
+    values = []
+    for text, rev in ((f"{RUN}:gc_at_2", None), (f"{RUN}:gc_at_2", before), (f"{RUN}:gc_at_2", "HEAD~1")):
+        target = resolved(ledger, text, rev)
+        assert target.number is not None
+        values.append(target.number.value)
+    assert values[0] == 0.123
+    assert values[1] == values[2] != 0.123
+    shutil.rmtree(ledger.root / "reports")
+    published = resolved(ledger, fingerprint[:12])
+    assert published.known == "git"
+    assert published.evidence.fingerprint == fingerprint
+    with pytest.raises(LedgerError, match="there is no commit 'v9' here"):
+        sources(ledger, "v9")
+
+
+def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(original: Ledger, tmp_path: Path) -> None:
+    shutil.copy(original.root / IMAGE, tmp_path / "copy.png")
+    found = resolve_target(sources(original), str(tmp_path / "copy.png"))
+    assert isinstance(found, ImageTarget)
+    assert [(each["role"], each["folder"]) for each in found.places] == [("sample", "data/datasets/my_images")]
+    assert {each["benchmark"] for each in found.places[0]["scores"]} == {"genception", "fidelity"}
+    drawn = find_image(sources(original), str(original.root / CHAINS / "images/round_1/2.png")).places[0]
+    assert (drawn["role"], drawn["entry"]["t"]) == ("drawn", 2)
+    assert drawn["parent"].endswith("drawn at t = 1")
+    assert drawn["card"]["components"]["generator"]["name"] == "painter"
+    again = find_image(sources(original), found.sha256)
+    assert again.places == found.places
+    assert "used by" in printed(as_answer(again))
+    jpeg = io.BytesIO()
+    Image.open(original.root / IMAGE).save(jpeg, "BMP")  # other bytes, the same pixels
+    (tmp_path / "copy.bmp").write_bytes(jpeg.getvalue())
+    assert find_image(sources(original), str(tmp_path / "copy.bmp")).converted
+
+
+def test_an_image_of_an_output_that_is_not_here_says_so(ledger: Ledger) -> None:
+    digest = find_image(sources(ledger), str(ledger.root / IMAGE)).sha256
+    shutil.rmtree(ledger.root / ".dvc/cache")
+    shutil.rmtree(ledger.root / "data/datasets")
+    with pytest.raises(LedgerError, match=r"1 folders could not be searched: data/datasets .* run 'dvc pull'"):
+        resolve_target(sources(ledger), digest)
+
+
+def test_the_scores_of_a_version_are_found_here_and_in_git(ledger: Ledger) -> None:
+    generator = ledger.evidence().components["generator"]
+    commits(ledger)
+    for version in ("painter", f"painter@{generator.fingerprint[:8]}", f"@{generator.fingerprint[:8]}"):
+        rows = touched(sources(ledger), {"generator": version})
+        assert [(row["benchmark"], row["current"]) for row in rows].count(("genception", True)) == 1
+        assert [(row["benchmark"], row["current"]) for row in rows].count(("genception", False)) == 1
+        assert {row["benchmark"] for row in rows} == {"genception", "fidelity"}
+    old = next(row for row in rows if not row["current"])
+    assert (old["last_commit"], old["known_from"]) == (ledger.git("rev-parse", "HEAD~1"), ["git"])
+    new = next(row for row in rows if row["benchmark"] == "genception" and row["current"])
+    assert (new["value"], new["runs"], new["known_from"]) == (0.123, [ledger.evidence().fingerprint], ["git", "here"])
+    assert json.loads(inert_json({"scores": rows}))["scores"] == rows
+    assert "0.123" in printed(touched_table(rows))
+    assert {row["on"] for row in touched(sources(ledger), {"dataset": "beetles", "encoder": "tfidf"})} == {"beetles"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "sentence"),
+    [
+        ({"generator": "painter@00000000"}, LedgerError, "made with generator painter@00000000; there are: painter@"),
+        ({"model": "nobody"}, LedgerError, f"made with model nobody; there are: {MODEL}@"),
+        ({"model": None}, ConfigError, "nothing is asked"),
+        ({"model": "@"}, ConfigError, "nothing is asked"),
+    ],
+)
+def test_a_version_that_touched_nothing(
+    original: Ledger, asked: dict[str, str | None], kind: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(kind, match=sentence):
+        touched(sources(original), asked)
+
+
+def test_text_from_files_is_inert(ledger: Ledger) -> None:
+    def change(score: dict[str, Any]) -> None:
+        score["flags"].append("\x1b[2J[red]all is well[/red]")
+        score["components"]["generator"]["mark"] = "\x1b[1mbest"
+
+    ledger.edit(f"{GENCEPTION}/score.json", change)
+    ledger.relock()
+    target = resolved(ledger, f"{RUN}:gc_at_2")
+    shown = printed(as_answer(target)) + printed(as_tree(target)) + inert_json(data_of(target))
+    assert "\x1b" not in shown
+    assert "[red]all is well[/red]" in shown.replace("\n", "")
+
+
+def test_nothing_that_a_checkout_names_is_run_followed_or_asked(ledger: Ledger, tmp_path: Path) -> None:
+    """A filter, a hook, a remote and a link that leads out, all of which would leave a trace."""
+    trace = tmp_path / "trace"
+    ledger.git("config", "filter.x.clean", f"touch {trace}")
+    ledger.git("config", "core.fsmonitor", f"touch {trace}")
+    (ledger.root / ".gitattributes").write_text("* filter=x\n")
+    (ledger.root / ".dvc/config").write_text(
+        f'["remote \\"x\\""]\n    url = {tmp_path}/remote\n[core]\n    remote = x\n'
+    )
+    outside = tmp_path / "score.json"
+    shutil.move(ledger.root / GENCEPTION / "score.json", outside)
+    (ledger.root / GENCEPTION / "score.json").symlink_to(outside)
+    with pytest.raises(LedgerError, match=r"missing|not what dvc\.lock has"):
+        resolved(ledger, f"{RUN}:gc_at_2")
+    assert not trace.exists()
+
+
+def test_a_number_is_found_within_two_seconds_of_cpu(original: Ledger) -> None:
+    started = time.process_time()
+    assert resolved(original, f"{RUN}:gc_at_2").number
+    assert time.process_time() - started < 2

@@ -1,0 +1,292 @@
+"""Comparisons of hand-made runs: differences worked out by hand, and a case for each rule that forbids a ranking."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftledger.benchmarks.registry import benchmarks
+from driftledger.benchmarks.score import Score
+from driftledger.core.errors import LedgerError
+from driftledger.ledger.compare import Comparison, MetricComparison, as_table, compare
+from driftledger.ledger.lineage import Evidence, Lineage
+from driftledger.ledger.objects.contents import Contents
+from driftledger.metrics.power import minimum_detectable_difference
+from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrieved, run
+from tests.support.description_ledgers import fidelity_score, trac_score
+from tests.support.ledgers import component, genception_score, marked, varied
+from tests.support.question_ledgers import question_score
+from tests.support.terminal import printed
+
+Values = Mapping[str, Sequence[float | None]]
+EIGHT = [f"s{number}a" for number in range(8)]
+LOW: Values = {sample: [0.5, 0.25 + number / 64] for number, sample in enumerate(EIGHT)}
+HIGH: Values = {sample: [0.5, 0.75 - number / 64] for number, sample in enumerate(EIGHT)}
+"""The differences at t = 2 go from 0.5 down to 0.5 - 14/64, and are 0 at t = 1."""
+SEEN = {"ssim": 31.5, "image_similarity": 71.0, "clip_s": 30.0}
+BY_IMAGE: Values = {f"{number}-{n}": [1.0] for number in range(8) for n in (1, 2)}
+SAME = "no difference that these samples show"
+
+
+def compared(root: Path, a: Lineage | Evidence, b: Lineage | Evidence, **more: Any) -> Comparison:
+    sides = [each if isinstance(each, Evidence) else run(each) for each in (a, b)]
+    return compare(sides[0], sides[1], Contents(root), **more)
+
+
+def metrics(comparison: Comparison, number: int = 0) -> dict[str, MetricComparison]:
+    return {each.metric: each for each in comparison.pairs[number].metrics}
+
+
+def test_the_higher_one_is_named_with_its_paired_interval(tmp_path: Path) -> None:
+    found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, metrics={"gc_at_2": 0.9}))
+    gc = metrics(found)["gc_at_2"]
+    assert (gc.a, gc.b) == (0.7, 0.9)  # as the score files have it, whatever the rows say
+    assert (gc.common, gc.only_a, gc.only_b) == (8, 0, 0)
+    assert gc.difference == pytest.approx(0.5 - 7 / 64)
+    assert gc.low is not None
+    assert gc.high is not None
+    assert gc.standard_error is not None
+    assert 0.28 < gc.low < gc.difference < gc.high < 0.5
+    assert 2 < (gc.high - gc.difference) / gc.standard_error < 3  # t with seven degrees of freedom
+    assert (gc.df, gc.p_value, gc.verdict) == (7, 2**-7, "B is higher")  # eight of one sign
+    assert gc.detectable == pytest.approx(minimum_detectable_difference(gc.standard_error, 7.0))
+    assert found.comparable
+    turned = metrics(compared(tmp_path, chains(tmp_path, "b", HIGH), chains(tmp_path, "a", LOW)))["gc_at_2"]
+    assert (turned.verdict, turned.difference) == ("A is higher", -gc.difference)
+
+
+def test_p_values_are_corrected_over_all_metrics_that_are_ranked(tmp_path: Path) -> None:
+    """Two metrics of the same eight differences: the smaller p of 2⁻⁷ is doubled, and the other is at least that."""
+    found = metrics(compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)))
+    ranked = [each for each in found.values() if each.p_value is not None]
+    assert [(each.p_value, each.p_holm) for each in ranked] == [(2**-7, 2**-6)] * 2
+
+
+def test_a_run_does_not_differ_from_itself(tmp_path: Path) -> None:
+    one = run(
+        chains(tmp_path, "a", LOW),
+        retrieved(tmp_path, "a", dict.fromkeys(EIGHT, True)),
+        redrawn(tmp_path, "a", {sample: {"ssim": 31.5, "image_similarity": 71.0} for sample in EIGHT}),
+        answered(tmp_path, "a", {f"{number}-1": [1.0, 0.0] for number in range(8)}),
+    )
+    found = compared(tmp_path, one, one)
+    every = [each for pair in found.pairs for each in pair.metrics]
+    assert len(found.pairs) == 4
+    assert {(each.difference, each.low, each.high, each.verdict) for each in every} == {(0, 0, 0, SAME)}
+    assert found.comparable
+    assert found.about == found.noted == found.only_a == found.only_b == []
+
+
+def each(units: Iterable[str], *values: float) -> Values:
+    return {unit: list(values) for unit in units}
+
+
+BROKEN = {**LOW, "s0a": [0.5, None], "s1a": [None, None], "extra_a": [0.0, 0.0]}
+BY_CATEGORY = [f"s{number}{category}" for category in "abb" for number in range(6)]
+GROUPED = {name: [0.5, 0.75 if name.endswith("a") else 0.5] for name in BY_CATEGORY}
+PAIRS = {f"{category}{number}": [50.0] for category in "cx" for number in range(6)}
+COMMON: list[tuple[str, Values, Values, str, tuple[float, int, int, int]]] = [
+    ("genception", BROKEN, HIGH, "gc_at_2", (0.5 - 54 / 6 / 64, 6, 1, 2)),  # a chain that broke off has no value
+    ("genception", {**GROUPED, **each(BY_CATEGORY, 0.5, 0.5)}, GROUPED, "gc_at_2", (0.125, 12, 0, 0)),
+    ("mm_sap", each(BY_IMAGE, 1.0, 0.0), {**BY_IMAGE, "0-1": [None]}, "score", (50.0, 15, 1, 0)),
+    ("mm_vet", each(BY_IMAGE, 0.25, 0.75), each(BY_IMAGE, 0.5, 0.625), "total", (6.25, 16, 0, 0)),
+    ("mme", PAIRS, {**PAIRS, **{f"c{n}": [200.0] for n in range(6)}, "x5": []}, "score", (75.0, 11, 1, 0)),
+]
+
+
+@pytest.mark.parametrize(("benchmark", "a", "b", "metric", "expected"), COMMON)
+def test_common_units_are_compared_and_the_others_counted(
+    tmp_path: Path, benchmark: str, a: Values, b: Values, metric: str, expected: tuple[float, int, int, int]
+) -> None:
+    def made(name: str, values: Values) -> Lineage:
+        if benchmark == "genception":
+            return chains(tmp_path, name, values)
+        groups = {unit: unit[0] for unit in values} if benchmark == "mme" else None
+        return answered(tmp_path, name, dict(values), benchmark, groups=groups)
+
+    found = metrics(compared(tmp_path, made("a", a), made("b", b)))[metric]
+    assert found.difference == pytest.approx(expected[0])
+    assert (found.common, found.only_a, found.only_b) == expected[1:]
+    assert (found.b_common or 0) - (found.a_common or 0) == pytest.approx(found.difference)
+
+
+def test_too_few_samples_show_nothing(tmp_path: Path) -> None:
+    """Five that agree are no evidence at 95 %, though a t-test, which takes them for normal, would say so."""
+    five = [chains(tmp_path, name, {s: side[s] for s in EIGHT[:5]}) for name, side in (("a", LOW), ("b", HIGH))]
+    gc = metrics(compared(tmp_path, *five))["gc_at_2"]
+    assert gc.verdict == "not ranked: 5 samples can vary, and fewer than 6 show nothing with 95%"
+    a, b = ({f"{image}-{n}": [value] for image in range(3) for n in range(9)} for value in (0.0, 1.0))
+    score = metrics(compared(tmp_path, answered(tmp_path, "a", a), answered(tmp_path, "b", b)))["score"]
+    assert score.verdict.startswith("not ranked: 3 samples can vary")
+
+
+TOLD = varied(
+    genception_score(metrics=genception_score().metrics | {"text_similarity_at_2": 0.8}),
+    text_encoder=component("reader"),
+)
+
+
+def texts(**changes: Any) -> dict[str, Score]:
+    return {"score": varied(TOLD, **changes)}
+
+
+def redraws(**changes: Any) -> dict[str, Score]:
+    return {"score": varied(fidelity_score(metrics=SEEN), **changes)}
+
+
+def descriptions(**changes: Any) -> dict[str, Score]:
+    return {"score": varied(trac_score("short"), **changes)}
+
+
+def answers(benchmark: str, **changes: Any) -> dict[str, Score]:
+    return {"score": varied(question_score(benchmark, metrics=_metrics(benchmark)), **changes)}
+
+
+def _metrics(benchmark: str) -> dict[str, float]:
+    return {"total" if benchmark == "mm_vet" else "score": 50.0}
+
+
+def scored(made: dict[str, Score], **settings: Any) -> dict[str, Score]:
+    return {"score": varied(made["score"], settings=made["score"].inputs.settings | settings)}
+
+
+LENS = component("lens")
+UNFAIR: list[tuple[str, str, dict[str, Any]]] = [
+    ("genception", "dataset", texts(data_digest="e" * 64)),
+    ("genception", "describe_prompt", texts(describe_prompt="Tell it.")),
+    ("genception", "max_tokens", texts(max_tokens=30)),
+    ("genception", "generate_prompt", texts(generate_prompt="{description}")),
+    ("genception", "iterations", texts(iterations=3)),
+    ("genception", "iterations_by_group", texts(iterations_by_group={"textual": 1})),
+    ("genception", "encoder", texts(encoder=LENS)),
+    ("genception", "text_encoder", texts(text_encoder=LENS)),
+    ("genception", "writer", texts(writer=LENS)),
+    ("trac", "dataset", descriptions(data_digest="e" * 64)),
+    ("trac", "prompt", descriptions(prompt="Tell it.")),
+    ("trac", "prefix", descriptions(prefix="It has")),
+    ("trac", "length", descriptions(max_tokens=[16, 64])),
+    ("trac", "examples", descriptions(choose="random", shots=[4])),
+    ("trac", "text_encoder", descriptions(text_encoder=LENS)),
+    ("fidelity", "dataset", redraws(data_digest="e" * 64)),
+    ("fidelity", "describe_prompt", redraws(describe_prompt="Tell it.")),
+    ("fidelity", "prefix", redraws(prefix="It has")),
+    ("fidelity", "max_tokens", redraws(max_tokens=30)),
+    ("fidelity", "generate_prompt", redraws(generate_prompt="{description}")),
+    ("fidelity", "encoder", redraws(encoder=LENS)),
+    ("fidelity", "ssim_side", scored(redraws(), ssim_side=64)),
+    *(
+        case
+        for benchmark in ("mm_sap", "mm_vet", "mme")
+        for case in (
+            (benchmark, "question_set", answers(benchmark, data_digest="0" * 64)),
+            (benchmark, "prompt", answers(benchmark, prompt="{question}!")),
+            (benchmark, "parser", answers(benchmark, parser="2")),
+            (benchmark, "unread", scored(answers(benchmark), unread="wrong")),
+        )
+    ),
+    ("mm_sap", "count_free_refusals", scored(answers("mm_sap"), count_free_refusals=False)),
+    ("mm_vet", "judge", answers("mm_vet", judge=LENS)),
+    ("mm_vet", "served_judge", {"served": {"judge": {"gpt-4-0613": 9}}}),
+    ("mm_vet", "grade_prompt", answers("mm_vet", grade_prompt="Grade it.")),
+    ("mm_vet", "grade_again", answers("mm_vet", grade_again="\nAgain: ")),
+]
+BUILD: dict[str, Callable[..., Lineage]] = {
+    "genception": lambda root, name, changes: chains(root, name, LOW, **{"score": TOLD} | changes),
+    "trac": lambda root, name, changes: retrieved(root, name, dict.fromkeys(EIGHT, True), **changes),
+    "fidelity": lambda root, name, changes: redrawn(
+        root, name, dict.fromkeys(EIGHT, SEEN), **{"metrics": SEEN} | changes
+    ),
+} | {
+    each: lambda root, name, changes, each=each: answered(root, name, dict(BY_IMAGE), each, **changes)
+    for each in ("mm_sap", "mm_vet", "mme")
+}
+ONLY = {
+    ("genception", "encoder"): {"gc_at_2", "similarity_at_2"},
+    ("genception", "text encoder"): {"text_similarity_at_2"},
+    ("fidelity", "generate prompt"): {"ssim", "image_similarity"},
+    ("fidelity", "encoder"): {"image_similarity", "clip_s"},
+    ("fidelity", "ssim side"): {"ssim"},
+}
+
+
+@pytest.mark.parametrize(("benchmark", "fact", "changes"), UNFAIR, ids=[f"{case[0]} {case[1]}" for case in UNFAIR])
+def test_what_moves_the_numbers_by_itself_forbids_a_ranking(
+    tmp_path: Path, benchmark: str, fact: str, changes: dict[str, Any]
+) -> None:
+    a, b = BUILD[benchmark](tmp_path, "a", {}), BUILD[benchmark](tmp_path, "b", changes)
+    found, fact = compared(tmp_path, a, b), fact.replace("_", " ")
+    assert not found.comparable
+    assert [each.what for each in found.pairs[0].differing if each.weight == "unfair"] == [fact]
+    assert [each.startswith(f"{benchmark} on {a.on}: {fact} differs (") for each in found.reasons] == [True]
+    barred = {name for name, each in metrics(found).items() if each.verdict.startswith(f"not ranked: {fact} differs")}
+    assert barred == ONLY.get((benchmark, fact), set(metrics(found)))
+    assert all(metrics(found)[name].difference is None for name in barred)
+    assert "use --anyway" in printed(as_table(found))
+    anyway = compared(tmp_path, a, b, anyway=True)
+    assert (anyway.comparable, anyway.reasons) == (False, found.reasons)
+    assert {each.verdict for each in metrics(anyway).values()} == {SAME}
+
+
+def test_every_rule_is_tried() -> None:
+    rules = {(spec.name, rule.fact) for spec in benchmarks() for rule in spec.unfair}
+    data = {(spec.name, spec.data.name) for spec in benchmarks()}
+    assert {case[:2] for case in UNFAIR} == rules | data
+
+
+@pytest.mark.parametrize(("some", "total", "fair"), [(95, 100, True), (94, 100, False), (19, 20, True), (9, 10, False)])
+def test_coverages_may_be_five_points_apart(tmp_path: Path, some: int, total: int, fair: bool) -> None:
+    counts = {"scored": some, "total": total, "coverage": some / total}
+    whole = {"scored": total, "total": total, "coverage": 1.0}
+    found = compared(tmp_path, chains(tmp_path, "a", LOW, **counts), chains(tmp_path, "b", HIGH, **whole))
+    assert found.comparable is fair
+    [coverage] = [each for each in found.pairs[0].differing if each.what == "coverage"]
+    assert coverage.weight == ("noted" if fair else "unfair")
+
+
+@pytest.mark.parametrize("role", ["model", "generator"])
+def test_one_of_model_and_generator_is_compared_and_both_at_once_are_unfair(tmp_path: Path, role: str) -> None:
+    one = {"score": varied(genception_score(), **{role: OTHER})}
+    both = {"score": varied(genception_score(), model=OTHER, generator=component("pen"))}
+    found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **one))
+    assert [(each.what, each.weight) for each in found.pairs[0].differing] == [(role, "compared")]
+    assert OTHER.fingerprint[:12] in found.about[0]
+    assert f"oracle is better than {'seer' if role == 'model' else 'brush'} by 0.3" in printed(as_table(found))
+    unfair = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **both))
+    assert metrics(unfair)["gc_at_2"].verdict.startswith("not ranked: model and generator")
+
+
+def test_runs_without_common_data_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match=r"no data in common: the first has genception on shapes, the second mm_sap"):
+        compared(tmp_path, chains(tmp_path, "a", LOW), answered(tmp_path, "b", dict(BY_IMAGE)))
+
+
+def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path: Path) -> None:
+    other = component("seer", settings={"batch_size": 16, "detail": "coarse\x1b[31m"})
+    other = other.model_copy(update={"fingerprint": "0" * 64})
+    score = marked(varied(genception_score(), model=other), model="sees \x1b[1m nothing")
+    found = compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, score=score))
+    assert found.pairs[0].changed == ['model seer, settings.detail: nothing → "coarse\\u001b[31m"']
+    assert found.noted == ["B's model seer: sees \x1b[1m nothing"]
+    assert "\x1b" not in printed(as_table(found))
+    assert "seer@00000000's model seer: sees \\x1b[1m nothing" in printed(as_table(found))
+
+
+def test_json_has_the_judgements_and_nothing_that_only_people_read(tmp_path: Path) -> None:
+    found = json.loads(
+        json.dumps(compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)).to_dict())
+    )
+    assert found["comparable"] is True
+    assert "sides" not in found
+    [pair] = found["pairs"]
+    assert "place" not in pair
+    assert pair["metrics"][0]["verdict"] == "B is higher"
+
+
+def test_rows_that_are_gone_or_damaged_leave_the_values(tmp_path: Path) -> None:
+    a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
+    (tmp_path / a.rows_path).write_text("{}\n")
+    gc = metrics(compared(tmp_path, a, b))["gc_at_2"]
+    assert (gc.a, gc.difference) == (0.7, None)
+    assert gc.verdict.startswith("not ranked: no rows available: the list of the files in a/genception")

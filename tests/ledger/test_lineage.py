@@ -1,0 +1,150 @@
+"""Evidence: what is behind each run, its fingerprint, and the code that made it."""
+
+import shutil
+
+import pytest
+import yaml
+
+from driftledger.benchmarks.registry import benchmark
+from driftledger.core.errors import LedgerError
+from driftledger.ledger.code import CodeVersion, code_version
+from driftledger.ledger.lineage import fingerprint_of, place_of, read_all_evidence
+from driftledger.ledger.objects.git import CommitTree, Git
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, Ledger
+
+
+def test_a_lineage_names_the_folders_and_outputs_behind_a_score(original: Ledger) -> None:
+    evidence = original.evidence()
+    [lineage] = [each for each in evidence.lineages if each.score.benchmark == "genception"]
+    assert lineage.place == "genception/my_images"
+    assert lineage.score_path == f"{GENCEPTION}/score.json"
+    assert lineage.rows_path == f"{GENCEPTION}/rows.jsonl"
+    assert {stage: (each.path, each.out) for stage, each in lineage.folders.items()} == {
+        "dataset": ("data/datasets/my_images", "data/datasets"),
+        "chain": (CHAINS, f"data/records/{MODEL}"),
+        "genception": (GENCEPTION, SCORES),
+    }
+    lock = yaml.safe_load((original.root / "dvc.lock").read_text())["stages"]
+    assert list(lineage.stages) == ["data", f"collect@{MODEL}", f"score@{MODEL}"]
+    assert lineage.folder.md5 == lock[f"score@{MODEL}"]["outs"][0]["md5"]
+    assert evidence.components["judge"].name == "rubric"
+    assert place_of(benchmark("trac"), {"dataset": "d", "description": "x", "text_encoder": "y"}) == "trac/d/x/y"
+
+
+def test_a_commit_has_the_evidence_that_the_checkout_had(original: Ledger) -> None:
+    git = Git.around(original.root)
+    assert git is not None
+    tree, project = CommitTree(git, git.heads()[0]), original.project
+    [then] = read_all_evidence(original.root, project.selected, project.combinations, tree)
+    assert then == original.evidence()
+
+
+def test_a_fingerprint_follows_from_what_went_in(original: Ledger) -> None:
+    evidence = original.evidence()
+    [lineage] = [each for each in evidence.lineages if each.score.benchmark == "genception"]
+    combination = evidence.combination
+
+    def fingerprint(**changes: object) -> str:
+        return fingerprint_of([lineage.model_copy(update=changes)], combination)
+
+    inputs, score = lineage.score.inputs, lineage.score
+    same = fingerprint()
+    assert fingerprint(stages={}, data=lineage.data.model_copy(update={"md5": "0" * 32})) == same
+    assert fingerprint(score=score.model_copy(update={"metrics": {}, "flags": ["x"]})) == same
+    card = score.components["model"].model_copy(update={"fingerprint": "0" * 64})
+    others = [
+        fingerprint(score=score.model_copy(update={"inputs": inputs.model_copy(update=change)}))
+        for change in ({"version": 2}, {"data_digest": "0"}, {"records": {}}, {"settings": {}}, {"beside": {"a": "b"}})
+    ]
+    others.append(fingerprint(score=score.model_copy(update={"components": {**score.components, "model": card}})))
+    others.append(fingerprint_of([lineage], combination._replace(generator="brush")))
+    assert len({same, *others}) == len(others) + 1
+    assert fingerprint_of(list(reversed(evidence.lineages)), combination) == evidence.fingerprint
+
+
+def test_another_generator_leaves_a_fingerprint_as_it_is(ledger: Ledger) -> None:
+    before = ledger.evidence()
+    shutil.copytree(ledger.root / GENCEPTION, ledger.root / GENCEPTION.replace("painter", "brush"))
+    shutil.copytree(ledger.root / CHAINS, ledger.root / CHAINS.replace("painter", "brush"))
+    ledger.relock()
+    after = ledger.evidence()
+    assert after.lineages[0].folder.md5 != before.lineages[0].folder.md5
+    assert after.fingerprint == before.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (f"score@{MODEL}", "score@other", f"dvc.lock has no stage 'score@{MODEL}'; run 'dvc repro' first"),
+        (f"path: {SCORES}", "path: reports/other", f"has no output {SCORES}"),
+        ("stages:", "<<<<<<< a\nstages:", "begins a conflict of a merge"),
+        ("stages:", "stages: [", "is not YAML"),
+        ("md5: ", "md5: ../../", "is not a dvc.lock: stage"),
+        ("schema:", "x: " + "[" * 400, "is not a dvc.lock"),
+    ],
+)
+def test_a_lock_that_does_not_fit_is_one_sentence(ledger: Ledger, old: str, new: str, said: str) -> None:
+    lock = ledger.root / "dvc.lock"
+    lock.write_text(lock.read_text().replace(old, new))
+    with pytest.raises(LedgerError) as error:
+        ledger.evidence()
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("damage", ["changed", "deleted", "linked"])
+def test_scores_that_are_not_those_of_the_lock_are_refused(ledger: Ledger, damage: str) -> None:
+    file = ledger.root / GENCEPTION / "score.json"
+    data = file.read_bytes()
+    file.unlink()
+    if damage == "changed":
+        file.write_bytes(data + b" ")
+    elif damage == "linked":
+        (ledger.root.parent / "outside.json").write_bytes(data)
+        file.symlink_to(ledger.root.parent / "outside.json")
+    with pytest.raises(LedgerError, match=f"{SCORES} is not what dvc.lock has"):
+        ledger.evidence()
+
+
+def test_a_file_that_dvc_ignores_is_no_part_of_an_output(ledger: Ledger) -> None:
+    before = ledger.evidence()
+    (ledger.root / GENCEPTION / "x.partial").touch()
+    assert ledger.evidence() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "dirty"),
+    [
+        ("params.yaml", True),
+        ("new/module.py", True),
+        ("my_images/round/1.png", True),
+        ("dvc.lock", False),
+        ("data/resolved.json", False),
+        ("data/records/.gitignore", False),
+        (f"{GENCEPTION}/score.json", False),
+        ("reports/leaderboard.md", False),
+        ("ledger/x.json", False),
+    ],
+)
+def test_what_the_pipeline_writes_makes_no_checkout_dirty(ledger: Ledger, path: str, dirty: bool) -> None:
+    commit = ledger.git("rev-parse", "HEAD")
+    assert code_version(ledger.root) == CodeVersion(commit=commit, dirty=False)
+    file = ledger.root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes((file.read_bytes() if file.exists() else b"") + b"\n")
+    assert code_version(ledger.root) == CodeVersion(commit=commit, dirty=dirty)
+
+
+def test_the_code_is_that_of_the_published_file(ledger: Ledger) -> None:
+    before = ledger.evidence()
+    assert before.code == CodeVersion(commit=ledger.git("rev-parse", "HEAD~1"), dirty=False)
+    (ledger.root / "module.py").touch()
+    assert ledger.evidence() == before
+    shutil.rmtree(ledger.root / "ledger")
+    assert ledger.evidence().code == CodeVersion(commit=ledger.git("rev-parse", "HEAD"), dirty=True)
+
+
+def test_a_repository_that_cannot_be_read_is_no_clean_one(ledger: Ledger) -> None:
+    config = ledger.root / ".git/config"
+    config.write_text(config.read_text().replace("repositoryformatversion = 0", "repositoryformatversion = 99"))
+    assert code_version(ledger.root) == CodeVersion(commit=None, dirty=True)

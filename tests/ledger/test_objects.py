@@ -1,0 +1,182 @@
+"""Bytes by DVC's hash, wherever they are; and what a stranger's checkout names, which nobody asks or runs."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from driftledger.core.canonical import md5_file
+from driftledger.core.errors import LedgerError
+from driftledger.ledger.lineage import Folder
+from driftledger.ledger.objects.contents import Contents, recorded
+from driftledger.ledger.objects.files import Workspace, listing_md5, parse_listing
+from driftledger.ledger.objects.git import Git
+from driftledger.ledger.objects.reach import Reach
+from tests.ledger.conftest import CHAINS, GENCEPTION, SCORES, Ledger
+
+
+def chains(ledger: Ledger) -> Folder:
+    [lineage] = [each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION]
+    return lineage.collected["chain"]
+
+
+def lose(ledger: Ledger, *paths: str) -> None:
+    for path in paths:
+        shutil.rmtree(ledger.root / path)
+
+
+@pytest.mark.parametrize("lost", [(CHAINS,), (".dvc/cache",)])
+def test_bytes_come_from_the_cache_or_from_their_place(ledger: Ledger, lost: tuple[str, ...], tmp_path: Path) -> None:
+    folder, before = chains(ledger), Workspace(ledger.root).listing(CHAINS)
+    lose(ledger, *lost)
+    contents = Contents(ledger.root)
+    assert contents.has(folder)
+    contents.materialise(folder, tmp_path / "again")
+    assert {name: md5_file(tmp_path / "again" / name) for name in before} == before
+
+
+def test_scores_of_a_former_commit_come_from_git(ledger: Ledger) -> None:
+    [lineage] = [each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION]
+    data = (ledger.root / lineage.rows_path).read_bytes()
+    lose(ledger, SCORES)
+    ledger.commit("no scores")
+    path = Contents(ledger.root).within(lineage.folder, "rows.jsonl")
+    assert path is not None
+    assert path.read_bytes() == data
+    assert not path.is_relative_to(ledger.root)
+
+
+def test_damaged_objects_are_not_handed_out(ledger: Ledger) -> None:
+    folder = chains(ledger)
+    lose(ledger, CHAINS)
+    for path in (ledger.root / ".dvc/cache/files/md5").glob("*/*"):
+        path.chmod(0o644)
+        path.write_bytes(b"[]" if path.name.endswith(".dir") else b"other")
+    contents = Contents(ledger.root)
+    assert not contents.has(folder)
+    with pytest.raises(LedgerError, match="run 'dvc fetch'"):
+        contents.manifest(folder)
+
+
+def test_a_folder_that_is_nowhere_is_one_sentence(ledger: Ledger) -> None:
+    folder = chains(ledger)
+    lose(ledger, "data/records", ".dvc/cache")
+    with recorded(Contents(ledger.root), [folder]) as folders, pytest.raises(LedgerError, match="--remote URL"):
+        folders(folder)
+
+
+@pytest.fixture
+def remote(ledger: Ledger, tmp_path: Path) -> Path:
+    """A remote that the checkout names and that alone has the data."""
+    ledger.run("dvc", "remote", "add", "--default", "store", str(tmp_path / "remote"))
+    ledger.run("dvc", "push", "-q", "score@regions_medium", "--with-deps")
+    return tmp_path / "remote"
+
+
+@pytest.mark.parametrize("reach", ["named", "trusted"])
+def test_the_readers_remote_is_asked(
+    ledger: Ledger, remote: Path, reach: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DVC_GLOBAL_CONFIG_DIR", str(tmp_path / "global"))
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "site"))
+    folder = chains(ledger)
+    lose(ledger, "data/records", ".dvc/cache")
+    contents = Contents(ledger.root, Reach(str(remote)) if reach == "named" else Reach(trust=True))
+    assert contents.fetch([folder]) == []
+    assert contents.has(folder)
+    assert not (ledger.root / ".dvc/cache").exists()
+
+
+def test_a_remote_that_is_not_there_is_told(ledger: Ledger, tmp_path: Path) -> None:
+    folder = chains(ledger)
+    lose(ledger, "data/records", ".dvc/cache")
+    contents = Contents(ledger.root, Reach(str(tmp_path / "nothing")))
+    assert contents.fetch([folder]) == [folder]
+
+
+def link(path: str) -> Callable[[Ledger], None]:
+    """Move a folder out of the checkout, and let a link lead to it."""
+
+    def change(ledger: Ledger) -> None:
+        shutil.move(ledger.root / path, ledger.root.parent / "outside")
+        (ledger.root / path).symlink_to(ledger.root.parent / "outside")
+
+    return change
+
+
+def configured(ledger: Ledger) -> None:
+    shutil.move(ledger.root / ".dvc/cache", ledger.root.parent / "outside")
+    (ledger.root / ".dvc/config").write_text(f"[cache]\n    dir = {ledger.root.parent / 'outside'}\n")
+
+
+@pytest.mark.parametrize("change", [link(".dvc/cache"), link(".dvc"), configured], ids=["cache", ".dvc", "cache.dir"])
+def test_a_strangers_cache_elsewhere_is_not_read(ledger: Ledger, change: Callable[[Ledger], None]) -> None:
+    folder = chains(ledger)
+    lose(ledger, "data/records")
+    change(ledger)
+    assert not Contents(ledger.root).has(folder)
+    assert Contents(ledger.root, Reach(trust=True)).has(folder)
+
+
+def test_a_strangers_remote_is_not_asked(ledger: Ledger, remote: Path) -> None:
+    folder = chains(ledger)
+    lose(ledger, "data/records", ".dvc/cache")
+    contents = Contents(ledger.root)
+    assert contents.fetch([folder]) == [folder]
+    assert contents.unfetched == "pass --remote URL, or --trust if this is your own checkout"
+
+
+def test_a_strangers_git_runs_nothing(ledger: Ledger) -> None:
+    mark, script = ledger.root.parent / "mark", ledger.root.parent / "script"
+    script.write_text(f"#!/bin/sh\ntouch '{mark}'\n")
+    script.chmod(0o755)
+    for name in ("core.fsmonitor", "filter.x.clean", "filter.x.smudge", "diff.external", "core.sshCommand"):
+        ledger.git("config", name, str(script))
+    (ledger.root / ".git/hooks").mkdir(exist_ok=True)
+    shutil.copy(script, ledger.root / ".git/hooks/post-index-change")
+    (ledger.root / ".gitattributes").write_text("* filter=x\n")
+    (ledger.root / "params.yaml").touch()
+    assert ledger.check().findings == []
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        b'[{"md5": "%s", "relpath": "../x"}]' % (b"a" * 32),
+        b'[{"md5": "%s", "relpath": "/x"}]' % (b"a" * 32),
+        b'[{"md5": "../../x", "relpath": "x"}]',
+        b'[{"md5": "%s", "relpath": "x"}, {"md5": "%s", "relpath": "x"}]' % (b"a" * 32, b"b" * 32),
+        b"{}",
+        b"[1]",
+        b"\xff",
+        b"[" * 10_000,
+    ],
+)
+def test_a_listing_that_leads_elsewhere_is_none(listing: bytes) -> None:
+    assert parse_listing(listing) is None or parse_listing(listing) == {}
+
+
+def test_git_reads_a_project_below_the_top(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    (tmp_path / "below/ledger").mkdir(parents=True)
+    ledger.git("init", "--quiet")
+    ledger.git("config", "user.name", "tests")
+    ledger.git("config", "user.email", "tests@localhost")
+    (tmp_path / "below/ledger/a.json").write_text("1")
+    ledger.commit("first")
+    (tmp_path / "below/ledger/a.json").unlink()
+    (tmp_path / "below/ledger/b.json").write_text("2")
+    ledger.commit("second")
+    git = Git.around(tmp_path / "below")
+    assert git is not None
+    first, second = (each.id for each in git.commits())
+    assert git.ever_in("ledger") == {"b.json": second, "a.json": first}
+    assert git.read(git.ids(first, ["ledger/a.json"])[0]) == b"1"
+    assert git.ids(second, ["ledger/a.json", "nothing"]) == [None, None]
+    assert git.changes() == []
+    (tmp_path / "below/new").touch()
+    assert git.changes() == ["below/new"]
+    assert git.from_top("new") == "below/new"
+    assert listing_md5(git.listing(git.ids(first, ["ledger"])[0] or "")).endswith(".dir")

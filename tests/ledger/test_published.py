@@ -1,0 +1,108 @@
+"""Files of published runs: written once, named by their content, merged by Git, missed when they are gone."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from driftledger.core.errors import LedgerError
+from driftledger.ledger.code import CodeVersion
+from driftledger.ledger.published import check_published, publish, read_published
+from tests.ledger.conftest import GENCEPTION, Ledger
+from tests.ledger.test_verify import places
+
+
+def test_a_run_is_published_once(ledger: Ledger) -> None:
+    [before] = read_published(ledger.root)
+    assert publish(ledger.root, ledger.evidence()) is None
+    assert read_published(ledger.root) == [before]
+    assert before.combination == ledger.evidence().combination
+    [score] = [each for each in before.scores if each.path == GENCEPTION]
+    assert {each.role: each.name for each in score.components}["generator"] == "painter"
+
+
+def test_two_branches_that_publish_the_same_run_merge_without_a_conflict(ledger: Ledger) -> None:
+    code = ledger.evidence().code
+    ledger.git("checkout", "-q", "-b", "other", "HEAD~1")
+    (ledger.root / "note.txt").write_text("another commit")
+    ledger.git("add", "note.txt")
+    ledger.git("commit", "-q", "-m", "another commit")
+    ledger.git("checkout", "-q", "main", "--", "dvc.lock", "reports", "data")
+    assert publish(ledger.root, ledger.evidence()) is not None
+    ledger.commit()
+    ledger.git("merge", "-q", "main", "-m", "both")
+    runs = read_published(ledger.root)
+    assert len({each.fingerprint for each in runs}) == 1
+    assert len({each.code.commit for each in runs}) == 2
+    assert check_published(ledger.root, [ledger.evidence()]).findings == []
+    assert ledger.evidence().code in [each.code for each in runs]
+    assert code in [each.code for each in runs]
+
+
+def test_of_two_files_clean_code_is_believed(ledger: Ledger) -> None:
+    evidence = ledger.evidence()
+    dirty = evidence.model_copy(update={"code": CodeVersion(commit="0" * 40, dirty=True)})
+    [file] = (ledger.root / "ledger").iterdir()
+    kept = file.read_bytes()
+    file.unlink()
+    publish(ledger.root, dirty)
+    file.write_bytes(kept)
+    assert ledger.evidence().code == evidence.code
+
+
+def test_a_run_without_a_file_is_missing(ledger: Ledger) -> None:
+    evidence = ledger.evidence()
+    shutil.rmtree(ledger.root / "ledger")
+    ledger.git("checkout", "-q", "--orphan", "fresh")
+    ledger.commit()
+    result = check_published(ledger.root, [evidence])
+    assert places(result) == ["missing ledger"]
+    assert "run 'driftledger track'" in result.findings[0].what
+
+
+def test_scores_that_changed_under_a_fingerprint_are_found(ledger: Ledger) -> None:
+    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.9))
+    ledger.relock()
+    [finding] = check_published(ledger.root, [ledger.evidence()]).findings
+    assert f"{GENCEPTION} is not as it was published" in finding.what
+
+
+def test_a_deletion_is_found_however_it_was_committed(ledger: Ledger) -> None:
+    [file] = (ledger.root / "ledger").iterdir()
+    commit = ledger.git("rev-parse", "HEAD")
+    file.unlink()
+    ledger.commit("delete")
+    [finding] = check_published(ledger.root).findings
+    assert finding.where == f"ledger/{file.name}"
+    assert finding.what.endswith(f"'git checkout {commit[:12]} -- ledger/{file.name}' restores it")
+    ledger.run("git", "checkout", commit, "--", f"ledger/{file.name}")
+    assert check_published(ledger.root).findings == []
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[" * 100_000, b'{"schema": 1}', b"\xff", b"null"])
+def test_damaged_files_are_named(ledger: Ledger, content: bytes) -> None:
+    [file] = (ledger.root / "ledger").iterdir()
+    file.write_bytes(content)
+    assert places(check_published(ledger.root)) == [f"bytes ledger/{file.name}"]
+    with pytest.raises(LedgerError, match=f"run 'git checkout ledger/{file.name}'"):
+        read_published(ledger.root)
+
+
+def test_other_line_ends_are_the_same_content(ledger: Ledger) -> None:
+    [file] = (ledger.root / "ledger").iterdir()
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert check_published(ledger.root).findings == []
+
+
+def test_a_shallow_clone_says_that_it_does_not_know_all(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.git("clone", "-q", "--depth", "1", f"file://{ledger.root}", str(tmp_path / "clone"))
+    result = check_published(tmp_path / "clone")
+    assert result.findings == []
+    assert "git fetch --unshallow" in result.skipped[0].why
+
+
+def test_without_git_deletions_cannot_be_found(ledger: Ledger) -> None:
+    shutil.rmtree(ledger.root / ".git")
+    result = check_published(ledger.root)
+    assert "there is no Git repository here" in result.skipped[0].why
+    assert result.checked["published runs"] == 1

@@ -1,0 +1,83 @@
+"""The commands of docs/trust.md that sign what is published, where their tools are installed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+PAGE = (REPOSITORY / "docs/trust.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("## Sign what you publish")[2].partition("\n## ")[0]
+
+
+def commands(*starts: str) -> list[str]:
+    """The commands of the section that begin so, without their comments."""
+    lines = SECTION.replace("\\\n", " ").splitlines()
+    found = [re.sub(r"\s+#.*", "", line) for line in lines if line.startswith(starts)]
+    assert len(found) >= len(starts), starts
+    return found
+
+
+def run(folder: Path, *lines: str) -> None:
+    env = {"HOME": str(folder), "PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1"}
+    for line in lines:
+        done = subprocess.run(line, cwd=folder, env=env, shell=True, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A home with an SSH key, a bundle, and whom a reader trusts."""
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("ssh-keygen is not installed")
+    (tmp_path / ".ssh").mkdir(mode=0o700)
+    (tmp_path / "score.zip").write_bytes(b"a bundle")
+    run(tmp_path, "ssh-keygen -q -t ed25519 -N '' -f .ssh/id_ed25519")
+    key = (tmp_path / ".ssh/id_ed25519.pub").read_text()
+    (tmp_path / "allowed_signers").write_text(f"you@example.org {key}")
+    return tmp_path
+
+
+def test_a_bundle_is_signed_with_ssh(folder: Path) -> None:
+    sign, verify = commands("ssh-keygen -Y sign", "ssh-keygen -Y verify")
+    run(folder, sign, verify)
+    (folder / "score.zip").write_bytes(b"another")
+    with pytest.raises(AssertionError, match=r"incorrect signature|Signature verification failed"):
+        run(folder, verify)
+
+
+def test_a_tag_is_signed(folder: Path) -> None:
+    run(
+        folder,
+        "git init -q && git config user.name t && git config user.email you@example.org && git config gpg.format ssh",
+        "git config user.signingkey .ssh/id_ed25519.pub && git config gpg.ssh.allowedSignersFile allowed_signers",
+        "git commit -q --allow-empty -m scores",
+        *commands("git tag -s", "git verify-tag"),
+    )
+
+
+def test_a_time_stamp_is_asked_for_and_verified(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    (tmp_path / "score.zip").write_bytes(b"a bundle")
+    (tmp_path / "tsa.cnf").write_text(
+        "[tsa]\ndefault_tsa = a\n[a]\nserial = serial\ndefault_policy = 1.2.3.4\ndigests = sha256\n"
+        "signer_digest = sha256\ness_cert_id_alg = sha256\n"
+    )
+    (tmp_path / "serial").write_text("01\n")
+    query, verify = commands("openssl ts -query", "openssl ts -verify")
+    run(
+        tmp_path,
+        query,
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out tsa.crt -subj /CN=tsa -days 2"
+        " -addext extendedKeyUsage=critical,timeStamping",
+        "cp tsa.crt cacert.pem",
+        "openssl ts -reply -config tsa.cnf -queryfile score.tsq -signer tsa.crt -inkey key.pem -out score.tsr",
+        verify,
+    )
+    (tmp_path / "score.zip").write_bytes(b"another")
+    with pytest.raises(AssertionError, match="Verification: FAILED"):
+        run(tmp_path, verify)

@@ -1,0 +1,296 @@
+"""What verifying finds: forgeries as data, over one evaluated project."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from driftledger.commands.verify import verify
+from driftledger.core.canonical import sha256_bytes, sha256_file
+from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.published import check_published, read_published
+from driftledger.ledger.verify.hashes import check_hashes
+from driftledger.ledger.verify.regenerate import draw_lots, regenerate
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS, Ledger
+
+SAMPLES = "data/datasets/my_images/samples.jsonl"
+RECORDS = f"{CHAINS}/records.jsonl"
+MM_VET = f"{SCORES}/mm_vet/{SETS['mm_vet']}"
+GRADES = f"data/records/{MODEL}/mm_vet/{SETS['mm_vet']}/grades/records.jsonl"
+Change = Callable[[Ledger], object]
+
+
+def replaced(path: str, old: str, new: str) -> Change:
+    """Replace the first match of a pattern in a text file."""
+
+    def change(ledger: Ledger) -> None:
+        text = (ledger.root / path).read_text()
+        assert re.search(old, text), text
+        (ledger.root / path).write_text(re.sub(old, new, text, count=1))
+
+    return change
+
+
+def edited(path: str, change: Callable[[Any], object], row: int | None = None) -> Change:
+    return lambda ledger: ledger.edit(path, change, row)
+
+
+def the_image(ledger: Ledger) -> str:
+    return next((ledger.root / CHAINS).rglob("*.png")).relative_to(ledger.root).as_posix()
+
+
+def damage_cache(ledger: Ledger) -> None:
+    for path in (ledger.root / ".dvc/cache/files/md5").glob("*/*"):
+        if not path.name.endswith(".dir"):
+            path.chmod(0o644)
+            path.write_bytes(path.read_bytes() + b" ")
+
+
+PLAIN: dict[str, tuple[Change, str]] = {
+    "a record": (replaced(RECORDS, '"t":1', '"t":2'), f"bytes {RECORDS}"),
+    "an image is deleted": (lambda ledger: (ledger.root / the_image(ledger)).unlink(), f"missing {CHAINS}/images"),
+    "a file is added": (lambda ledger: (ledger.root / CHAINS / "x").touch(), f"bytes {CHAINS}/x"),
+    "a folder is replaced by a link": (
+        lambda ledger: (
+            shutil.move(ledger.root / CHAINS, ledger.root.parent / "elsewhere"),
+            (ledger.root / CHAINS).symlink_to(ledger.root.parent / "elsewhere"),
+        ),
+        "",
+    ),
+    "the cache": (damage_cache, "bytes .dvc/cache/files/md5/"),
+    "inputs.json": (replaced(f"{CHAINS}/inputs.json", '"files": "..', '"files": "00'), f"bytes {CHAINS}/inputs.json"),
+    "a command": (replaced("dvc.lock", "driftledger stage score", "rm"), f"bytes dvc.lock: score@{MODEL}"),
+    "what a stage read": (
+        replaced("dvc.lock", r"(?s)(score@.*?path: data/datasets.*?md5: )....", r"\g<1>0000"),
+        f"bytes dvc.lock: score@{MODEL}",
+    ),
+    "the seed of a stage": (
+        replaced("dvc.lock", r"(?s)(score@.*?seed: )1", r"\g<1>2"),
+        f"bytes dvc.lock: score@{MODEL}",
+    ),
+    "a version of a stage": (
+        replaced("dvc.lock", r"(?s)(score@.*?version: )1", r"\g<1>2"),
+        f"bytes dvc.lock: score@{MODEL}",
+    ),
+    "a published run": (
+        lambda ledger: replaced(read_published(ledger.root)[0].file, '"dirty": false', '"dirty": true')(ledger),
+        "bytes ledger/",
+    ),
+    "a published run is deleted": (
+        lambda ledger: (ledger.root / read_published(ledger.root)[0].file).unlink(),
+        "missing ledger/",
+    ),
+}
+"""Changes by hand → kind and beginning of the place of a finding; none for what is no difference."""
+
+UNREADABLE: dict[str, tuple[Change, str]] = {
+    "a number": (
+        edited(f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.9)),
+        f"bytes {GENCEPTION}/score.json",
+    ),
+    "scores are deleted": (lambda ledger: shutil.rmtree(ledger.root / SCORES), "missing evidence"),
+    "a conflict": (replaced("dvc.lock", "stages:", "<<<<<<< HEAD\nstages:"), "bytes dvc.lock"),
+    "an output": (replaced("dvc.lock", r"(?s)(collect@.*?outs:.*?md5: )....", r"\g<1>0000"), ""),
+    "dvc.lock is deleted": (lambda ledger: (ledger.root / "dvc.lock").unlink(), "bytes dvc.lock"),
+}
+"""The same where the evidence cannot be read."""
+
+
+def describe_otherwise(record: dict[str, Any]) -> None:
+    record["description"] += " And more."
+
+
+RELOCKED: dict[str, tuple[Change, str, str]] = {
+    "a description": (
+        edited(RECORDS, describe_otherwise, 0),
+        "",
+        f"bytes {GENCEPTION}/score.json: inputs.records.chain",
+    ),
+    "a seed of a record": (edited(RECORDS, lambda row: row.update(seed=1), 0), "", f"bytes {RECORDS}"),
+    "a sample's category": (
+        edited(SAMPLES, lambda row: row.update(category="oval"), 0),
+        "",
+        "bytes data/datasets/my_images/dataset.json",
+    ),
+    "an image": (
+        lambda ledger: shutil.copy(ledger.root / "my_images/round/1.png", ledger.root / the_image(ledger)),
+        "",
+        f"bytes {CHAINS}/images",
+    ),
+    "a fingerprint": (
+        edited(f"{CHAINS}/components.json", lambda card: card["components"]["model"].update(version="9")),
+        "",
+        f"bytes {CHAINS}/components.json: components.model",
+    ),
+    "a prompt": (
+        edited(f"{GENCEPTION}/score.json", lambda score: score["inputs"]["protocol"].update(describe_prompt="x")),
+        "",
+        f"bytes {GENCEPTION}/score.json: inputs.protocol.describe_prompt",
+    ),
+    "a score's model": (
+        edited(f"{GENCEPTION}/score.json", lambda score: score["keys"].update(model="blind")),
+        "",
+        f"bytes {GENCEPTION}/score.json: keys",
+    ),
+    "a number": (
+        edited(f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.9)),
+        GENCEPTION,
+        f"numbers {GENCEPTION}/score.json: metrics.gc_at_2",
+    ),
+    "a row": (
+        edited(f"{GENCEPTION}/rows.jsonl", lambda row: row["values"]["gc"].__setitem__(1, 0.9), 0),
+        GENCEPTION,
+        f"numbers {GENCEPTION}/rows.jsonl",
+    ),
+    "a row is left out": (
+        lambda ledger: (ledger.root / GENCEPTION / "rows.jsonl").write_text(
+            "".join((ledger.root / GENCEPTION / "rows.jsonl").read_text().splitlines(keepends=True)[1:])
+        ),
+        GENCEPTION,
+        f"numbers {GENCEPTION}/rows.jsonl",
+    ),
+    "a grade": (edited(GRADES, lambda row: row.update(grade=0.3), 0), MM_VET, f"numbers {GRADES}"),
+    "records that cannot be read": (
+        lambda ledger: (ledger.root / RECORDS).write_text("[]\n"),
+        GENCEPTION,
+        f"bytes {RECORDS}",
+    ),
+}
+"""Changes whose hashes were all repaired → the score to compute again, and a finding."""
+
+
+def places(result: Any) -> list[str]:
+    return [f"{each.kind} {each.where}" for each in result.findings]
+
+
+def test_an_untouched_project_holds(original: Ledger) -> None:
+    verified = verify(original.project, None, regenerated=8)
+    assert verified.result.findings == []
+    assert verified.result.skipped == []
+    checked = verified.result.checked
+    assert checked["scores"] == 6
+    assert checked["calls"] == 8
+    assert min(checked[name] for name in ("files", "links", "images", "fingerprints", "records", "numbers", "runs"))
+    assert original.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_change_is_found(ledger: Ledger, name: str) -> None:
+    change, place = PLAIN[name]
+    change(ledger)
+    found = places(ledger.check())
+    assert any(each.startswith(place) for each in found) if place else not found, found
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_keeps_evidence_from_being_read_is_found(ledger: Ledger, name: str) -> None:
+    change, place = UNREADABLE[name]
+    change(ledger)
+    found = places(verify(ledger.project, None).result)
+    assert found
+    assert any(each.startswith(place) for each in found), found
+
+
+@pytest.mark.parametrize("name", RELOCKED)
+def test_a_change_with_all_hashes_repaired_is_found(ledger: Ledger, name: str) -> None:
+    change, score, place = RELOCKED[name]
+    change(ledger)
+    ledger.relock()
+    found = places(ledger.check(score))
+    assert any(each.startswith(place) for each in found), found
+
+
+def test_a_forged_description_is_found_when_its_call_is_made_again(ledger: Ledger) -> None:
+    ledger.edit(RECORDS, describe_otherwise, 0)
+    sha256 = sha256_file(ledger.root / RECORDS)
+    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"]["records"].update(chain=sha256))
+    ledger.relock()
+    again = regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 10_000, seed=1)
+    assert len(again.result.findings) > 0
+    assert all(RECORDS in each.where or CHAINS in each.where for each in again.result.findings)
+    assert {kind.name: kind.compared for kind in again.kinds}["genception: chain: describe"] == 8
+
+
+def test_a_changed_byte_is_found(ledger: Ledger) -> None:
+    random = Random(7)
+    evidence = ledger.evidence()
+    folders = {each for lineage in evidence.lineages for each in lineage.folders.values()}
+    files = sorted(path for each in folders for path in (ledger.root / each.path).rglob("*") if path.is_file())
+    files += [*(ledger.root / "ledger").iterdir()]
+    for file in random.sample(files, 25):
+        data = file.read_bytes()
+        place = random.randrange(len(data))
+        file.write_bytes(data[:place] + bytes([data[place] ^ (1 << random.randrange(8))]) + data[place + 1 :])
+        result = check_hashes([evidence], Contents(ledger.root)) + check_published(ledger.root)
+        assert any(str(file.relative_to(ledger.root)) in each.where for each in result.findings), file
+        file.write_bytes(data)
+
+
+@pytest.mark.parametrize("provider", ["theirs:Theirs", "theirs", "../theirs", "os:system"])
+def test_a_provider_that_the_checkout_names_is_not_imported(
+    ledger: Ledger, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = ledger.root.parent / "mark"
+    (ledger.root / "theirs.py").write_text(f"open({str(mark)!r}, 'w')\nclass Theirs: pass\n")
+    monkeypatch.chdir(ledger.root)
+    for path in (f"{GENCEPTION}/score.json", f"{CHAINS}/components.json"):
+        for card in ("encoder", "generator"):
+            ledger.edit(path, lambda each, card=card: each["components"].get(card, {}).update(provider=provider))
+    ledger.relock()
+    result = ledger.check(GENCEPTION)
+    result += regenerate(ledger.project, [ledger.evidence()], Contents(ledger.root), 20).result
+    assert not mark.exists()
+    assert any(each.where == f"{GENCEPTION}/score.json" for each in result.skipped)
+
+
+def test_another_version_of_the_scoring_is_said(ledger: Ledger) -> None:
+    ledger.edit(f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(version=9))
+    ledger.relock()
+    result = ledger.check(GENCEPTION)
+    assert any("version 9" in each.why for each in result.skipped)
+    assert f"bytes dvc.lock: score@{MODEL}" in places(result)  # which has the version with which the stage ran
+
+
+def test_files_that_only_the_cache_has_are_read_there(ledger: Ledger) -> None:
+    shutil.rmtree(ledger.root / "data/records")
+    shutil.rmtree(ledger.root / "data/datasets")
+    assert places(ledger.check(GENCEPTION)) == []
+
+
+def test_without_any_bytes_the_files_are_missing(ledger: Ledger) -> None:
+    shutil.rmtree(ledger.root / "data/records")
+    shutil.rmtree(ledger.root / ".dvc/cache")
+    result = ledger.check(GENCEPTION)
+    assert f"missing {CHAINS}" in places(result)
+    assert any(each.where == f"{GENCEPTION}/score.json" for each in result.skipped)
+
+
+def test_verify_ends_with_1_and_its_json_names_the_findings(ledger: Ledger) -> None:
+    found = json.loads(ledger.run("driftledger", "verify", "--ledger", "--json"))
+    assert found["holds"] is True
+    (ledger.root / read_published(ledger.root)[0].file).unlink()
+    said = json.loads(ledger.run("driftledger", "verify", "--ledger", "--json", check=False))
+    assert set(said) == {"runs", "holds", "checked", "findings", "skipped", "told"}
+    assert set(said["findings"][0]) == {"kind", "where", "what"}
+    assert said["holds"] is False
+
+
+def test_lots_are_equally_likely_within_a_kind_and_kinds_take_turns() -> None:
+    pools: Any = {"a": [("a", n) for n in range(3)], "b": [("b", n) for n in range(50)]}
+    drawn = draw_lots(pools, 8, seed=3)
+    assert [kind for kind, _ in drawn].count("a") == 3
+    assert len({call for _, call in drawn}) == 8
+    assert drawn == draw_lots(pools, 8, seed=3)
+    firsts = {draw_lots(pools, 2, seed)[1][1] for seed in range(400)}
+    assert firsts == {("b", n) for n in range(50)}
+
+
+def test_a_name_is_the_hash_of_the_content(original: Ledger) -> None:
+    [published] = read_published(original.root)
+    content = json.loads((original.root / published.file).read_text())
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert published.file == f"ledger/{sha256_bytes(canonical.encode())}.json"
