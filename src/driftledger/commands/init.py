@@ -117,10 +117,8 @@ def _contents(root: Path, files: list[Generated], first: FirstParams, *, force: 
     found |= {
         path: text for path, text in new.items() if _text(root / path) != text and (force or not _is(root / path))
     }
-    if not _is(Paths(root).ledger):
-        found[Paths(root).ledger.name] = ""
     found |= {PARAMS: found.pop(PARAMS)} if PARAMS in found else {}
-    for path in (*_DVC, *RULES, *new, Paths(root).ledger.name):
+    for path in (*_DVC, *RULES, *new):
         if leads_out(root / path, root) or (root / path).is_dir():
             raise ConfigError(
                 f"{_shown(root / path)} is a folder or leads elsewhere; move it away, or name another folder"
