@@ -287,9 +287,11 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
     """
     named: dict[str, list[Number]] = {}
     for each in lineages:
+        tracked = {number.key: number.name for number in each.spec.tracked(each.score)}
         for number in numbers_in(each):
             short = f"{each.score.benchmark}/{each.on}/{number.key}"
-            for known in {number.key, f"{number.key}/{each.on}", number.name, short}:
+            in_mlflow = f"{tracked.get(number.key, number.key)}/{each.on}"
+            for known in {number.key, in_mlflow, number.name, short}:
                 named.setdefault(known, []).append(number)
     found = named.get(name, [])
     if not found:
