@@ -117,11 +117,10 @@ def _contents(root: Path, files: list[Generated], first: FirstParams, *, force: 
     found |= {
         path: text for path, text in new.items() if _text(root / path) != text and (force or not _is(root / path))
     }
-    if not _is(Paths(root).ledger):
-        found[Paths(root).ledger.name] = ""
     found |= {PARAMS: found.pop(PARAMS)} if PARAMS in found else {}
-    for path in (*_DVC, *RULES, *new, Paths(root).ledger.name):
-        if leads_out(root / path, root) or (root / path).is_dir():
+    ledger = Paths(root).ledger
+    for path in (*_DVC, *RULES, *new, ledger.name):
+        if leads_out(root / path, root) or ((root / path).is_dir() and path != ledger.name):
             raise ConfigError(
                 f"{_shown(root / path)} is a folder or leads elsewhere; move it away, or name another folder"
             )
@@ -133,7 +132,7 @@ def _refuse_others(root: Path, files: list[Generated]) -> None:
     others = [each.path for each in files if _is(root / each.path) and not _fits(root, each)]
     if not _is_ours(root / PIPELINE):
         others += [name for name in (PARAMS, LOCK) if _is(root / name)]
-        others += [Paths(root).ledger.name] if _text(Paths(root).ledger) else []
+        others += [ledger.name] if _is(ledger := Paths(root).ledger) else []
     if others:
         raise ConfigError(
             f"{_shown(root)} holds {', '.join(others)} of something else; give the project a folder of its own, as in "
