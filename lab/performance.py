@@ -75,18 +75,6 @@ def of_samples() -> Iterator[Row]:
         yield Row(f"{what}, growth by samples", "samples", (stage, "exponent"), goal=1.1, beside=beside)
 
 
-def of_tracking() -> Iterator[Row]:
-    """What MLflow is given."""
-    unlinked: dict[str, At] = {"without links": ("rows", "unlinked_over_log_batch")}
-    what = "a metric of three components with its links, in MLflow"
-    yield Row(what, "track", ("rows", "linked_over_log_batch"), "× `log_batch`", 2, beside=unlinked)
-    for at, runs in ((1, "10 to 100"), (2, "100 to 1,000")):
-        for push, key in (("with nothing to do", "no_op"), ("of a new run", "new_run")):
-            whole: dict[str, At] = {"where all are selected": ("growth", at, f"all_selected_{key}_exponent")}
-            what = f"growth of a push {push}, from {runs} runs in MLflow"
-            yield Row(what, "track", ("growth", at, f"{key}_exponent"), beside=whole)
-
-
 def of_services() -> Iterator[Row]:
     """Services, and checkpoints on a device."""
     loops = ("bare httpx2", "bare openai")
@@ -126,7 +114,7 @@ def of_metrics() -> Iterator[Row]:
 def table(of: Mapping[str, Any]) -> str:
     """Of the results of one machine, by report."""
     lines = []
-    for row in (*of_runs(), *of_samples(), *of_commands(), *of_services(), *of_tracking(), *of_metrics()):
+    for row in (*of_runs(), *of_samples(), *of_commands(), *of_services(), *of_metrics()):
         value = _number(of.get(row.report), row.at)
         if value is None:
             continue

@@ -41,7 +41,7 @@ def test_a_stage_starts_with_settings_alone(tmp_path: Path) -> None:
     found = loaded(tmp_path, "stage", "dataset", "nobody", code=2)
     assert "driftledger.project.settings" in found
     assert not found & (LARGE | {"scipy", "dvc", "pygit2", "rich.table"})
-    assert not [name for name in found if name.startswith(("driftledger.reports", "driftledger.tracking.projection"))]
+    assert not [name for name in found if name.startswith(("driftledger.reports", "driftledger.tracking"))]
 
 
 @pytest.mark.slow

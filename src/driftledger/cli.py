@@ -252,7 +252,7 @@ def init(
     folder: Annotated[Path, typer.Argument(help="Made where it is missing.")] = Path(),
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
-    minimal: Annotated[bool, typer.Option("--minimal", help="Little is selected, and there is nothing else.")] = False,
+    minimal: Annotated[bool, typer.Option("--minimal", help="Select little.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
 ) -> None:
     """Make a folder a project: params.yaml and dvc.yaml, in your Git repository or a new one."""

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftledger.benchmarks.tables import best_first, groups_csv, interval, ranks_of
+from driftledger.benchmarks.tables import best_first, interval, ranks_of
 
 VALUES = st.lists(st.none() | st.floats(-100, 100), max_size=8)
 
@@ -26,12 +26,3 @@ def test_an_interval_needs_both_ends() -> None:
     assert interval({"a": 1.0, "a_low": 0.5, "a_high": 1.5}, "a") == "0.5–1.5"
     for end in ("a_low", "a_high"):
         assert interval({"a": 1.0, end: 0.5}, "a") == ""
-
-
-def test_a_table_of_groups_has_a_column_per_metric_and_blanks() -> None:
-    groups = {"=one": {"top1": 75.0}, "two": {"words": 3.0, "top1": 50.0}}
-    assert groups_csv("class", groups).decode().splitlines() == [
-        "class,top1,words",
-        "'=one,75.000000,",
-        "two,50.000000,3.000000",
-    ]

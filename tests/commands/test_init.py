@@ -103,7 +103,6 @@ OTHERS: dict[str, str] = {
     "params.yaml": "lr: 0.1\n",
     "MLproject": "name: theirs\n",
     ".dvc/plots/lines.json": "{}",
-    "ledger/0.json": "{}\n",
 }
 
 
@@ -119,13 +118,12 @@ def test_what_somebody_else_wrote_is_refused_and_left_alone(here: Path, name: st
     assert {path: content for path, content in tree(here).items() if not path.startswith("evaluation")} == before
 
 
-def test_force_overwrites_all_but_a_ledger(here: Path) -> None:
+def test_force_overwrites(here: Path) -> None:
     for name, text in OTHERS.items():
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_text(text, encoding="utf-8")
     init(Path(), force=True)
     assert differing(Project(here)) == []
-    assert (here / "ledger/0.json").read_text(encoding="utf-8") == OTHERS["ledger/0.json"]
 
 
 def test_rules_of_theirs_stay_whatever_bytes_they_have(here: Path) -> None:
@@ -136,7 +134,7 @@ def test_rules_of_theirs_stay_whatever_bytes_they_have(here: Path) -> None:
     assert text.count(b".driftledger") == 1
 
 
-@pytest.mark.parametrize("name", ["dvc.yaml", "params.yaml", ".gitignore", ".dvc", "ledger"])
+@pytest.mark.parametrize("name", ["dvc.yaml", "params.yaml", ".gitignore", ".dvc"])
 def test_no_link_is_followed_out_of_the_folder(here: Path, name: str) -> None:
     outside = here.parent / f"{here.name}-target"
     outside.mkdir()

@@ -20,7 +20,7 @@ def dump(tracking: Tracking) -> dict[str, Any]:
             return {}
         runs = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time DESC"])
         models = {each.model_id: each for each in client.search_logged_models([experiment.experiment_id])}
-        versions = sorted((v.name, v.version, v.tags, v.description) for v in client.search_model_versions())
+        versions = sorted((v.name, int(v.version), v.tags, v.description) for v in client.search_model_versions())
         return {
             "runs": [_run(client, client.get_run(run.info.run_id), models) for run in runs],
             "versions": [list(each) for each in versions],

@@ -404,9 +404,6 @@ class Benchmark(ABC):
     that a row fits a terminal. Those at a glance where none is named."""
     pictures: ClassVar[tuple[str, ...]] = ()
     """Names of the pictures that :meth:`picture` draws into ``reports/``."""
-    tracked_groups: ClassVar[tuple[str, ...]] = ()
-    """Kinds of groups of which MLflow shows the headlines and what no whole score has; the others stand in score files
-    and tables."""
     drawn_groups: ClassVar[Mapping[str, str]] = {}
     """Kind of groups → the metric of which a figure has bars for each group, by its key in the table."""
     beside: ClassVar[tuple[str, ...]] = ()

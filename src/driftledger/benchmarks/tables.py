@@ -290,9 +290,3 @@ def _csv_cell(value: str | float | None) -> str:
     if isinstance(value, str):
         return for_csv(value)
     return "" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
-
-
-def groups_csv(what: str, groups: Mapping[str, Mapping[str, float]]) -> bytes:
-    """A CSV file with a row per class or category and a column per metric."""
-    columns = sorted({metric for metrics in groups.values() for metric in metrics})
-    return csv_table([what, *columns], ([name, *map(metrics.get, columns)] for name, metrics in groups.items()))

@@ -62,15 +62,14 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
     _keep_credentials(uri)
     for variable, value in ENVIRONMENT.items():
         os.environ.setdefault(variable, value)
-    for name in ("alembic", "mlflow", "urllib3.connectionpool"):
-        logging.getLogger(name).setLevel(logging.ERROR)
     _check_reachable(uri, create)
     import mlflow  # after the variables are set, and slow
     from mlflow.exceptions import MlflowException
     from requests import RequestException
 
     gc.freeze()  # what an import leaves stays; looking through it again and again took a seventh of a push
-    logging.getLogger("mlflow.tracing").setLevel(logging.CRITICAL)  # missing traces are counted at the end
+    for name in ("alembic", "mlflow", "urllib3.connectionpool"):  # which log pages of what becomes one sentence here
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     before, named = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None, os.environ.get(VARIABLE)  # type: ignore[no-untyped-call]
     try:
         client = _client(uri)
@@ -172,12 +171,12 @@ def _check_reachable(uri: str, create: bool) -> None:
             socket.create_connection((parts.hostname, port or {"mysql": 3306}.get(parts.scheme[:5], 5432)), 10).close()
         except OSError as error:
             raise LedgerError(cannot_be_used(uri, _reason(error, uri))) from None
+    if uri.startswith("sqlite") and (file is None or str(file) in (".", ":memory:") or "\0" in uri):
+        raise LedgerError(cannot_be_used(uri, "it names no file"))
     if file is None:
         return
     reason = None
-    if not str(uri).partition(":///")[2] or "\0" in uri or str(file) == ":memory:":
-        reason = "it names no file"
-    elif not file.parent.is_dir():
+    if not file.parent.is_dir():
         reason = f"the folder {file.parent} does not exist"
     elif not file.exists() and not create:
         raise LedgerError(f"the MLflow store {file} does not exist yet; run 'driftledger track' to fill it")

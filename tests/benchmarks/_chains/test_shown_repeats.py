@@ -1,10 +1,12 @@
-"""What people are shown of several repeats: a line each on a sample's page, a step each in MLflow, one trace."""
+"""What people are shown of several repeats: a line each on a sample's page, one trace."""
 
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from driftledger.tracking.score_part import ScorePart
+from driftledger.tracking.views import Chart, views
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import REPEAT, RepeatRow, Row
@@ -14,8 +16,6 @@ from driftledger.ledger.audit import find_number
 from driftledger.ledger.lineage import Lineage, read_evidence
 from driftledger.notebook.chains import ChainLine
 from driftledger.reports.site import build, runs
-from driftledger.tracking.score_part import ScorePart
-from driftledger.tracking.views import Chart, views
 from tests.reports.site.unit_ledgers import units_on
 from tests.support.ledgers import (
     CHAINS,
@@ -96,21 +96,6 @@ def test_a_page_has_a_line_for_each_repeat(lineage: Lineage, tmp_path: Path, mon
     assert page.texts("p", "trouble") == ["refused I would rather not."]
     values = [float(value) for value in page.attributes("data", "value")]
     assert values[2:] == [0.625, 0.55, 0.9, 0.5, 0.7], "its worth stands once, and each repeat's own s(t)"
-
-
-def test_mlflow_has_a_step_for_each_repeat(lineage: Lineage, tmp_path: Path) -> None:
-    part = ScorePart(lineage, "genception/shapes", tmp_path)
-    logged = sorted((each.key, each.step, each.value) for each in part.metrics() if "repeat" in each.key)
-    assert logged == [
-        ("over repeats/gc_at_2.genception.shapes", 0, 0.75),
-        ("over repeats/gc_at_2.genception.shapes", 1, 0.65),
-        ("over repeats/similarity_at_2.genception.shapes", 0, 0.5),
-        ("over repeats/similarity_at_2.genception.shapes", 1, 0.6),
-    ]
-    [_, of_benchmark] = views([part], [each.key for each in part.metrics()])
-    first = of_benchmark.sections["repeat by repeat"][0]
-    assert first == Chart("over repeats/gc_at_2.genception.shapes", "GC@2 of each repeat · shapes", over_steps=True)
-    assert "over repeats" in of_benchmark.closed
 
 
 def test_the_number_of_a_repeat_is_found_by_name(lineage: Lineage) -> None:

@@ -116,7 +116,6 @@ class Fidelity(ChainBenchmark):
     runner: ClassVar[str] = "driftledger.benchmarks.fidelity.runner:FidelityRunner"
     at_a_glance: ClassVar[tuple[str, ...]] = ("ssim", "clip_s")
     across: ClassVar[tuple[str, ...]] = ("ssim", "clip_s", "clip_s_i", "image_similarity", "fid", "frechet_{name}")
-    tracked_groups: ClassVar[tuple[str, ...]] = ("agreement",)
     beside: ClassVar[tuple[str, ...]] = ("ratings",)
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,

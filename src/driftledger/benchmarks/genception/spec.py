@@ -192,7 +192,6 @@ class GenCeption(ChainBenchmark):
     pictures: ClassVar[tuple[str, ...]] = ("chains.png",)
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "gc_at_{t}"}
     dvc_metrics: ClassVar[tuple[str, ...]] = ("gc_at_{t}", "similarity_at_{t}")
-    tracked_groups: ClassVar[tuple[str, ...]] = ("category", "group")
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_DESCRIPTION,
         LONGER,

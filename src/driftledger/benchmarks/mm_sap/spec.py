@@ -119,7 +119,6 @@ class MMSAP(QuestionBenchmark):
     )
     dvc_metrics: ClassVar[tuple[str, ...]] = ("score", "answer_rate", "answer_accuracy")
     drawn_groups: ClassVar[Mapping[str, str]] = {"subset": "score", "subtask": "score"}
-    tracked_groups: ClassVar[tuple[str, ...]] = ("subset",)
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "self-awareness score, as in the paper's Table 1": {
             "basic": "subset/basic/score",

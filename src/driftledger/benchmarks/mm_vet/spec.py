@@ -64,7 +64,6 @@ class MMVet(QuestionBenchmark):
         UNREAD_COUNTS,
     )
     drawn_groups: ClassVar[Mapping[str, str]] = {"capability": "grade"}
-    tracked_groups: ClassVar[tuple[str, ...]] = ("capability",)
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "grade by capability, as in the paper's Table 2": {name: f"capability/{name}/grade" for name in CAPABILITIES}
         | {"total": "total"}

@@ -73,7 +73,6 @@ class MME(QuestionBenchmark):
         ),
     )
     drawn_groups: ClassVar[Mapping[str, str]] = {"category": "score"}
-    tracked_groups: ClassVar[tuple[str, ...]] = ("group",)
     runner: ClassVar[str] = "driftledger.benchmarks.mme.runner:MMERunner"
     shown: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "score (0 to 200), accuracy and accuracy+": {

@@ -1,0 +1,140 @@
+"""A store that cannot be used is one sentence without secrets, and nothing stays locked; a real server works alike."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import requests
+
+from driftledger.core.errors import DriftledgerError
+from driftledger.ledger.lineage import Evidence
+from driftledger.project.settings import Tracking
+from driftledger.tracking.store import opened
+from driftledger.tracking.track import track
+from driftledger.tracking.ui import pages, serve, where_to_look
+from tests.support.full_disk import no_file_longer_than
+from tests.support.listening import listening
+from tests.support.mlflow_server import mlflow_server
+from tests.tracking.dump import dump
+from tests.tracking.project import EXPERIMENT, evidence, gen_score, settings, write_project
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Sequence[Evidence]:
+    return write_project(tmp_path, evidence(gen_score("seer", 0.7)), evidence(gen_score("blind", 0.2)))
+
+
+WRONG = {
+    "no server": ("http://127.0.0.1:9", "the connection was refused; the scores are safe"),
+    "a server with a password": ("http://reader:hush@127.0.0.1:9", "http://127.0.0.1:9 cannot be used"),
+    "no database": ("postgresql://reader:hush@127.0.0.1:9/mlflow", "the connection was refused"),
+    "a missing folder": ("sqlite:////nowhere/mlflow.db", "the folder /nowhere does not exist"),
+    "no file": ("sqlite://", "cannot be used"),
+    "a database in memory": ("sqlite:///:memory:", "it names no file"),
+    "an unknown scheme": ("gopher://mlflow", "cannot be used"),
+    "a wrong port": ("http://127.0.0.1:mlflow", "its address cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("uri", "sentence"), WRONG.values(), ids=WRONG)
+def test_a_wrong_address_is_one_sentence(
+    uri: str, sentence: str, tmp_path: Path, runs: Sequence[Evidence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    with pytest.raises(DriftledgerError, match=re.escape(sentence)) as error:
+        track(tmp_path, runs, settings(tmp_path))
+    assert "\n" not in str(error.value)
+    assert "hush" not in str(error.value)
+
+
+def test_a_file_that_is_no_database_is_left_alone(
+    tmp_path: Path, runs: Sequence[Evidence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    file = tmp_path / "mlflow.db"
+    file.write_text("my notes, which are longer than sixteen bytes")
+    with pytest.raises(DriftledgerError, match="it is not a SQLite database"):
+        track(tmp_path, runs, settings(tmp_path))
+    assert file.read_text().startswith("my notes")
+
+
+def test_a_full_disk_is_a_sentence_and_the_next_push_completes(
+    tmp_path: Path, runs: Sequence[Evidence], store: Tracking
+) -> None:
+    size = (tmp_path / "store" / "mlflow.db").stat().st_size
+    with pytest.raises(DriftledgerError, match="MLflow"), no_file_longer_than(size + 20_000):
+        track(tmp_path, runs, store)
+    track(tmp_path, runs, store)
+    assert [len(run["traces"]) for run in dump(store)["runs"]] == [2, 2]
+
+
+def test_a_deleted_experiment_is_not_written_to(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:
+    with opened(store, create=True) as client:
+        client.delete_experiment(client.create_experiment(EXPERIMENT))
+    with pytest.raises(DriftledgerError, match=f"experiment '{EXPERIMENT}' is deleted"):
+        track(tmp_path, runs, store)
+
+
+def test_credentials_go_to_no_server_that_only_the_project_names(
+    tmp_path: Path, runs: Sequence[Evidence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "hush")
+    calls: list[bytes] = []
+    with listening(calls.append) as port:
+        uri = f"http://127.0.0.1:{port}"
+        with pytest.raises(DriftledgerError, match=f"MLFLOW_TRACKING_URI={uri}"):
+            track(tmp_path, runs, settings(tmp_path, uri=uri))
+    assert calls == []
+
+
+PLACES = {
+    "a server": ("http://reader:hush@host:5000", f"scores: http://host:5000, experiment {EXPERIMENT!r}"),
+    "no file yet": ("sqlite:////nowhere/mlflow.db", "scores: not in MLflow yet"),
+    "a file": ("sqlite:////dev/null", "scores: 'driftledger ui' shows them"),
+}
+
+
+@pytest.mark.parametrize(("uri", "line"), PLACES.values(), ids=PLACES)
+def test_the_end_of_a_run_says_where_to_look(uri: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    assert where_to_look(settings(Path("unused"))).startswith(line)
+
+
+def test_pages_need_an_experiment(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:
+    with pytest.raises(DriftledgerError, match="has no experiment 'drift' yet"):
+        pages(store, "http://127.0.0.1:5000")
+    track(tmp_path, runs, store)
+    scores, view = pages(store, "http://127.0.0.1:5000")
+    assert re.fullmatch(r"scores: http://127\.0\.0\.1:5000/#/experiments/\d+/evaluation-runs", scores)
+    assert "viewStateShareKey=" in view
+
+
+def test_a_taken_port_is_a_sentence(tmp_path: Path, runs: Sequence[Evidence], store: Tracking) -> None:
+    track(tmp_path, runs, store)
+    with listening(lambda _: None) as port, pytest.raises(DriftledgerError, match=f"on port {port} .* --port"):
+        next(serve(store, port))
+
+
+@pytest.mark.slow
+def test_a_server_shows_the_same_as_a_file(
+    tmp_path: Path, runs: Sequence[Evidence], new_store: Callable[..., Tracking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = new_store("local")
+    track(tmp_path, runs, local)
+    backend = new_store("server")
+    with mlflow_server(tmp_path / "server", backend.uri, (tmp_path / "server" / "files").as_uri(), {}) as address:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+        [line] = track(tmp_path, runs, local)
+        assert "2 runs created" in line
+        [line] = track(tmp_path, runs, local)
+        assert "2 unchanged" in line
+        shown = dump(local)
+        [scores, _] = serve(local, 1)
+        assert requests.get(scores.partition(" ")[2], timeout=30).ok
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
+    wanted = dump(local)
+    shown.pop("experiments")
+    wanted.pop("experiments")
+    assert shown == wanted
