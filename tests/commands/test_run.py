@@ -13,7 +13,6 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 import pytest
-from driftledger.core.parent import RUN_SHOWS_THE_END
 from filelock import FileLock
 
 from driftledger.commands import run as running

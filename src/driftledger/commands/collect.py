@@ -217,7 +217,12 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
             for task in tasks_of(project, model):
                 _count(project, task, plan, done.setdefault((task.spec.name, *task.keys.values()), {}))
         models = (name for name in settings.named("models") if name != run.judge or name in run.models)
-        counted = {f"models.{name}": plan.of(project.model(name)) for name in models}
+        of_models = {name: plan.of(project.model(name)) for name in models}
+        counted = {
+            f"models.{name}": calls
+            for name, calls in of_models.items()
+            if name in run.models or calls.stored or calls.to_make  # others are only named, as whom to compare with
+        }
         counted |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
         return counted | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
 
