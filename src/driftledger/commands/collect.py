@@ -121,7 +121,9 @@ def collect(
     check_known("benchmark", benchmarks, benchmark_names())
     with project.store() as store, workers_of(project.settings, _place(project, on, address)) as workers:
         for model in models:
-            with project.only_one(project.root / RECORDS_OF.format(model=model)):
+            top = project.root / RECORDS_OF.format(model=model)
+            top.mkdir(parents=True, exist_ok=True)
+            with project.only_one(top):
                 _collect_model(project, model, benchmarks, store, workers)
         seen = store.observations()
         if any(each.other for each in seen.values()):
