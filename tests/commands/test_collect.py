@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
-
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.observations import Observed, read_observations, write_observations
 from driftledger.collect.workers.replicas import WorkersError
+
+from driftledger.collect.observations import Observed, read_observations, write_observations
+from driftledger.collect.store import CallStore
 from driftledger.commands import stages
 from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import ConfigError, StoreError

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import psutil  # type: ignore[import-untyped]
-
 from driftledger.collect.workers.on_ray import import_ray
 
 MEMORY = 2**27

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from driftledger.benchmarks._chains.collect import CollectChains
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
-from driftledger.collect.steps import NotStoredError
+from driftledger.collect.store import CallStore
 from driftledger.commands.stages import ask
 from driftledger.components.remote.limits import Limits, Prices
 from driftledger.core.canonical import sha256_file

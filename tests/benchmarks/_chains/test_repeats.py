@@ -17,11 +17,11 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import Planned
 from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.call import Ask, Draw, NotStoredError
 from driftledger.collect.plan import Plan
-from driftledger.collect.scheduler import run_protocols
+from driftledger.collect.run import run_protocols
 from driftledger.collect.shards import Part, Shard
-from driftledger.collect.steps import Ask, Draw, NotStoredError
+from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, read_jsonl, write_jsonl

@@ -16,7 +16,7 @@ def _kill() -> None:
 
 
 def _watch(calls: int, delay: float) -> None:
-    from driftledger.collect.call_store import CallStore
+    from driftledger.collect.store import CallStore
 
     put = CallStore.put
 

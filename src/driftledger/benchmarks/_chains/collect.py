@@ -19,10 +19,8 @@ from driftledger.benchmarks._chains.records import (
 )
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
-from driftledger.collect.call_result import Context, Result
-from driftledger.collect.encoding import encode_images
-from driftledger.collect.feature_store import FeatureStore
-from driftledger.collect.steps import Ask, Draw, NotStoredError, Steps
+from driftledger.collect.call import Ask, Context, Draw, NotStoredError, Result, Steps
+from driftledger.collect.features import FeatureStore, encode_images
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.files import copy_file, write_jsonl
 from driftledger.core.seeds import derive_seed

@@ -26,8 +26,8 @@ from driftledger.benchmarks.runner import RunSteps
 from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.steps import Steps
+from driftledger.collect.call import Steps
+from driftledger.collect.store import CallStore
 from driftledger.commands.stages import ask
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, CoverageError, LedgerError, first_few, unknown_name
