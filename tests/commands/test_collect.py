@@ -1,20 +1,14 @@
 """Everything that is asked, in one process: the stages that follow ask nothing."""
 
-import multiprocessing
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from driftledger.collect.workers.replicas import WorkersError
 
-from driftledger.collect.observations import Observed, read_observations, write_observations
-from driftledger.collect.store import CallStore
+from driftledger.collect.ray import WorkersError
 from driftledger.commands import stages
 from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import ConfigError, StoreError
@@ -109,26 +103,6 @@ def test_collected_first_or_not_the_files_are_the_same(project: Project) -> None
     assert written() == before
 
 
-def test_by_replicas_or_in_this_process_the_files_are_the_same(project: Project) -> None:
-    def written() -> dict[str, bytes]:
-        folder = project.root / "data" / "genception"
-        return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-    stages.run_stage(project, "genception", "chain", ["my_images", "blind", "painter"])
-    before = written()
-    shutil.rmtree(project.paths.state)
-    params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
-    params["models"]["blind"] = {"provider": "blind", "workers": {"replicas": 2}}
-    params["generators"]["painter"] |= {"workers": {}}
-    (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    apart = Project(project.root)
-    assert apart.model("blind").fingerprint == project.model("blind").fingerprint
-    collect(apart, benchmarks=["genception"], models=["blind"])
-    assert not multiprocessing.active_children()
-    stages.run_stage(apart, "genception", "chain", ["my_images", "blind", "painter"])
-    assert written() == before
-
-
 def test_the_command_line_says_where(project: Project) -> None:
     with pytest.raises(ConfigError, match="where: Input should be 'here' or 'ray'"):
         collect(project, on="slurm")
@@ -164,27 +138,6 @@ def test_what_is_not_needed_is_not_looked_at(project: Project) -> None:
     collect(Project(project.root), benchmarks=["trac"])
     with pytest.raises(ConfigError, match="'gone' is no folder here"):
         collect(Project(project.root), benchmarks=["genception"])
-
-
-def test_what_was_seen_is_noted_by_one_process_at_a_time(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, file = Observed(name="seer", asked_again=2, other=1), project.paths.observations
-    monkeypatch.setattr(CallStore, "observations", lambda store: {"f": seen})
-    waits, only_one = threading.Event(), Project.only_one
-
-    @contextmanager
-    def told(self: Project, target: Path) -> Iterator[None]:
-        waits.set()
-        with only_one(self, target):
-            yield
-
-    with ThreadPoolExecutor(1) as pool:
-        with project.only_one(file):
-            monkeypatch.setattr(Project, "only_one", told)
-            running = pool.submit(collect, Project(project.root), ["trac"], ["blind"])
-            assert waits.wait(60)
-            write_observations(file, {"g": seen})
-        running.result()
-    assert read_observations(file) == {"f": seen, "g": seen}
 
 
 def test_nothing_stays_in_memory(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

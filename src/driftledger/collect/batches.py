@@ -86,6 +86,10 @@ class Batches:
         """The fingerprints of components with a complete batch."""
         return [fingerprint for fingerprint, heap in self._complete.items() if heap]
 
+    def place(self, fingerprint: str) -> tuple[int, int]:
+        """Of the complete batch of a component that comes next: the first position that it may hold, and the step."""
+        return self._complete[fingerprint][0][:2]
+
     def first(self, fingerprint: str) -> list[Waiting]:
         """The complete batch of a component that comes next; it stays."""
         position, step, _, kind = self._complete[fingerprint][0]
@@ -284,10 +288,9 @@ class InThisProcess:
         self._local = LocalCalls()
         self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
         self._busy = False
-        self._encoding = 0
 
     def has_room(self, component: Component) -> bool:
-        return not self._busy and self._encoding < 2  # decoded images take memory
+        return not self._busy
 
     def make(self, calls: Sequence[Call], has_room: Callable[[], None]) -> Awaitable[list[Finished]]:
         component = calls[0].component
@@ -304,15 +307,10 @@ class InThisProcess:
             answers = await asyncio.get_running_loop().run_in_executor(self._device, self._local.make, calls)
         finally:
             self._busy = False
-        self._encoding += 1
         has_room()
-        try:
-            if isinstance(calls[0], Draw):  # encoding an image takes longer than a thread's start
-                return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))
-            return [finished(call, answer) for call, answer in zip(calls, answers, strict=True)]
-        finally:
-            self._encoding -= 1
-            has_room()
+        if isinstance(calls[0], Draw):  # encoding an image takes longer than a thread's start
+            return await asyncio.gather(*map(asyncio.to_thread, [finished] * len(calls), calls, answers))
+        return [finished(call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     def expect(self, calls: Sequence[Call]) -> None:
         if isinstance(calls[0].component, Prepares):

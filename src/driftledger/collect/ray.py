@@ -212,10 +212,11 @@ class _Crew:
             if isinstance(given, Trouble):
                 raise given.error()
             return given  # type: ignore[no-any-return]
+        first = calls[0].context
         raise WorkersError(
-            f"{self._recipe.name}: {_MOST_LOSSES} actors were lost over the batch of {len(calls)} calls that begins with "
-            f"{calls[0].context.dataset}/{calls[0].context.sample} ({message}); see whether it fits into their memory, "
-            "or take a smaller batch_size"
+            f"{self._recipe.name}: {_MOST_LOSSES} actors were lost over the batch of {len(calls)} calls that begins "
+            f"with {first.dataset}/{first.sample} ({message}); see whether it fits into memory, or take a smaller "
+            "batch_size"
         )
 
     async def _next(self) -> Any:

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from threading import Thread
@@ -16,7 +16,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
 from driftledger.components.remote.client import Admission, Answered, Meter, ServiceClient
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import BudgetError, StoreError
 from driftledger.core.progress import Progress
 from driftledger.core.types import Generated, Reply
 
@@ -27,6 +27,8 @@ class StoppedError(Exception):
     """The user has interrupted the run."""
 
 
+_MOST_UNSETTLED = 3
+"""Batches on this machine that are being made or stored: a kill loses no more."""
 _AT_ONCE = 100
 """Units that begin before others have a turn: what is stored already is replayed without a pause."""
 
@@ -74,6 +76,8 @@ class Collector:
         self._lines: dict[str, asyncio.Future[_Line]] = {}
         self._open = AsyncExitStack()
         self._at_work: str | None = None
+        self._unsettled = 0
+        """Batches that are being made or stored, or whose units have not come to their next call."""
         self._tasks = set[asyncio.Task[None]]()
         self._due: list[Finished] = []
         self._spent: dict[str, Spent] = {}
@@ -90,11 +94,16 @@ class Collector:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self.aclose(), self._loop).result()
-        asyncio.run_coroutine_threadsafe(self._loop.shutdown_default_executor(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        try:
+            if kind is not None and not issubclass(kind, Exception) and self._runs:
+                print("finishing the calls under way; interrupt again to drop them", file=sys.stderr, flush=True)
+                asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result()
+        finally:
+            asyncio.run_coroutine_threadsafe(self.aclose(), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._loop.shutdown_default_executor(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
 
     def run(
         self,
@@ -116,12 +125,7 @@ class Collector:
             StoreError: a result cannot be stored.
         """
         coroutine = self.drive(protocols, progress, most_calls, positions=positions)
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return future.result()
-        except (KeyboardInterrupt, SystemExit):
-            self._interrupt([future])
-            raise
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def side_by_side(self, jobs: Sequence[Callable[[], R]]) -> list[R]:
         """Do each job, which calls :meth:`run`, in a thread of its own; when one fails, the others go on.
@@ -129,27 +133,15 @@ class Collector:
         Raises:
             Exception: that of the first job that failed.
         """
-        if len(jobs) == 1:
-            return [jobs[0]()]
         threads = ThreadPoolExecutor(max(1, len(jobs)), thread_name_prefix="collect")
-        futures = [threads.submit(job) for job in jobs]
         try:
+            futures = [threads.submit(job) for job in jobs]
             for future in as_completed(futures):
                 if (error := future.exception()) is not None:  # said at once, since the others may go on for hours
                     print(f"stopped: {error}", file=sys.stderr, flush=True)
-        except (KeyboardInterrupt, SystemExit):
-            self._interrupt(futures)
-            raise
         finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+            threads.shutdown(wait=False, cancel_futures=True)  # after an interrupt, the threads end with their runs
         return [future.result() for future in futures]
-
-    def _interrupt(self, futures: "Sequence[Future[Any]]") -> None:
-        """Start nothing new, and let calls under way finish, since they may be paid for. A second interrupt drops
-        them."""
-        print("finishing the calls under way; interrupt again to drop them", file=sys.stderr, flush=True)
-        self._loop.call_soon_threadsafe(self._stop, StoppedError("interrupted"))
-        wait(futures)
 
     def release(self, component: Component) -> None:
         """Let go of a local component; called when no run asks it any more. The next call loads it again."""
@@ -194,10 +186,11 @@ class Collector:
         error = asyncio.CancelledError() if unit.cancelled() else unit.exception()
         if error is None or run.stopped is not None:
             return
-        if isinstance(error, StoreError) or len(self._runs) == 1:
-            self._stop(error)
-        else:
+        others_go_on = len(self._runs) > 1 and not isinstance(error, StoreError)
+        if others_go_on or isinstance(error, BudgetError):  # attempts that the budget has admitted are still made
             run.stop(error)
+        else:
+            self._stop(error)
 
     def _stop(self, error: BaseException) -> None:
         """Start no more calls of any run."""
@@ -207,6 +200,12 @@ class Collector:
         self._lines.clear()  # a later run opens new ones
         for run in self._runs.values():
             run.stop(error)
+
+    async def _finish(self) -> None:
+        """Start nothing new, and wait for the calls under way, since they may be paid for."""
+        self._stop(StoppedError("interrupted"))
+        while self._runs:
+            await asyncio.sleep(0.01)
 
     async def aclose(self) -> None:
         """Drop what is still under way, and close the lines to services."""
@@ -254,12 +253,12 @@ class Collector:
     def _start_batches(self) -> None:
         """Start the batches that come next: of the component at work, else of the run that began first."""
         while ready := [
-            (fingerprint != self._at_work, number, fingerprint)
+            (fingerprint != self._at_work, number, run.batches.place(fingerprint), fingerprint)
             for number, run in self._runs.items()
             for fingerprint in run.batches.complete
-            if self._workers.has_room(run.batches.components[fingerprint])
+            if self._may_start(run.batches.components[fingerprint])
         ]:
-            _, number, self._at_work = min(ready)
+            _, number, _, self._at_work = min(ready)
             run = self._runs[number]
             batch = run.batches.take(self._at_work)
             calls = {call.key.digest: call for call, _ in batch}
@@ -277,6 +276,13 @@ class Collector:
             if calls and self._at_work in run.batches.complete:
                 self._workers.expect([call for call, _ in run.batches.first(self._at_work)])
 
+    def _may_start(self, component: Component) -> bool:
+        if self._workers.replicas(component) is None:
+            is_other = component.fingerprint != self._at_work
+            if self._unsettled >= (1 if is_other else _MOST_UNSETTLED):
+                return False
+        return self._workers.has_room(component)
+
     async def _make(
         self,
         run: "_Run",
@@ -291,10 +297,12 @@ class Collector:
             sources: digest → what has been stored since, or what another batch is making; None for a missing call.
             futures: of the missing calls.
         """
+        component = batch[0][0].component
+        is_here = self._workers.replicas(component) is None
+        self._unsettled += is_here
         try:
             if making is not None:
                 finished = await making
-                component = batch[0][0].component
                 self._count(run, component, finished)
                 share = run.progress.share(called(component))
                 share.batches += 1
@@ -307,7 +315,10 @@ class Collector:
                 result = source if isinstance(source, Result) else await asyncio.shield(source)
                 if not waiting.done():
                     waiting.set_result(result)
+            await asyncio.sleep(0)  # until every unit has come to its next call
         except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit):  # a component's own, which would end the event loop
+                error = RuntimeError(f"a component raised {error!r}")
             for each in [*futures.values(), *(waiting for _, waiting in batch)]:
                 if not each.done():
                     each.set_exception(error)
@@ -317,6 +328,7 @@ class Collector:
         finally:
             for digest in futures:
                 del self._asked[digest]
+            self._unsettled -= is_here
             self._start_batches()
 
     # Services

@@ -151,8 +151,8 @@ def collect(
                     asking.first_stages(lines, releases=not remote)
                     collector.release(project.model(name))
 
-        jobs: list[Callable[[], None]] = [ask_local]
-        collector.side_by_side([*jobs, *(partial(ask_remote, name) for name in remote)])
+        jobs: list[Callable[[], None]] = [ask_local, *(partial(ask_remote, name) for name in remote)]
+        collector.side_by_side(jobs)
         asking.later_stages(work)
         if not models:
             asking.stages_apart(work)

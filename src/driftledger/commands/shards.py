@@ -125,7 +125,7 @@ def _stores(path: Path) -> list[Path]:
     folders = stores_in(path)
     if not folders:
         raise StoreError(
-            f"{for_line(str(path))} is not a call store and holds none; name the folder that 'driftledger collect' got as "
-            "--into"
+            f"{for_line(str(path))} is not a call store and holds none; name the folder that was given to "
+            "'driftledger collect' as --into"
         )
     return folders
