@@ -173,7 +173,7 @@ def test_a_store_of_another_version_is_named(tmp_path: Path) -> None:
 
 def test_something_else_in_its_place_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_bytes(b"not a database" * 100)
-    with pytest.raises(StoreError, match="cannot be opened .*delete it: it only saves work"):
+    with pytest.raises(StoreError, match=r"cannot be opened .*delete it: it only saves work"):
         CallStore(tmp_path)
 
 

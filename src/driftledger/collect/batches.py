@@ -110,6 +110,7 @@ class Batches:
                 for _, result in batch.calls.values():
                     if not result.done():
                         result.set_exception(error)
+                        result.exception()  # its unit may have raised already
         self._waiting.clear()
         self._complete.clear()
 
