@@ -20,9 +20,9 @@ def _watch(calls: int, delay: float) -> None:
 
     put = CallStore.put
 
-    def counted(self: CallStore, finished: Any) -> Any:
-        stored = put(self, finished)
-        if sum(row.made for row in self.rows()) >= calls:
+    def counted(self: CallStore, finished: Any, spent: Any = None) -> Any:
+        stored = put(self, finished, spent)
+        if self.count() >= calls:
             threading.Timer(delay, _kill).start()
         return stored
 
