@@ -69,6 +69,7 @@ class Collector:
         self.store = store
         self._workers = workers or InThisProcess()
         self._shards = shards
+        self._is_closing = False
         self._runs: dict[int, _Run] = {}
         self._numbers = 0
         self._asked: dict[str, asyncio.Future[Result]] = {}
@@ -94,6 +95,7 @@ class Collector:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_closing = True
         try:
             if kind is not None and not issubclass(kind, Exception) and self._runs:
                 print("finishing the calls under way; interrupt again to drop them", file=sys.stderr, flush=True)
@@ -124,6 +126,8 @@ class Collector:
             BudgetError, ServiceError: a service cannot go on; calls under way were finished and stored first.
             StoreError: a result cannot be stored.
         """
+        if self._is_closing:  # another thread was interrupted
+            raise StoppedError("interrupted")
         coroutine = self.drive(protocols, progress, most_calls, positions=positions)
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
