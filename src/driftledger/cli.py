@@ -252,7 +252,7 @@ def init(
     folder: Annotated[Path, typer.Argument(help="Made where it is missing.")] = Path(),
     images: Annotated[Path | None, typer.Option(metavar="DIR", help="Your images, which become a dataset.")] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="What is selected.")] = None,
-    minimal: Annotated[bool, typer.Option("--minimal", help="Little is selected, and there is nothing else.")] = False,
+    minimal: Annotated[bool, typer.Option("--minimal", help="Select little.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what is there.")] = False,
 ) -> None:
     """Make a folder a project: params.yaml and dvc.yaml, in your Git repository or a new one."""
@@ -348,7 +348,6 @@ def audit(
     judge: Annotated[str | None, typer.Option(help="NAME or NAME@VERSION: the scores that it graded.")] = None,
     dataset: Annotated[str | None, typer.Option(help="NAME or NAME@DIGEST, of a dataset or a question set.")] = None,
     rev: Annotated[str | None, typer.Option(metavar="COMMIT", help="The scores of this commit, read from Git.")] = None,
-    remote: RemoteOption = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -358,13 +357,13 @@ def audit(
     if target is not None:
         from driftledger.notebook.opened import OpenedProject
 
-        found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).audit(target, rev)
+        found = OpenedProject(trusted(context.obj, trust), Reach(trust=trust)).audit(target, rev)
         show(found.json if as_json else found.tree if full else found.answer)
     else:
         from driftledger.commands import ask
 
         asked = {"model": model, "generator": generator, "encoder": encoder, "judge": judge, "dataset": dataset}
-        show(ask.touched(trusted(context.obj, trust), Reach(remote, trust), asked, as_json=as_json))
+        show(ask.touched(trusted(context.obj, trust), Reach(trust=trust), asked, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -425,7 +424,6 @@ def compare(
     a: Annotated[str, typer.Argument(help="A run.")],
     b: Annotated[str, typer.Argument(help="Another.")],
     anyway: Annotated[bool, typer.Option("--anyway", help="Rank also what is not comparable.")] = False,
-    remote: RemoteOption = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -433,7 +431,7 @@ def compare(
     from driftledger.core.terminal import show
     from driftledger.notebook.opened import OpenedProject
 
-    found = OpenedProject(trusted(context.obj, trust), Reach(remote, trust)).compare(a, b, anyway=anyway)
+    found = OpenedProject(trusted(context.obj, trust), Reach(trust=trust)).compare(a, b, anyway=anyway)
     show(found.json if as_json else found.shown)
 
 

@@ -14,8 +14,7 @@ from driftledger.benchmarks.mm_vet.calibration import CALIBRATION
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import collect
 from driftledger.commands.stages import correlation, report, score
-from driftledger.core.errors import CoverageError
-from driftledger.core.missing import MissingSourceError
+from driftledger.core.errors import CoverageError, MissingSourceError
 from driftledger.demo.generators.painter import Painter
 from driftledger.demo.models.rubric import Rubric
 from driftledger.demo.models.words import WordCounter

@@ -121,7 +121,9 @@ def collect(
     check_known("benchmark", benchmarks, benchmark_names())
     with project.store() as store, workers_of(project.settings, _place(project, on, address)) as workers:
         for model in models:
-            with project.only_one(project.root / RECORDS_OF.format(model=model)):
+            top = project.root / RECORDS_OF.format(model=model)
+            top.mkdir(parents=True, exist_ok=True)
+            with project.only_one(top):
                 _collect_model(project, model, benchmarks, store, workers)
         seen = store.observations()
         if any(each.other for each in seen.values()):
@@ -217,7 +219,12 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
             for task in tasks_of(project, model):
                 _count(project, task, plan, done.setdefault((task.spec.name, *task.keys.values()), {}))
         models = (name for name in settings.named("models") if name != run.judge or name in run.models)
-        counted = {f"models.{name}": plan.of(project.model(name)) for name in models}
+        of_models = {name: plan.of(project.model(name)) for name in models}
+        counted = {
+            f"models.{name}": calls
+            for name, calls in of_models.items()
+            if name in run.models or calls.stored or calls.to_make  # others are only named, as whom to compare with
+        }
         counted |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
         return counted | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
 

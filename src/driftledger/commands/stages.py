@@ -72,6 +72,7 @@ def score(project: Project, model: str) -> None:
     from driftledger.commands.resolve import keys_of
 
     folders, refused = list[Path](), list[CoverageError]()
+    (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
     with project.only_one(project.root / SCORES / model):
         for spec in project.settings.benchmarks:
             for keys in keys_of(project.settings, spec, spec.scores, model):

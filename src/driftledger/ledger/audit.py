@@ -138,6 +138,8 @@ class Sources:
         self.root, self.contents = root, Contents(root, reach)
         self.selected, self.combinations = selected or Selected(), combinations
         self.git, self._code, self.known = Git.around(root), None, "dvc.lock"
+        self.incomplete = ""
+        """What is wrong with a run that :attr:`current` leaves out, after a semicolon."""
         self._tree: Tree = Workspace(root, trust=reach.trust)
         if rev is not None:
             commit = None if self.git is None else self.git.commit(rev)
@@ -164,7 +166,8 @@ class Sources:
         """The runs, as far as their evidence is complete."""
         try:
             return self.runs(self.combinations)
-        except DriftledgerError:
+        except DriftledgerError as error:
+            self.incomplete = f"; {error}"
             runs = list[Evidence]()
             for combination in self.combinations:
                 with suppress(DriftledgerError):
@@ -242,7 +245,7 @@ def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
     runs = [name for each in sources.combinations for name in ("/".join(each), str(each))]
     nearest = get_close_matches(text, runs, n=3, cutoff=0.4) or runs[:3]
     hint = f"; nearest: {for_line(', '.join(nearest))}" if nearest else ""
-    raise LedgerError(f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}")
+    raise LedgerError(f"there is no run, score file, image or metric {for_line(text)!r:.300}{hint}{sources.incomplete}")
 
 
 def _file(sources: Sources, text: str) -> Path | None:
@@ -432,7 +435,7 @@ def touched(sources: Sources, asked: Mapping[str, str | None]) -> list[dict[str,
         there = sorted({f"{each}@{json.loads(texts)[0][:16]}" for each, texts in cards})
         nearest = for_line(first_few(get_close_matches(name, there, n=5, cutoff=0.0))) or "none"
         text = for_line(f"{kind} {name}{'@' if version else ''}{version}")
-        raise LedgerError(f"no score was made with {text}; there are: {nearest}")
+        raise LedgerError(f"no score was made with {text}; there are: {nearest}{sources.incomplete}")
     return sorted(found, key=lambda row: (row["first_date"] or "9", row["path"], row["md5"]))
 
 

@@ -31,10 +31,7 @@ from driftledger.metrics.power import POWER, minimum_detectable_difference
 
 NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")
-_OTHER_DATA = {
-    "dataset": "other samples are harder or easier",
-    "question_set": "other questions are harder or easier",
-}
+_OTHER_DATA = {"dataset": "other samples are harder or easier", "question_set": "other questions are harder or easier"}
 
 
 @dataclass(frozen=True)
