@@ -56,7 +56,7 @@ def test_traces_show_each_chain_with_small_pictures_attached_once(
     assert [trace["tags"]["unit"] for trace in run["traces"]] == ["ring", "disc"]  # the worst first
     names = [name for name, *_ in run["traces"][0]["spans"]]
     assert names == ["chain", "t = 1", "t = 2"]
-    assert run["traces"][0]["spans"][1][2]["generate 1"]["s(1)"] == 0.5
+    assert run["traces"][0]["spans"][1][2]["s(1)"] == 0.5
     pictures = list((tmp_path / "store" / "mlartifacts").rglob("attachments/*"))
     assert len(pictures) == 2 * 3  # two samples: an original and two drawn ones
     assert max(picture.stat().st_size for picture in pictures) < 40_000

@@ -132,10 +132,12 @@ def _write_column(
     span = mlflow.start_span_no_context(
         name or first.name, _KINDS[first.role], root, plain(first.asked), start_time_ns=moment
     )
-    errors = {f"{step.name}: error": step.error for step in steps if step.error}
-    gave = {step.name: plain(step.gave) for step in steps} if len(steps) > 1 else plain(first.gave)
+    gave: dict[str, Any] = {}
+    for step in steps:
+        for key, value in (*step.gave.items(), *([("error", step.error)] if step.error else [])):
+            gave[f"{step.name}: {key}" if key in gave else key] = plain(value)
     worst = next((step.outcome for step in steps if _status(step.outcome) != "OK"), Outcome.OK)
-    span.end(outputs={**gave, **errors}, status=_status(worst), end_time_ns=moment)
+    span.end(outputs=gave, status=_status(worst), end_time_ns=moment)
 
 
 def _status(outcome: Outcome) -> str:
