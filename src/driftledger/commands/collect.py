@@ -22,10 +22,9 @@ from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.steps import NotStoredError
 from driftledger.collect.workers.replicas import Replicas
 from driftledger.collect.workers.settings import CollectSettings
-from driftledger.commands.resolve import keys_of
+from driftledger.commands.resolve import inputs_of, keys_of
 from driftledger.commands.stages import ask, refuse_failures
 from driftledger.components.base import Component
-from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import read_json
 from driftledger.core.made import files_digest, is_made, keep_only, made_from, make
@@ -60,25 +59,6 @@ class Task:
             StoreError: the data are not built, or ``resolve`` has not run since this was selected.
         """
         return inputs_of(project, "collect", self.name, self.keys, self.before)
-
-
-def inputs_of(project: Project, kind: str, name: str, keys: Mapping[str, str], before: Sequence[Stage]) -> str:
-    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is made from.
-
-    Raises:
-        StoreError: one of these is missing.
-    """
-    noted = project.noted().get(kind, {}).get(keys["model"], {}).get(name)
-    if noted is None:
-        raise StoreError(f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'")
-    digests = []
-    for stage in before:
-        folder = project.root / stage.at(keys)
-        if not folder.is_dir():
-            raise StoreError(f"{stage.at(keys)} is missing; run 'dvc repro {stage.lock(keys)}' or 'dvc pull'")
-        made = made_from(folder)
-        digests.append(files_digest(folder) if made is None else made.files)
-    return sha256_of([noted, digests])
 
 
 def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list[Task]:
