@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 def of_commands() -> Iterator[Row]:
     """Commands that people wait for, in the default run's project."""
-    commands = ("--version", "--help", "audit", "compare", "plan", "plan, counted before")
+    commands = ("--version", "--help", "audit", "compare", "plan")
     beside: dict[str, dict[str, At]] = {"--version": {"`dvc --version`": ("commands", "dvc --version", "cpu_seconds")}}
     for command in (*commands, "verify, one run", "verify, all", "track, nothing to do"):
         name, comma, how = command.partition(",")

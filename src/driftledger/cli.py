@@ -29,7 +29,7 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 """Something else lies where a file or a folder should; a sentence only if the error names the place."""
 
 RUNS_OWN_CODE = frozenset(
-    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | {"batch-size", *command_groups()}
+    {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "preset"} | {*command_groups()}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -79,6 +79,9 @@ TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: ask the remote and MLflow it names, run its code.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+NoWaitOption = Annotated[
+    bool, typer.Option("--no-wait", help="End at once, with exit code 2, if another process uses the call store.")
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -234,17 +237,19 @@ def collect(
     into: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="With --shard: where its calls go, for 'driftledger merge'.")
     ] = None,
+    no_wait: NoWaitOption = False,
 ) -> None:
     """Make every call that the selected models still need in one process, and write their records."""
     from driftledger.commands import collect as collecting
 
+    project = replace(context.obj, waits=not no_wait)
     if shard is not None or into is not None:
         from driftledger.commands import shards
 
-        part, spool = shards.named_part(shard, into)
-        typer.echo(for_terminal(shards.collect_shard(context.obj, part, spool, benchmarks or (), model or ())))
+        part, folder = shards.named_part(shard, into)
+        typer.echo(for_terminal(shards.collect_shard(project, part, folder, benchmarks or (), model or ())))
         return
-    collecting.collect(context.obj, model or context.obj.settings.run.models, benchmarks or (), on, address)
+    collecting.collect(project, model or context.obj.settings.run.models, benchmarks or (), on, address)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -291,31 +296,13 @@ def unlock(context: typer.Context) -> None:
 @app.command(rich_help_panel=EVALUATE)
 def merge(
     context: typer.Context,
-    spools: Annotated[list[Path], typer.Argument(metavar="SPOOL...", help="Spools, or folders that hold some.")],
+    stores: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Stores of shards, or folders of them.")],
+    no_wait: NoWaitOption = False,
 ) -> None:
-    """Bring what shards made into the call store; a spool may be merged again, and changes nothing then."""
+    """Bring what shards made into the call store; merging a store again changes nothing."""
     from driftledger.commands import shards
 
-    typer.echo(for_terminal(shards.merge(context.obj, spools)))
-
-
-@app.command(name="batch-size", rich_help_panel=EVALUATE)
-def batch_size(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="An entry of models or generators, with weights of its own.")],
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="model, generator or judge, where several have the name.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print it.")] = False,
-) -> None:
-    """Find the size of batch that fits into memory and is fast, and write it to params.yaml. Nothing is stored."""
-    from driftledger.commands import batch_size as sizing
-    from driftledger.core.terminal import lines, show
-
-    found = sizing.find(context.obj, name, kind)
-    show(found.as_table())
-    if not dry_run:
-        show(lines([sizing.write(context.obj, found)]))
+    typer.echo(for_terminal(shards.merge(replace(context.obj, waits=not no_wait), stores)))
 
 
 @app.command(rich_help_panel=EVALUATE)

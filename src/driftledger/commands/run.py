@@ -22,7 +22,7 @@ from driftledger.commands.closing import show_closing
 from driftledger.commands.collect import tasks_of
 from driftledger.commands.resolve import resolve
 from driftledger.commands.stages import data
-from driftledger.core.errors import ConfigError, StoreError
+from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line
 from driftledger.core.made import INPUTS, is_made
 from driftledger.core.progress import clock
@@ -124,13 +124,10 @@ def _make_calls(project: Project, environment: Mapping[str, str], remote: bool) 
 
 def _is_missing(project: Project, model: str) -> bool:
     """Whether records of a model are missing, or were made from something else; files are not looked into."""
-    for task in tasks_of(project, model):
-        try:
-            if not is_made(project.root / task.stage.at(task.keys), task.inputs(project), look_into_files=False):
-                return True
-        except StoreError:
-            return True
-    return False
+    return not all(
+        is_made(project.root / task.stage.at(task.keys), task.inputs_now(project), look_into_files=False)
+        for task in tasks_of(project, model)
+    )
 
 
 def _follow(

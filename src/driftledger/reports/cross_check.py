@@ -22,7 +22,7 @@ from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import interval
 from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.tables import cell
-from driftledger.collect.encoding import encode_texts
+from driftledger.collect.features import encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.files import read_jsonl
 from driftledger.data.records import ONE_CATEGORY
