@@ -25,11 +25,10 @@ from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.run import Collector
 from driftledger.collect.settings import CollectSettings
 from driftledger.collect.store import CallStore
-from driftledger.commands.resolve import keys_of
+from driftledger.commands.resolve import inputs_of, keys_of
 from driftledger.commands.stages import ask, refuse_failures
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent
-from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
 from driftledger.core.files import read_json
 from driftledger.core.made import INPUTS, files_digest, is_made, keep_only, made_from, make
@@ -76,25 +75,6 @@ class Task:
         """Role and name of each component that is asked."""
         names = {(key, self.keys[key]) for key in ("model", "generator") if key in self.keys}
         return names | ({("model", project.settings.judge)} if self.stage.judged else set())
-
-
-def inputs_of(project: Project, kind: str, name: str, keys: Mapping[str, str], before: Sequence[Stage]) -> str:
-    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is made from.
-
-    Raises:
-        StoreError: one of these is missing.
-    """
-    noted = project.noted().get(kind, {}).get(keys["model"], {}).get(name)
-    if noted is None:
-        raise StoreError(f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'")
-    digests = []
-    for stage in before:
-        folder = project.root / stage.at(keys)
-        if not folder.is_dir():
-            raise StoreError(f"{stage.at(keys)} is missing; run 'dvc repro {stage.lock(keys)}' or 'dvc pull'")
-        made = made_from(folder)
-        digests.append(files_digest(folder) if made is None else made.files)
-    return sha256_of([noted, digests])
 
 
 def tasks_of(project: Project, model: str, chosen: Collection[str] = ()) -> list[Task]:
@@ -146,7 +126,7 @@ def collect(
             top.mkdir(parents=True, exist_ok=True)
             locks.enter_context(project.only_one(top))
         work = _Work(project, store, collector, tasks)
-        remote = [model for model in models if isinstance(project.model(model), RemoteComponent)]
+        remote = [model for model in models if work.is_remote(model)]
         local = [model for model in models if model not in remote]
         collector.side_by_side([partial(work.do, [model]) for model in remote] + [partial(work.do, local)])
         if not benchmarks:
@@ -202,16 +182,17 @@ class _Work:
         with self._lock:
             self._left[model].remove(done)
             others = (
-                task for name, some in self._left.items() for task in some if name == model or self._is_remote(name)
+                task for name, some in self._left.items() for task in some if name == model or self.is_remote(name)
             )
             needed = {each for task in others for each in task.asks(self._project)}
             for role, name in done.asks(self._project) - needed:
-                component: Component = getattr(self._project, role)(name)
-                component.release()
-                self._collector.release(component)
+                component = self._project.made(role, name)
+                if component is not None:  # else nothing was asked of it, and it may not be on this machine
+                    component.release()
+                    self._collector.release(component)
 
-    def _is_remote(self, model: str) -> bool:
-        return isinstance(self._project.model(model), RemoteComponent)
+    def is_remote(self, model: str) -> bool:
+        return isinstance(self._project.settings.model(model), RemoteComponent)  # which may not be on this machine
 
 
 def _folders(project: Project, tasks: Sequence[Task]) -> list[Path]:
@@ -224,8 +205,8 @@ def pay_back(project: Project, task: Task, store: CallStore) -> None:
     A folder that was changed since it was made pays nothing back: what it tells may be forged.
     """
     folder = project.root / task.stage.at(task.keys)
-    made = made_from(folder)
-    if made is None or made.files != files_digest(folder):
+    made = made_from(folder)  # which a folder with failed calls does not say
+    if not (folder / CARD).is_file() or (made is not None and made.files != files_digest(folder)):
         return
     paths = {stage.name: stage.at(task.keys) for stage in (*task.before, task.stage)}
     card = read_json(folder / CARD, CollectedCard)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules, runner
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError, CoverageError, MissingSourceError, StoreError, first_few, nothing_at
+from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few
 from driftledger.core.escaping import for_terminal
 from driftledger.core.files import write_json
 from driftledger.core.made import keep_only, make
@@ -68,8 +68,7 @@ def score(project: Project, model: str) -> None:
         CoverageError: too little of a benchmark could be scored; the other scores are written.
     """
     from driftledger.benchmarks.writing import write_score
-    from driftledger.commands.collect import inputs_of
-    from driftledger.commands.resolve import keys_of
+    from driftledger.commands.resolve import inputs_of, keys_of
 
     folders, refused = list[Path](), list[CoverageError]()
     (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
@@ -259,21 +258,7 @@ def to_score(project: Project, spec: Benchmark, keys: Mapping[str, str]) -> "ToS
 def files_beside(project: Project, spec: Benchmark) -> dict[str, Path]:
     """The user's files that go into the scores of a benchmark, by the setting that names them; errors as in
     :func:`file_beside`."""
+    from driftledger.commands.resolve import file_beside
+
     found = {setting: file_beside(project, spec, setting) for setting in spec.beside}
     return {setting: file for setting, file in found.items() if file is not None}
-
-
-def file_beside(project: Project, spec: Benchmark, setting: str) -> Path | None:
-    """The one that a setting names; None where it names none.
-
-    Raises:
-        MissingSourceError: it is missing.
-    """
-    path = getattr(project.settings.section(spec.name), setting)
-    if path is None:
-        return None
-    file: Path = project.root / path
-    if not file.is_file():
-        sentence = f"{spec.name}.{setting} in params.yaml is {path}, which is missing; mend it or set null"
-        raise MissingSourceError(sentence, str(path)) if nothing_at(file) else ConfigError(sentence)
-    return file
