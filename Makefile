@@ -78,12 +78,10 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/perfor
 	python perf/retrieval.py
 	python perf/chain_memory.py
 	python perf/remote.py
-	python perf/scheduler.py
 	python perf/samples.py
 	python perf/batches.py
 	python perf/engines.py
 	python perf/audit.py
-	python perf/scale.py
 	python perf/site.py
 	python perf/check.py regions_fine/painter/layout
 	python perf/start.py

@@ -26,7 +26,7 @@ from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import METRICS, SCORE, Score
 from driftledger.benchmarks.writing import dvc_metrics
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore
 from driftledger.commands import stages
 from driftledger.commands import verify as verifying
 from driftledger.core.canonical import canonical_json, pretty_json

@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 def of_commands() -> Iterator[Row]:
     """Commands that people wait for, in the default run's project."""
-    commands = ("--version", "--help", "audit", "compare", "plan", "plan, counted before")
+    commands = ("--version", "--help", "audit", "compare", "plan")
     beside: dict[str, dict[str, At]] = {"--version": {"`dvc --version`": ("commands", "dvc --version", "cpu_seconds")}}
     for command in (*commands, "verify, one run", "verify, all", "track, nothing to do"):
         name, comma, how = command.partition(",")
@@ -62,10 +62,6 @@ def of_runs() -> Iterator[Row]:
         at = ("growth", "cpu_seconds_per_stage")
         theirs: dict[str, At] = {"`dvc repro`": (*at, "dvc repro", stages)}
         yield Row(f"a stage, of {int(stages):,}", "run", (*at, "driftledger run", stages), "s of CPU", beside=theirs)
-    for batch in (1, 8, 64):
-        at = (f"scattered_batch_{batch}", "ms_per_call", "100000")
-        yield Row(f"a call among 100,000 that wait, in batches of {batch}", "scheduler", at, "ms of CPU", 0.1)
-        yield Row("growth from 1,000 to 100,000", "scheduler", (f"scattered_batch_{batch}", "exponent"), "", 1.1)
 
 
 def of_samples() -> Iterator[Row]:

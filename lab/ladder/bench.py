@@ -15,8 +15,8 @@ from driftledger.benchmarks.runner import Collecting
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribeProtocol
 from driftledger.benchmarks.writing import write_collected
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore
+from driftledger.collect.store import CallStore
 from driftledger.commands.stages import ask
 from driftledger.components.base import Model
 from driftledger.core.files import read_json
