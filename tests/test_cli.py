@@ -159,7 +159,7 @@ def test_verify_asks_mlflow_where_it_is_told_to(
 
 def test_why_is_inert(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     monkeypatch.setattr(calls_why, "why", lambda store, call: [call, "  text: \x1b[31m \x9b1m"])
-    monkeypatch.setattr(Project, "store", lambda project: nullcontext())
+    monkeypatch.setattr(Project, "store", lambda project, writes: nullcontext())
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, "calls", "why", "coffee") == 0
     assert capsys.readouterr().out == "coffee\n  text: \\x1b[31m \\x9b1m\n"

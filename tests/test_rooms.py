@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.conftest import REPOSITORY
 
 TESTS = REPOSITORY / "tests"
-OF_THEIR_OWN = ("support", "cases", "pipelines", "lab", "perf", "words", "demo/golden", "hostile")
+OF_THEIR_OWN = ("support", "cases", "pipelines", "lab", "perf", "words", "demo/golden", "hostile", "extras")
 """What tests share, whole runs, what is beside the package, a benchmark of the tests' own, and attacks on readers."""
 
 

@@ -32,7 +32,7 @@ PLACE_ERRORS = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.EN
 
 RUNS_OWN_CODE = frozenset(
     {"init", "upgrade", "run", "stage", "collect", "merge", "plan", "design", "preset", "preregister"}
-    | {"check-component", "batch-size", "watch", *command_groups()}
+    | {"check-component", "watch", *command_groups()}
 )
 """The commands that evaluate: what a project's params.yaml names of its own code is theirs to run. All others may be
 used to look at what strangers made."""
@@ -84,6 +84,9 @@ TrustOption = Annotated[
     bool, typer.Option("--trust", help="This checkout is my own: ask the remote and MLflow it names, run its code.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+NoWaitOption = Annotated[
+    bool, typer.Option("--no-wait", help="End at once, with exit code 2, if another process uses the call store.")
+]
 TimestampOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -295,6 +298,7 @@ def collect(
     into: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="With --shard: where its calls go, for 'driftledger merge'.")
     ] = None,
+    no_wait: NoWaitOption = False,
 ) -> None:
     """Make every call that the selected runs still need in one go, which loads each checkpoint once.
 
@@ -302,13 +306,14 @@ def collect(
     """
     from driftledger.commands import collect as collecting
 
+    project = replace(context.obj, waits=not no_wait)
     if shard is not None or into is not None:
         from driftledger.commands import shards
 
-        part, spool = shards.named_part(shard, into)
-        typer.echo(for_terminal(shards.collect_shard(context.obj, part, spool, benchmarks or (), model or ())))
+        part, folder = shards.named_part(shard, into)
+        typer.echo(for_terminal(shards.collect_shard(project, part, folder, benchmarks or (), model or ())))
         return
-    collecting.collect(context.obj, benchmarks or (), model or (), on, address)
+    collecting.collect(project, benchmarks or (), model or (), on, address)
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -355,12 +360,13 @@ def unlock(context: typer.Context) -> None:
 @app.command(rich_help_panel=EVALUATE)
 def merge(
     context: typer.Context,
-    spools: Annotated[list[Path], typer.Argument(metavar="SPOOL...", help="Spools, or folders that hold some.")],
+    stores: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Stores of shards, or folders of them.")],
+    no_wait: NoWaitOption = False,
 ) -> None:
-    """Bring what shards made into the call store; a spool may be merged again, and changes nothing then."""
+    """Bring what shards made into the call store; merging a store again changes nothing."""
     from driftledger.commands import shards
 
-    typer.echo(for_terminal(shards.merge(context.obj, spools)))
+    typer.echo(for_terminal(shards.merge(replace(context.obj, waits=not no_wait), stores)))
 
 
 @app.command(name="check-component", rich_help_panel=EVALUATE)
@@ -385,25 +391,6 @@ def check_component(
         checking.note(context.obj, checked)
     show(json.dumps(checked.to_dict(), indent=2) if as_json else checked.as_table())
     raise typer.Exit(1 if checked.report.problems else 0)
-
-
-@app.command(name="batch-size", rich_help_panel=EVALUATE)
-def batch_size(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="An entry of models or generators, with weights of its own.")],
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="model, generator or judge, where several have the name.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print it.")] = False,
-) -> None:
-    """Find the size of batch that fits into memory and is fast, and write it to params.yaml. Nothing is stored."""
-    from driftledger.commands import batch_size as sizing
-    from driftledger.core.terminal import lines, show
-
-    found = sizing.find(context.obj, name, kind)
-    show(found.as_table())
-    if not dry_run:
-        show(lines([sizing.write(context.obj, found)]))
 
 
 @app.command(rich_help_panel=ASK)

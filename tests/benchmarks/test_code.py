@@ -58,10 +58,10 @@ def test_no_stage_has_anything_to_do_with_other_benchmarks_nor_with_scheduling(n
     for stage in (*benchmark(name).collects, benchmark(name).scores):
         modules = modules_behind(stage.code)
         assert not [each for each in modules if each.startswith("benchmarks.") and each.split(".")[1] in others]
-        assert not modules & {"benchmarks.base", "collect.plan", "collect.scheduler", "components.remote.client"}
+        assert not modules & {"benchmarks.base", "collect.run", "collect.store", "components.remote.client"}
     scoring = modules_behind(benchmark(name).scores.code)
     collecting = {each for each in scoring if each.startswith("collect.")}
-    assert collecting == {"collect.encoding", "collect.feature_store", "collect.served"}
+    assert collecting == {"collect.call", "collect.features"}
     assert not any(each.endswith(".collect") for each in scoring)
 
 

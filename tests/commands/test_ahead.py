@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
-from driftledger.collect.call_store import StoredCall
+from driftledger.collect.store import StoredCall
 from driftledger.commands import ahead, stages
 from driftledger.commands.ahead import ALL, Share, collect_ahead
 from driftledger.core.types import Conversation, Reply

@@ -1,20 +1,15 @@
 """Everything that is asked, in one process: the stages that follow ask nothing."""
 
-import multiprocessing
 import shutil
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.observations import Observed, read_observations, write_observations
-from driftledger.collect.workers.replicas import WorkersError
+from driftledger.collect.ray import WorkersError
 from driftledger.commands import stages
 from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import ConfigError, StoreError
@@ -24,6 +19,7 @@ from driftledger.demo.models.rubric import Rubric
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.labelled import Item, write_labelled
+from tests.support.openai_server import ChatAnswer, OpenAIServer
 from tests.support.params import default_params
 
 SETS = {"mm_sap": "scenes_mm_sap", "mm_vet": "scenes_mm_vet"}
@@ -109,26 +105,6 @@ def test_collected_first_or_not_the_files_are_the_same(project: Project) -> None
     assert written() == before
 
 
-def test_by_replicas_or_in_this_process_the_files_are_the_same(project: Project) -> None:
-    def written() -> dict[str, bytes]:
-        folder = project.root / "data" / "genception"
-        return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-    stages.run_stage(project, "genception", "chain", ["my_images", "blind", "painter"])
-    before = written()
-    shutil.rmtree(project.paths.state)
-    params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
-    params["models"]["blind"] = {"provider": "blind", "workers": {"replicas": 2}}
-    params["generators"]["painter"] |= {"workers": {}}
-    (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    apart = Project(project.root)
-    assert apart.model("blind").fingerprint == project.model("blind").fingerprint
-    collect(apart, benchmarks=["genception"], models=["blind"])
-    assert not multiprocessing.active_children()
-    stages.run_stage(apart, "genception", "chain", ["my_images", "blind", "painter"])
-    assert written() == before
-
-
 def test_the_command_line_says_where(project: Project) -> None:
     with pytest.raises(ConfigError, match="where: Input should be 'here' or 'ray'"):
         collect(project, on="slurm")
@@ -166,27 +142,6 @@ def test_what_is_not_needed_is_not_looked_at(project: Project) -> None:
         collect(Project(project.root), benchmarks=["genception"])
 
 
-def test_what_was_seen_is_noted_by_one_process_at_a_time(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, file = Observed(name="seer", asked_again=2, other=1), project.paths.observations
-    monkeypatch.setattr(CallStore, "observations", lambda store: {"f": seen})
-    waits, only_one = threading.Event(), Project.only_one
-
-    @contextmanager
-    def told(self: Project, target: Path) -> Iterator[None]:
-        waits.set()
-        with only_one(self, target):
-            yield
-
-    with ThreadPoolExecutor(1) as pool:
-        with project.only_one(file):
-            monkeypatch.setattr(Project, "only_one", told)
-            running = pool.submit(collect, Project(project.root), ["trac"], ["blind"])
-            assert waits.wait(60)
-            write_observations(file, {"g": seen})
-        running.result()
-    assert read_observations(file) == {"f": seen, "g": seen}
-
-
 def test_nothing_stays_in_memory(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     released: list[str] = []
     noting: Callable[[Blind], None] = lambda model: released.append(model.provider)  # noqa: E731
@@ -203,3 +158,33 @@ def test_what_is_not_there_is_named(project: Project) -> None:
     (project.paths.dataset("my_images")).rename(project.root / "elsewhere")
     with pytest.raises(StoreError, match="dataset my_images is not built yet; run 'dvc repro dataset@my_images'"):
         collect(project)
+
+
+def test_models_behind_services_are_asked_side_by_side(project: Project) -> None:
+    """Each of two services answers only once the other has been asked, and a local model computes meanwhile."""
+    pytest.importorskip("openai")
+    asked = {"first": threading.Event(), "second": threading.Event()}
+
+    def says(name: str, other: str) -> Callable[[dict[str, Any]], ChatAnswer]:
+        def reply(request: dict[str, Any]) -> ChatAnswer:
+            asked[name].set()
+            assert asked[other].wait(60)
+            return ChatAnswer("a red square")
+
+        return reply
+
+    with OpenAIServer(reply=says("first", "second")) as first, OpenAIServer(reply=says("second", "first")) as second:
+        params = yaml.safe_load((project.root / "params.yaml").read_text(encoding="utf-8"))
+        for name, server in (("first", first), ("second", second)):
+            params["models"][name] = {
+                **{"provider": "openai", "model": "vision-1", "base_url": server.base_url, "api_key_env": None}
+            }
+        params["run"]["models"] = ["first", "blind", "second"]
+        (project.root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+        collect(Project(project.root), benchmarks=["trac", "mm_vet"])
+        counts = [len(server.requests) for server in (first, second)]
+        assert counts[0] == counts[1] > 4
+        collect(Project(project.root), benchmarks=["trac", "mm_vet"])
+        assert [len(server.requests) for server in (first, second)] == counts
+    with Project(project.root).store(writes=False) as store:
+        assert {row.parts["role"] for row in store.rows()} == {"describe", "answer", "grade"}

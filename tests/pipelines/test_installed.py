@@ -54,7 +54,7 @@ class Theirs(NamedTuple):
     def calls(self) -> tuple[int, int]:
         """How many are stored, and how often they were made in all."""
         with closing(sqlite3.connect(self.root / ".driftledger" / "calls.db")) as db:
-            stored, made = db.execute("SELECT count(*), sum(made) FROM calls").fetchone()
+            stored, made = db.execute("SELECT count(*), max(rowid) FROM calls").fetchone()
         return stored, made
 
     def scores(self) -> dict[str, bytes]:

@@ -23,7 +23,7 @@ CHAIN = ("driftledger", "stage", "genception", "chain", "my_images", "regions_me
 def calls(root: Path) -> tuple[int, int]:
     """How many are stored, and how often they were made in all."""
     with closing(sqlite3.connect(root / ".driftledger" / "calls.db")) as db:
-        stored, made = db.execute("SELECT count(*), sum(made) FROM calls").fetchone()
+        stored, made = db.execute("SELECT count(*), max(rowid) FROM calls").fetchone()
         return stored, made
 
 

@@ -27,11 +27,11 @@ KILLING = REPOSITORY / "tests" / "support" / "killing"
 
 
 def calls_made(root: Path) -> int:
-    return query(root / ".driftledger" / "calls.db", "SELECT coalesce(sum(made), 0) FROM calls")
+    return query(root / ".driftledger" / "calls.db", "SELECT coalesce(max(rowid), 0) FROM calls")
 
 
 def most_often_made(root: Path) -> int:
-    return query(root / ".driftledger" / "calls.db", "SELECT max(made) FROM calls")
+    return query(root / ".driftledger" / "calls.db", "SELECT 1 + max(rowid) - count(*) FROM calls")
 
 
 def query(path: Path, sql: str) -> Any:

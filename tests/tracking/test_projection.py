@@ -20,9 +20,8 @@ from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.score import Score, key_of, tracked_key
 from driftledger.benchmarks.selection import Selected
-from driftledger.collect.call_key import CallKey
-from driftledger.collect.call_result import Context, Cost, Finished, Result
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.call import CallKey, Context, Cost, Finished, Result
+from driftledger.collect.store import CallStore
 from driftledger.core.canonical import canonical_json
 from driftledger.core.files import read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome

@@ -10,7 +10,7 @@ from driftledger.core.names import Name
 from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:
-    from driftledger.collect.call_result import Result
+    from driftledger.collect.call import Result
 
 RECORDS, CARD = "records.jsonl", "components.json"
 

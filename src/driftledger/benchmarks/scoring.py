@@ -22,7 +22,7 @@ from driftledger.metrics.intervals.estimate import ConfidenceInterval, Estimate
 from driftledger.metrics.intervals.means import mean_interval
 
 if TYPE_CHECKING:
-    from driftledger.collect.feature_store import FeatureStore
+    from driftledger.collect.features import FeatureStore
     from driftledger.components.base import Encoder
 
 R = TypeVar("R", bound=CollectedRecord)

@@ -2,8 +2,7 @@
 
 Only embedded components are asked: they need no weights, cost nothing, and say the same in any company, so that all
 that one of them is asked about an image can be asked in a row, and the image is looked at once. Several processes share
-the images. A call is claimed before it is made (:mod:`driftledger.collect.claims`): whoever comes second waits for the
-first.
+the images.
 """
 
 import time
@@ -14,8 +13,8 @@ from typing import Any, NamedTuple
 from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import Planned
-from driftledger.collect.scheduler import run_protocols
-from driftledger.collect.steps import NotStoredError
+from driftledger.collect.call import NotStoredError
+from driftledger.collect.run import run_protocols
 from driftledger.commands.collect import Work, selected_work
 from driftledger.components.base import Component
 from driftledger.core.progress import Progress

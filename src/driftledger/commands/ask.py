@@ -67,7 +67,7 @@ def why(project: Project, key_or_sample: str) -> RenderableType:
     """Which part of a call's key differs from the nearest stored call."""
     from driftledger.ledger.why import why as explain_call
 
-    with project.store() as store:
+    with project.store(writes=False) as store:
         return lines(explain_call(store, key_or_sample))
 
 

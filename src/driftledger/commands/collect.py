@@ -1,4 +1,4 @@
-"""Every call of the selection: counted without asking, or made in one process, which loads each checkpoint once.
+"""Every call of the selection: counted, or made in one process, which loads each checkpoint once.
 
 The results go into the call store and the feature store alone; DVC's stages then find all of it there, and write their
 files without loading anything. What is asked, and in which company within a batch, is the same as when a stage asks.
@@ -6,8 +6,10 @@ files without loading anything. What is asked, and in which company within a bat
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,25 +17,21 @@ from pydantic import ValidationError
 from driftledger.benchmarks.base import Benchmark, Stage
 from driftledger.benchmarks.registry import benchmark_names, runner
 from driftledger.benchmarks.runner import Collecting
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.claims import Store
-from driftledger.collect.observations import write_observations
+from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
-from driftledger.collect.steps import NotStoredError
-from driftledger.collect.workers.replicas import Replicas
-from driftledger.collect.workers.settings import CollectSettings
+from driftledger.collect.run import Collector
+from driftledger.collect.settings import CollectSettings
+from driftledger.collect.store import CallStore
 from driftledger.commands import stages
 from driftledger.commands.current import Current
-from driftledger.commands.known_calls import FILE, KnownCalls, keep, recall, what_calls_follow_from
-from driftledger.components.base import Component
+from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import parsed_once
 from driftledger.core.progress import Progress
 from driftledger.core.strict import explain
-from driftledger.ledger.objects.remembered import Remembered
 from driftledger.project.project import Project
 from driftledger.project.rwlock import clear
-from driftledger.project.workers import workers_of
+from driftledger.project.workers import collector_of
 
 
 @dataclass
@@ -74,43 +72,19 @@ def plan(project: Project) -> dict[str, PlannedCalls]:
     """
     project = replace(project, asks=False) if project.asks else project
     settings, run = project.settings, project.settings.run
-    with project.store() as store, Remembered(project.paths.state / FILE) as remembered, parsed_once():
+    with project.store(writes=False) as store, parsed_once():
         plan = Plan(store)
         for work in selected_work(project):
-            _count_known(project, work, plan, remembered)
+            _count(project, work, plan)
         models = (name for name in settings.named("models") if name != run.judge or name in run.models)
         found = {f"models.{name}": plan.of(project.model(name)) for name in models}
         found |= {f"generators.{name}": plan.of(project.generator(name)) for name in run.generators}
         return found | ({f"judge {settings.judge}": plan.of(project.judge())} if settings.needs_judge else {})
 
 
-def _count_known(project: Project, work: Work, plan: Plan, remembered: Remembered) -> None:
-    """Count a line of flow; one whose stages are current, and whose calls were all stored, as it was counted then."""
-    stages, folder = work.spec.collects, project.state
-    folders = [project.root / stage.at(work.keys) for stage in (work.spec.data, *stages)]
-    if not folders[0].is_dir() or not all(work.current.has(stage, work.keys) for stage in stages):
-        _count(project, work, plan)
-        return
-    name = " ".join([work.spec.name, *work.keys.values()])
-    follows_from = what_calls_follow_from((work.current.entry(stage, work.keys) for stage in stages), folders)
-    known = recall(remembered, name)
-    if known is not None and known.follows_from == follows_from and (still := known.still_stored(folder)):
-        plan.recall(still.calls)
-        if still is not known:
-            keep(remembered, name, still)
-        return
-    plan.found.clear()
-    if _count(project, work, plan):
-        keep(remembered, name, KnownCalls.of(folder, follows_from, plan.found))
-
-
-def _count(project: Project, work: Work, plan: Plan) -> bool:
-    """Count a line of flow; what comes after calls that are still to be made is counted at most.
-
-    Returns:
-        Whether its stages are current, and all of their calls stored.
-    """
-    complete = are_stored = True
+def _count(project: Project, work: Work, plan: Plan) -> None:
+    """Count a line of flow; what comes after calls that are still to be made is counted at most."""
+    complete = True
     for stage in work.spec.collects:
         is_current = work.current.has(stage, work.keys)
         earlier = None if is_current else work.done or None if complete else {}
@@ -118,12 +92,9 @@ def _count(project: Project, work: Work, plan: Plan) -> bool:
         if not collecting.calls and stage is work.spec.collects[-1]:
             continue  # it asks nobody, and nobody is asked for what comes of it
         if is_current:
-            try:
+            with suppress(NotStoredError):  # its records are here, and its calls were made elsewhere
                 work.done[stage.name] = plan.whole(collecting.run)
-            except NotStoredError:  # its records are here, and its calls are not: somebody else has made them
-                are_stored = False
             continue
-        are_stored = False
         try:
             if not (complete or stage.apart):
                 raise NotStoredError(collecting.uncounted())
@@ -132,7 +103,6 @@ def _count(project: Project, work: Work, plan: Plan) -> bool:
             complete = False
             for each in error.rest:
                 plan.add(*each)
-    return are_stored
 
 
 def collect(
@@ -142,9 +112,10 @@ def collect(
     on: str | None = None,
     address: str | None = None,
 ) -> None:
-    """Ask everything that is not stored yet: of one model after the other, then of the judge and the encoders.
+    """Make every call that is not stored yet: models behind services side by side, local ones one after another.
 
-    Components are let go of when their part is done, so that no two models are in memory at once.
+    A service that grades is asked as soon as a model has answered, a local one when all have. A local component is let
+    go of when its part is done, so that no two local models need to be in memory at once.
 
     Args:
         benchmarks: by name; none stands for all.
@@ -161,22 +132,30 @@ def collect(
     for cleared in clear(project.root):
         print(cleared, file=sys.stderr, flush=True)
     work = [each for each in selected_work(project, benchmarks) if not models or each.keys["model"] in models]
-    with project.store() as store, workers_of(project.settings, _place(project, on, address)) as workers:
-        ask = partial(_ask, project, store, workers)
-        for name in run.models:
-            _ask_model(project, [each for each in work if each.keys["model"] == name], ask, workers)
-        apart = set[str]()  # which several lines of flow share
-        for each in work:
-            for stage in each.spec.collects[1:]:
-                place = stage.at(each.keys)
-                if not stage.apart or not (models or place in apart):
-                    ask(each, stage)
-                if stage.apart:
-                    apart.add(place)
-        seen = store.observations()
-        if any(each.other for each in seen.values()):
-            with project.only_one(project.paths.observations):
-                write_observations(project.paths.observations, seen)
+    by_model = {name: [each for each in work if each.keys["model"] == name] for name in run.models}
+    by_model = {name: lines for name, lines in by_model.items() if lines}
+    remote = [name for name in by_model if isinstance(project.model(name), RemoteComponent)]
+    place = _place(project, on, address)
+    with project.store() as store, collector_of(project.settings, store, place) as collector:
+        asking = Asking(project, store, collector, partial(stages.ask, store=store, collector=collector))
+        grades_at_once = project.settings.needs_judge and isinstance(project.judge(), RemoteComponent)
+
+        def ask_remote(name: str) -> None:
+            asking.first_stages(by_model[name])
+            if grades_at_once:
+                asking.later_stages(by_model[name])
+
+        def ask_local() -> None:
+            for name, lines in by_model.items():
+                if name not in remote:
+                    asking.first_stages(lines, releases=not remote)
+                    collector.release(project.model(name))
+
+        jobs: list[Callable[[], None]] = [ask_local, *(partial(ask_remote, name) for name in remote)]
+        collector.side_by_side(jobs)
+        asking.later_stages(work)
+        if not models:
+            asking.stages_apart(work)
     _show(project, [shown for each in work for shown in each.shown])
 
 
@@ -189,34 +168,67 @@ def _place(project: Project, on: str | None, address: str | None) -> CollectSett
         raise ConfigError(explain(error, "the command line")) from None
 
 
-def _ask_model(project: Project, work: Sequence[Work], ask: Callable[[Work, Stage], None], workers: Replicas) -> None:
-    """The first stage of each line of flow, generator by generator, then those that draw nothing."""
-    generators = dict.fromkeys(each.keys["generator"] for each in work if "generator" in each.keys)
-    for generator in (*generators, None):
+@dataclass
+class Asking:
+    """Makes the calls of stages, in several threads at once."""
+
+    project: Project
+    store: CallStore
+    collector: Collector
+    ask: Callable[[Collecting[Any]], Any]
+    """Makes the calls of one stage."""
+    waiting: set[str] = field(default_factory=set)
+    """Outputs of stages that need calls which other shards make."""
+    _planning: Lock = field(default_factory=Lock)
+    """Held while a stage is put together, so that no component is made twice."""
+
+    def first_stages(self, work: Sequence[Work], *, releases: bool = False) -> None:
+        """The first stage of each line of flow, generator by generator, then those that draw nothing.
+
+        Args:
+            releases: whether nobody else uses the generators meanwhile.
+        """
+        generators = dict.fromkeys(each.keys["generator"] for each in work if "generator" in each.keys)
+        for generator in (*generators, None):
+            for each in work:
+                if each.keys.get("generator") == generator:
+                    self._ask(each, each.spec.collects[0])
+            if generator is not None and releases:
+                self.collector.release(self.project.generator(generator))
+
+    def later_stages(self, work: Sequence[Work]) -> None:
+        """Stages that go on from what the stage before them gave."""
         for each in work:
-            if each.keys.get("generator") == generator:
-                ask(each, each.spec.collects[0])
-        if generator is not None:
-            _let_go(project.generator(generator), workers)
-    for name in dict.fromkeys(each.keys["model"] for each in work):
-        _let_go(project.model(name), workers)
+            before = each.spec.collects[0]
+            for stage in each.spec.collects[1:]:
+                if not stage.apart and stage.name not in each.done:
+                    self._ask(each, stage, waits=before.at(each.keys) in self.waiting)
+                    before = stage
+
+    def stages_apart(self, work: Sequence[Work]) -> None:
+        """Stages that several lines of flow share, each once. They may make calls of first stages, at other positions,
+        so they wait until all of those are complete."""
+        stages = {stage.at(each.keys): (each, stage) for each in work for stage in each.spec.collects if stage.apart}
+        waits = bool(self.waiting)
+        for each, stage in stages.values():
+            self._ask(each, stage, waits=waits)
+
+    def _ask(self, work: Work, stage: Stage, *, waits: bool = False) -> None:
+        try:
+            if waits:
+                raise NotStoredError
+            with self._planning:
+                if is_recorded(self.project, work, stage, self.store):
+                    return
+                collecting = runner(work.spec.name).collecting(self.project, stage.name, work.keys, work.done or None)
+            if collecting.calls:
+                work.done[stage.name] = self.ask(collecting)
+                work.shown.append((collecting, work.done[stage.name]))
+        except NotStoredError:
+            self.waiting.add(stage.at(work.keys))
 
 
-def _let_go(component: Component, workers: Replicas) -> None:
-    component.release()
-    workers.release(component)
-
-
-def _ask(project: Project, store: CallStore, workers: Replicas, work: Work, stage: Stage) -> None:
-    if is_recorded(project, work, stage, store):
-        return
-    collecting = runner(work.spec.name).collecting(project, stage.name, work.keys, work.done or None)
-    if collecting.calls:
-        work.done[stage.name] = stages.ask(collecting, store, workers)
-        work.shown.append((collecting, work.done[stage.name]))
-
-
-def is_recorded(project: Project, work: Work, stage: Stage, store: Store) -> bool:
+def is_recorded(project: Project, work: Work, stage: Stage, store: CallStore) -> bool:
     """Whether the records of a stage are here, and its calls are not: somebody else has made them."""
     if not work.current.has(stage, work.keys):
         return False

@@ -16,8 +16,8 @@ from rich.console import Group, RenderableType
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import Planned
 from driftledger.benchmarks.settings import RepeatedSection
+from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan as CountedCalls
-from driftledger.collect.steps import NotStoredError
 from driftledger.commands.collect import selected_work
 from driftledger.commands.variance import stored_scores
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError
@@ -198,7 +198,7 @@ def _per_image(project: Project, of: VarianceFound) -> PerImage | None:
         work = [each for each in selected_work(project, [spec.name]) if each.keys.get(spec.data.name) == of.crossed.on]
         section = project.settings.section(spec.name)
         repeats = section.repeats if isinstance(section, RepeatedSection) else 1
-        with project.store() as store:
+        with project.store(writes=False) as store:
             counted = _Everything(store)
             for each in work:
                 earlier: dict[str, Any] | None = None

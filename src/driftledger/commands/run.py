@@ -24,7 +24,7 @@ from typing import IO, Any
 from filelock import FileLock, Timeout
 from rich.live import Live
 
-from driftledger.collect.counted import CallsMade
+from driftledger.collect.store import CallsMade
 from driftledger.commands.closing import show_closing
 from driftledger.core.errors import ConfigError
 from driftledger.core.escaping import for_line

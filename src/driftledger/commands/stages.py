@@ -21,8 +21,8 @@ from driftledger.project.project import Project
 if TYPE_CHECKING:
     from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned
     from driftledger.benchmarks.scoring import ToScore
-    from driftledger.collect.call_store import CallStore
-    from driftledger.collect.workers.base import Workers
+    from driftledger.collect.run import Collector
+    from driftledger.collect.store import CallStore
     from driftledger.components.base import Model
 
 R = TypeVar("R")
@@ -141,46 +141,47 @@ def run_stage(project: Project, benchmark_name: str, stage_name: str, names: Seq
 
 def _collect(project: Project, spec: Benchmark, stage: Stage, keys: Mapping[str, str]) -> None:
     from driftledger.benchmarks.writing import write_collected
-    from driftledger.project.workers import workers_of
+    from driftledger.project.workers import collector_of
 
     target, min_coverage = project.root / stage.at(keys), project.settings.section(spec.name).min_coverage
     collecting = runner(spec.name).collecting(project, stage.name, keys)
-    with project.only_one(target), project.store() as store, workers_of(project.settings) as workers:
-        collected = ask(collecting, store, workers)
+    with project.only_one(target), project.store() as store, collector_of(project.settings, store) as collector:
+        collected = ask(collecting, store, collector)
         refuse_failures(collecting.failures(collected), spec.name, min_coverage)
         write_collected(target, collecting, collected)
 
 
-def ask(collecting: "Collecting[T]", store: "CallStore", workers: "Workers | None" = None) -> T:
-    """Ask everything that is not stored yet, show how far it is, and say what it has cost.
+def ask(collecting: "Collecting[T]", store: "CallStore", collector: "Collector | None" = None) -> T:
+    """Make every call that is not stored yet, show the progress, and say what it has cost.
 
     Args:
-        workers: who makes batches; None: this process.
+        collector: None: one of its own.
     """
-    from driftledger.collect.services import say_spent
+    from driftledger.collect.run import Collector, called
+    from driftledger.components.remote.component import RemoteComponent
 
     if not collecting.calls:
-        return collecting.run(_none_made)
+        return collecting.run(_run_nothing)
     with Progress(collecting.title, total=collecting.calls) as progress:
-        collected = collecting.run(partial(_made, store, workers, progress, set()))
+        if collector is None:
+            with Collector(store) as own:
+                collected = collecting.run(partial(_run, own, progress, set()))
+        else:
+            collected = collecting.run(partial(_run, collector, progress, set()))
     for component in collecting.components:
-        say_spent(component, store)
+        if isinstance(component, RemoteComponent):
+            spent = store.spent(component.fingerprint)
+            cost = f", cost {spent.cost:.2f}" if component.prices else ""
+            print(f"{called(component)}: {spent.attempts} attempts so far{cost}", flush=True)
     return collected
 
 
-def _none_made(planned: "Sequence[Planned[R]]") -> list[R]:
+def _run_nothing(planned: "Sequence[Planned[R]]") -> list[R]:
     raise ValueError(f"a stage that only reads asks for {len(planned)} protocols")
 
 
-def _made(
-    store: "CallStore",
-    workers: "Workers | None",
-    progress: Progress,
-    told: set[str],
-    planned: "Sequence[Planned[R]]",
-) -> list[R]:
-    from driftledger.collect.scheduler import run_protocols
-    from driftledger.collect.services import called
+def _run(collector: "Collector", progress: Progress, told: set[str], planned: "Sequence[Planned[R]]") -> list[R]:
+    from driftledger.collect.run import called
     from driftledger.components.base import Model
 
     asked: dict[str, tuple[Model, list[str]]] = {}
@@ -192,8 +193,7 @@ def _made(
             if isinstance(component, Model) and not isinstance(call, str) and call.subject is not None:
                 asked.setdefault(component.fingerprint, (component, []))[1].append(call.subject.sample)
     _tell_unmatched(asked.values(), told)
-    steps, positions = (each.steps() for each in planned), range(len(planned))
-    return run_protocols(steps, store, progress, most_calls, positions=positions, workers=workers)
+    return collector.run((each.steps() for each in planned), progress, most_calls)
 
 
 def _tell_unmatched(asked: "Iterable[tuple[Model, Sequence[str]]]", told: set[str]) -> None:

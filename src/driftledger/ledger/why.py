@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from driftledger.collect.call_store import CallStore, StoredCall
+from driftledger.collect.store import CallStore, StoredCall
 from driftledger.core.canonical import canonical_json
 from driftledger.core.changes import changes
 from driftledger.core.errors import StoreError
@@ -34,7 +34,7 @@ def _newest(calls: list[StoredCall]) -> list[StoredCall]:
 
 def _explain(call: StoredCall, others: list[StoredCall]) -> Iterator[str]:
     dataset, sample, t = call.context
-    yield f"{call.digest[:16]}  {call.parts['role']} {dataset}/{sample} t={t}, {call.seconds:.3f} s, made {call.made}×"
+    yield f"{call.digest[:16]}  {call.parts['role']} {dataset}/{sample} t={t}, {call.seconds:.3f} s"
     rivals = [other for other in others if other.digest != call.digest and other.parts["role"] == call.parts["role"]]
     if not rivals:
         yield "  no other call for this sample to compare with"

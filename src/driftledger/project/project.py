@@ -12,8 +12,8 @@ from filelock import FileLock, Timeout
 
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.selection import Selected
-from driftledger.collect.call_store import CallStore
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore
+from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.checkouts import main_checkout
 from driftledger.core.errors import MissingExtraError, StoreError
@@ -38,6 +38,8 @@ class Project:
     root: Path
     asks: bool = True
     """Whether components are called. Where calls are only counted, one that is not on this machine will do."""
+    waits: bool = True
+    """Whether to wait while another process uses the call store."""
     own_code: bool = False
     """Whether ``params.yaml`` may name classes of the checkout's own: importing them runs code that a stranger may have
     written, which nobody allows who only reads what is here."""
@@ -159,8 +161,9 @@ class Project:
             return {}
         return noted if isinstance(noted, dict) else {}
 
-    def store(self) -> CallStore:
-        return CallStore(self.state)
+    def store(self, *, writes: bool = True) -> CallStore:
+        """The call store; errors as of :class:`CallStore`."""
+        return CallStore(self.state, writes=writes, wait=self.waits)
 
     def features(self) -> FeatureStore:
         return FeatureStore(self.state / "features")

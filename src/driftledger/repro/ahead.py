@@ -3,7 +3,7 @@
 They are forked as stages are, at the first stage of ours that runs after ``resolve``: where nothing is to be done
 there are none. Each asks all that is asked about its share of the images; a stage whose calls are made there waits
 until they are, since it would look at the same images once more. They write call stores alone, and are killed with the
-run, however that ends: claims of the dead are taken over. What goes wrong in one, the stage that asks the same says.
+run, however that ends: What goes wrong in one, the stage that asks the same says.
 """
 
 import mmap

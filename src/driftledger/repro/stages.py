@@ -40,8 +40,8 @@ _READS_NO_LOCK = frozenset({"dataset", "question_set"})
 _NEEDED = ("driftledger.cli", "driftledger.commands.stages", "driftledger.commands.resolve")
 """What every run imports, also where nothing is to be done."""
 _NEEDED_TO_WORK = (
-    *("driftledger.benchmarks.writing", "driftledger.benchmarks.scoring", "driftledger.collect.scheduler"),
-    *("driftledger.collect.services", "driftledger.project.workers", "driftledger.data.datasets.build"),
+    *("driftledger.benchmarks.writing", "driftledger.benchmarks.scoring", "driftledger.collect.run"),
+    *("driftledger.project.workers", "driftledger.data.datasets.build"),
     *("driftledger.data.question_sets.build", "numpy", "scipy.ndimage", "PIL.Image"),
 )
 """What most other stages import. Libraries that start threads when they are imported, torch and MLflow among them, are

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 from driftledger.benchmarks.base import Artifacts, base_role, kind_of
 from driftledger.benchmarks.traces import Trace
 from driftledger.charts.palette import colour_of
-from driftledger.collect.call_result import Cost
+from driftledger.collect.call import Cost
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import for_line, for_markdown

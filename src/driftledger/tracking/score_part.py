@@ -10,8 +10,8 @@ from driftledger.benchmarks.base import Artifacts, Metric
 from driftledger.benchmarks.coverage import how_many
 from driftledger.benchmarks.score import REPEAT, SPREAD, USAGE, Row, base_key, in_section, tracked_key
 from driftledger.benchmarks.traces import Shot, Shown, Trace, worth_showing
-from driftledger.collect.call_result import Cost
-from driftledger.collect.call_store import CallStore
+from driftledger.collect.call import Cost
+from driftledger.collect.store import CallStore
 from driftledger.core.canonical import canonical_json
 from driftledger.core.escaping import csv_text, for_csv, for_markdown
 from driftledger.core.files import read_jsonl
@@ -204,7 +204,7 @@ def taken(calls: Path, parts: Iterable[ScorePart]) -> list[tuple[ScorePart, dict
     hashed file, is gone."""
     if not (calls / "calls.db").is_file():
         return []
-    with CallStore(calls) as store:
+    with CallStore(calls, writes=False) as store:
         return [(part, part.costs(store)) for part in parts if part.costed]
 
 

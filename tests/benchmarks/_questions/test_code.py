@@ -40,8 +40,8 @@ def test_a_part_is_behind_the_stages_that_go_by_it(module: str, stages: set[str]
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_scoring_has_nothing_to_do_with_collecting_nor_with_other_benchmarks(name: str) -> None:
     modules = {each.removeprefix("driftledger.") for each in module_digests(benchmark(name).scores.code)}
-    assert {each for each in modules if each.startswith("collect.")} == {"collect.served"}
-    assert {each for each in modules if each.startswith("components.")} == {"components.card"}
+    assert {each for each in modules if each.startswith("collect.")} == {"collect.call"}
+    assert {each for each in modules if each.startswith("components.")} == {"components.base", "components.card"}
     others = {each.name for each in benchmarks()} - {name}
     assert not [each for each in modules if each.startswith("benchmarks.") and each.split(".")[1] in others]
     assert "benchmarks.base" not in modules

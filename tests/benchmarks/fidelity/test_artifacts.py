@@ -10,7 +10,7 @@ from PIL import Image
 from driftledger.benchmarks.base import Artifacts, Input
 from driftledger.benchmarks.fidelity.spec import Fidelity
 from driftledger.benchmarks.genception.spec import GenCeption
-from driftledger.collect.call_key import CallKey
+from driftledger.collect.call import CallKey
 from driftledger.core.registry import provider_class, providers
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.ledger.compare.comparable import differing

@@ -8,7 +8,7 @@ from PIL import Image
 
 from driftledger.benchmarks.base import Artifacts
 from driftledger.benchmarks.genception.spec import GenCeption
-from driftledger.collect.call_key import CallKey
+from driftledger.collect.call import CallKey
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.ledger.lineage import read_evidence
 from tests.support.ledgers import COMBINATION, SELECTED, component, write_ledger

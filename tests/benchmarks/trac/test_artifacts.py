@@ -9,7 +9,7 @@ from driftledger.benchmarks.base import Artifacts
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.trac.records import DescriptionRecord
 from driftledger.benchmarks.trac.spec import Trac
-from driftledger.collect.call_key import CallKey
+from driftledger.collect.call import CallKey
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.ledger.lineage import Lineage, read_evidence
 from tests.support.description_ledgers import TRAC, add_trac, trac_score

@@ -15,7 +15,7 @@ from driftledger.benchmarks.base import DATASET, Benchmark, Input, Metric, Rule,
 from driftledger.benchmarks.descriptions import describe_key
 from driftledger.benchmarks.records import RECORDS, CollectedCard, Linked
 from driftledger.benchmarks.score import Score
-from driftledger.collect.call_key import CallKey
+from driftledger.collect.call import CallKey
 from driftledger.core.files import read_jsonl
 
 if TYPE_CHECKING:

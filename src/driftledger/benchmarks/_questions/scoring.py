@@ -12,7 +12,7 @@ from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.score import Inputs, Row, Score
 from driftledger.benchmarks.scoring import Ends, ToScore, check_coverage, outcomes
 from driftledger.benchmarks.settings import Scoring
-from driftledger.collect.served import changed_versions, count_versions, version
+from driftledger.collect.call import changed_versions, count_versions, version
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome

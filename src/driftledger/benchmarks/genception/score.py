@@ -34,8 +34,7 @@ from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.genception.texts import CROSS_CHECK, TEXT_ENCODER, Compared, Witnesses, compare_texts
 from driftledger.benchmarks.score import REPEAT, STD, Point, RepeatRow, Row, Score, base_key
 from driftledger.benchmarks.scoring import Ends, FromDataset, Scored, ToScore, check_coverage, interval, outcomes
-from driftledger.collect.encoding import encode_images
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_images
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.types import Float32, Float64, Outcome, Sample

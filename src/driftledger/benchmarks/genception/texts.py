@@ -11,8 +11,7 @@ import numpy as np
 from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.genception.records import WITNESS, WitnessRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.collect.encoding import encode_texts, read_texts
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import sha256_file

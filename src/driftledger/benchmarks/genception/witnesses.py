@@ -14,8 +14,7 @@ from typing import NamedTuple
 from driftledger.benchmarks.genception.records import WITNESS, WitnessRecord, role_of
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, called
 from driftledger.benchmarks.runner import Caller, Collecting, FailedCalls, Planned, RecordedCall, RunSteps
-from driftledger.collect.call_result import Context, Result
-from driftledger.collect.steps import Ask, Steps
+from driftledger.collect.call import Ask, Context, Result, Steps
 from driftledger.components.base import Component, Model
 from driftledger.core.files import read_json, read_jsonl, write_jsonl
 from driftledger.core.types import Conversation, Outcome, Sample, Subject

@@ -126,7 +126,7 @@ def ask_seconds(
     from driftledger.components.remote.component import RemoteComponent
     from driftledger.core.errors import ConfigError
     from driftledger.core.terminal import console, lines, show
-    from driftledger.project.workers import workers_of
+    from driftledger.project.workers import collector_of
     from driftledger.reports.plan import plan_table
 
     if not seconds:
@@ -143,8 +143,8 @@ def ask_seconds(
             raise ConfigError(f"up to {needed} calls may cost money; allow them with --paid {needed}")
         if any(calls.to_make for calls in planned.values()):
             show(table, console(sys.stderr))
-        with workers_of(project.settings) as workers:
-            return {each.name: each.ask(store, workers) for each in seconds}
+        with collector_of(project.settings, store) as collector:
+            return {each.name: each.ask(store, collector) for each in seconds}
 
 
 def raters_agreement(

@@ -15,8 +15,7 @@ from driftledger.benchmarks.mm_vet.records import CALIBRATION as CALIBRATION_FIL
 from driftledger.benchmarks.mm_vet.records import Calibration, JudgedRecord, JudgeReply
 from driftledger.benchmarks.records import RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
-from driftledger.collect.call_result import Context, Result
-from driftledger.collect.steps import Ask, NotStoredError, Steps, Uncounted
+from driftledger.collect.call import Ask, Context, NotStoredError, Result, Steps, Uncounted
 from driftledger.components.base import Component, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import write_jsonl

@@ -16,7 +16,7 @@ from driftledger.benchmarks.mm_vet.settings import MMVetSettings
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.runner import Caller, RecordedCall
 from driftledger.benchmarks.scoring import Scored, ToScore
-from driftledger.collect.steps import Call
+from driftledger.collect.call import Call
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Outcome

@@ -18,7 +18,7 @@ from driftledger.benchmarks.mm_vet.instrument import (
 from driftledger.benchmarks.mm_vet.records import CALIBRATION, Calibration, JudgedRecord
 from driftledger.benchmarks.score import STD
 from driftledger.benchmarks.scoring import Scored, ToScore
-from driftledger.collect.served import version
+from driftledger.collect.call import version
 from driftledger.core.files import read_jsonl
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores, by_capability, by_combination
 from driftledger.metrics.capabilities import score as total_grade

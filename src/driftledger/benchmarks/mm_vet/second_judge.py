@@ -16,8 +16,8 @@ from driftledger.benchmarks.mm_vet.raters import Place, mean_grades
 from driftledger.benchmarks.mm_vet.spec import MMVet
 from driftledger.benchmarks.mm_vet.stored import StoredAnswers
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
+from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
-from driftledger.collect.steps import NotStoredError
 from driftledger.commands import stages
 from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError
@@ -27,8 +27,8 @@ from driftledger.data.question_sets.files import QuestionSetCard
 from driftledger.metrics.correction import Operating, operating_characteristics
 
 if TYPE_CHECKING:
-    from driftledger.collect.call_store import CallStore
-    from driftledger.collect.workers.base import Workers
+    from driftledger.collect.run import Collector
+    from driftledger.collect.store import CallStore
 
 
 class SecondGrades(NamedTuple):
@@ -60,12 +60,12 @@ class SecondJudge:
                 continue
         return plan.of(self.judge)
 
-    def ask(self, store: "CallStore", workers: "Workers") -> SecondGrades:
+    def ask(self, store: "CallStore", collector: "Collector") -> SecondGrades:
         """Have every answer graded that is not yet; errors as in :func:`~driftledger.commands.stages.ask`."""
         grades, failed = dict[Place, float](), 0
         known: KnownGrades | None = None
         for model, each in self.asked.items():
-            made = stages.ask(each, store, workers)
+            made = stages.ask(each, store, collector)
             grades |= {(model, question): grade for question, grade in mean_grades(made.grades).items()}
             known = known_grades(made.calibration)
             failed += len(each.failures(made).failed)

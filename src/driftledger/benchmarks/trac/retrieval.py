@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from driftledger.benchmarks.scoring import Ends
 from driftledger.benchmarks.settings import Scoring
 from driftledger.benchmarks.trac.records import DescriptionRecord
-from driftledger.collect.encoding import encode_texts, read_texts
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError

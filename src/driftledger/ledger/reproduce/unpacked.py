@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import runner
 from driftledger.benchmarks.runner import RecordedCall
-from driftledger.collect.local import make_batch
+from driftledger.collect.batches import make_batch
 from driftledger.core.canonical import canonical_json, sha256_bytes
 from driftledger.core.errors import LedgerError
 from driftledger.core.escaping import for_line

@@ -17,8 +17,8 @@ from pydantic import ValidationError
 
 from driftledger.benchmarks.base import SECTIONS, kind_of
 from driftledger.benchmarks.runner import RecordedCall
-from driftledger.collect.local import make_batch
-from driftledger.collect.steps import Call
+from driftledger.collect.batches import make_batch
+from driftledger.collect.call import Call
 from driftledger.components.base import Component
 from driftledger.components.card import ComponentCard
 from driftledger.components.remote.component import RemoteComponent

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from driftledger.collect.feature_store import FeatureStore, Modality, Number
+from driftledger.collect.features import FeatureStore, Modality, Number
 from driftledger.core.canonical import sha256_of
 
 

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from driftledger.collect.call_result import Context
-from driftledger.collect.steps import Ask, Call, Draw
+from driftledger.collect.call import Ask, Call, Context, Draw
 from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.images import png_bytes

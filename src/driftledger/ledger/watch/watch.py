@@ -18,10 +18,9 @@ import numpy as np
 from PIL import Image
 from pydantic import Field
 
-from driftledger.collect.call_result import Finished
-from driftledger.collect.local import make_batch
+from driftledger.collect.batches import make_batch
+from driftledger.collect.call import Finished, version
 from driftledger.collect.observations import Watched
-from driftledger.collect.served import version
 from driftledger.components.base import Component
 from driftledger.core.errors import ServiceError, StoreError
 from driftledger.core.files import Record, read_jsonl, write_jsonl

@@ -13,8 +13,7 @@ from driftledger.benchmarks._chains.records import ChainRecord, Drawn, places_re
 from driftledger.benchmarks.genception.cycles.pixels import pixels_apart
 from driftledger.benchmarks.scoring import Ends, interval
 from driftledger.benchmarks.settings import Scoring
-from driftledger.collect.encoding import encode_images, encode_texts
-from driftledger.collect.feature_store import FeatureStore
+from driftledger.collect.features import FeatureStore, encode_images, encode_texts
 from driftledger.components.base import Encoder
 from driftledger.core.types import Float64, Sample
 from driftledger.data.records import ONE_CATEGORY

@@ -1,4 +1,4 @@
-"""What ``params.yaml`` says about where calls to local components are made; no part of any fingerprint."""
+"""What ``params.yaml`` says about where calls to local components are made; not part of any fingerprint."""
 
 from typing import Annotated, Literal
 
@@ -12,10 +12,10 @@ Place = Literal["here", "ray"]
 
 
 class CollectSettings(Strict):
-    """The section ``collect``; ``--on`` and ``--address`` of ``driftledger collect`` win over it."""
+    """The section ``collect``; ``--on`` and ``--address`` of ``driftledger collect`` override it."""
 
     where: Place = "here"
-    """YAML reads the word of ``--on`` as a truth value."""
+    """Not called ``on``, since YAML reads that word as a truth value."""
     address: str | None = Field(default=None, min_length=1, max_length=300)
     """Of a Ray cluster: ``auto``, ``HOST:PORT`` or ``ray://…``; null starts one on this machine for the run."""
 
@@ -29,15 +29,14 @@ class CollectSettings(Strict):
 
 
 class WorkerSettings(Strict):
-    """``workers`` of an entry: how many replicas of the component there are, and what each of them takes."""
+    """``workers`` of an entry: how many actors Ray starts for the component, and what each of them takes."""
 
     replicas: int | None = Field(default=None, ge=1, le=4096)
-    """None stands for one per device that the entry names."""
+    """None: one per device that the entry names."""
     num_gpus: Amount | None = None
-    """Of Ray; None stands for one where the entry's device is CUDA, else for none."""
+    """None: one if the entry's device is CUDA, else none."""
     num_cpus: Amount = 1.0
-    """Of Ray."""
     resources: dict[Annotated[str, StringConstraints(min_length=1, max_length=100)], Amount] = Field(
         default_factory=dict
     )
-    """Of Ray: whatever else its nodes are started with."""
+    """Other resources that the cluster's nodes are started with."""
