@@ -31,10 +31,10 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.data.question_sets.base import QuestionProvider, SourceQuestion
-from driftledger.demo.models.rubric import grade
-from driftledger.demo.scene_photos.provider import ScenePhotos
-from driftledger.demo.scenes.provider import Protocol, Scenes
 from driftledger.metrics import yes_no
+from driftledger_demo.models.rubric import grade
+from driftledger_demo.scene_photos.provider import ScenePhotos
+from driftledger_demo.scenes.provider import Protocol, Scenes
 from lab.entry import here, new_app, run
 
 RESAMPLES = 500

@@ -57,18 +57,14 @@ LAYERS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("cli",),),
     (("start",),),
     (("__main__",),),
-    (("demo",),),
 )
 """From the bottom to the top, the rooms of each layer by the names of their modules below ``driftledger``: a name
 stands for all that is inside, the longest that fits decides. A module imports from its own room and from lower layers,
 never from a neighbour."""
 
-DEMO_KNOWS = ("core", "metrics", "components.base", "data", "benchmarks._questions.parsing")
-"""All that the embedded components may import: what anybody's own components may."""
-
 COMPONENTS = (
     *("components.models", "components.generators", "components.encoders"),
-    *("components.checkpoints", "components.remote", "demo"),
+    *("components.checkpoints", "components.remote"),
 )
 READERS = (
     *("ledger.audit", "reports.leaderboard"),
@@ -190,23 +186,6 @@ def test_the_arrows_are_really_seen() -> None:
         *arrows(),
         *((here, there.partition(".")[0]) for here, there in arrows()),
     }
-
-
-def test_the_demonstration_is_anybodys_own_components() -> None:
-    wrong = [
-        f"{here} → {there}"
-        for here, there in arrows()
-        if lies_in(here, ["demo"]) and not lies_in(there, ("demo", *DEMO_KNOWS))
-    ]
-    assert not wrong, "\n".join(["the demonstration imports:", *wrong])
-
-
-def test_only_the_registry_names_the_demonstration() -> None:
-    others = {module: path for module, path in MODULES.items() if not lies_in(module, ["demo"])}
-    assert [module for module, path in others.items() if "driftledger.demo" in path.read_text(encoding="utf-8")] == [
-        "core.code_digest",  # its code is part of the identity of its components
-        "core.registry",
-    ]
 
 
 def test_types_import_nothing_of_ours() -> None:

@@ -12,7 +12,7 @@ import yaml
 
 import driftledger
 from driftledger.benchmarks.registry import BENCHMARKS
-from driftledger.demo.datasets.photos import manifest
+from driftledger_demo.datasets.photos import manifest
 from tests.conftest import REPOSITORY
 from tests.support.wheels import build
 
@@ -59,7 +59,7 @@ def test_the_wheel_has_what_is_no_code(built: Built) -> None:
         ("driftledger/catalogue/leaderboards", ".csv"),
         ("driftledger/presets", ".yaml"),
         ("driftledger/templates", ".yaml"),
-        ("driftledger/demo/datasets", ".json"),
+        ("driftledger_demo/datasets", ".json"),
         ("driftledger/reports/site/assets", ".css"),
         ("driftledger/reports/site/assets", ".js"),
         ("driftledger/reports/site/templates", ".j2"),

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from driftledger.demo.datasets.arrangements.grammar import PLACES, Arrangement
+from driftledger_demo.datasets.arrangements.grammar import PLACES, Arrangement
 
 Looks = Mapping[int, tuple[str, str, str]]
 """Cell of the grid → size, colour and shape of the thing in it."""

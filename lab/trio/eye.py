@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import CLIPVisionConfig, CLIPVisionModel
 
-from driftledger.demo.datasets.arrangements import grammar
-from driftledger.demo.scenes import knowledge
+from driftledger_demo.datasets.arrangements import grammar
+from driftledger_demo.scenes import knowledge
 from lab.trio.autoencoder import as_input
 from lab.trio.cells import UNASKED, looks_of, numbered, numbers_to_tell
 from lab.trio.lessons import Lessons

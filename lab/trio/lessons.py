@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger.benchmarks._questions.answers import rendered
-from driftledger.demo.datasets.arrangements.drawing import SIDE
-from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
-from driftledger.demo.scenes import mm_sap, mm_vet, mme
-from driftledger.demo.scenes.drawing import draw
-from driftledger.demo.scenes.mm_sap import SapQuestion
-from driftledger.demo.scenes.scene import make_scene
+from driftledger_demo.datasets.arrangements.drawing import SIDE
+from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger_demo.scenes import mm_sap, mm_vet, mme
+from driftledger_demo.scenes.drawing import draw
+from driftledger_demo.scenes.mm_sap import SapQuestion
+from driftledger_demo.scenes.scene import make_scene
 from lab.trio.cells import Looks
 from lab.trio.stream import Random, arrangements, images, worn
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from transformers import ViTConfig, ViTImageProcessor, ViTModel
 
-from driftledger.demo.datasets.arrangements.drawing import SIDE
-from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES
+from driftledger_demo.datasets.arrangements.drawing import SIDE
+from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES
 from lab.trio.autoencoder import as_input
 from lab.trio.cells import looks_of, numbered, numbers_to_tell
 from lab.trio.loop import half

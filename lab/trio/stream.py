@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.demo.datasets.arrangements.drawing import draw
-from driftledger.demo.datasets.arrangements.grammar import (
+from driftledger_demo.datasets.arrangements.drawing import draw
+from driftledger_demo.datasets.arrangements.grammar import (
     GROUNDS,
     INKS,
     MOST,

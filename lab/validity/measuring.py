@@ -22,12 +22,12 @@ from driftledger.core.types import Conversation, Sample
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.datasets.build import build
 from driftledger.data.records import DatasetCard, read_samples
-from driftledger.demo.datasets.arrangements.grammar import Arrangement
-from driftledger.demo.datasets.arrangements.provider import Arrangements
-from driftledger.demo.models.faultless import Faultless, shown_in
 from driftledger.metrics.retrieval import top1
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
+from driftledger_demo.datasets.arrangements.grammar import Arrangement
+from driftledger_demo.datasets.arrangements.provider import Arrangements
+from driftledger_demo.models.faultless import Faultless, shown_in
 from lab.trio.settings import genception_of, load_trio
 from lab.validity.measured import MEASURED, Describer, Interval, Measured, Painter, Retrieval, Share, share
 

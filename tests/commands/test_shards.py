@@ -14,9 +14,9 @@ from driftledger.commands.collect import collect
 from driftledger.commands.shards import collect_shard, merge, named_part
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.types import Conversation, Reply
-from driftledger.demo.models.blind import Blind
-from driftledger.demo.models.rubric import Rubric
 from driftledger.project.project import Project
+from driftledger_demo.models.blind import Blind
+from driftledger_demo.models.rubric import Rubric
 from tests.commands.test_collect import asks_nobody, project, to_make, write_all
 
 __all__ = ["project"]

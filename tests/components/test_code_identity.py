@@ -19,14 +19,14 @@ from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import provider_class, providers
-from driftledger.demo.generators.painter import Painter
+from driftledger_demo.generators.painter import Painter
 from tests.conftest import REPOSITORY
 from tests.support.fakes import EchoModel
 
 PRINT_PAINTER = """
 import json
 from driftledger.components.card import ComponentCard
-from driftledger.demo.generators.painter import Painter
+from driftledger_demo.generators.painter import Painter
 print(json.dumps(ComponentCard.of("painter", Painter()).to_dict()))
 """
 
@@ -41,7 +41,8 @@ def painter_of(source: Path) -> ComponentCard:
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("source")
-    shutil.copytree(REPOSITORY / "src" / "driftledger", copy / "driftledger")
+    for package in ("driftledger", "driftledger_demo"):
+        shutil.copytree(REPOSITORY / "src" / package, copy / package)
     return copy
 
 
@@ -54,7 +55,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=["a comment", "inverted"],
 )
 def test_a_painter_that_is_changed_under_one_version_is_another(source: Path, old: str, new: str, same: bool) -> None:
-    path = source / "driftledger" / "demo" / "generators" / "painter.py"
+    path = source / "driftledger_demo" / "generators" / "painter.py"
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1
     path.write_text(text.replace(old, old + new), encoding="utf-8")
@@ -65,7 +66,7 @@ def test_a_painter_that_is_changed_under_one_version_is_another(source: Path, ol
 
 
 def test_a_change_in_what_it_imports_is_a_change_of_it(source: Path) -> None:
-    path = source / "driftledger" / "demo" / "vocabulary.py"
+    path = source / "driftledger_demo" / "vocabulary.py"
     text = path.read_text(encoding="utf-8")
     path.write_text(text + "\nNOT_USED_YET = 1\n", encoding="utf-8")
     changed = painter_of(source)
@@ -94,7 +95,7 @@ def test_a_component_that_comes_with_driftledger_has_a_version_and_no_digest(tmp
 
 def test_the_card_of_an_embedded_component_has_its_code_in_the_identity() -> None:
     card = ComponentCard.of("painter", Painter())
-    assert card.identity["code"] == card.code_digest == code_digest("driftledger.demo.generators.painter:Painter")
+    assert card.identity["code"] == card.code_digest == code_digest("driftledger_demo.generators.painter:Painter")
     assert card.fingerprint == sha256_of(card.model_dump(include={"provider", "version", "settings", "identity"}))
 
 

@@ -11,8 +11,8 @@ from driftledger.components.base import Component, Encoder
 from driftledger.core import images
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
-from driftledger.demo.encoders.layout import LayoutEncoder
-from driftledger.demo.generators.painter import Painter
+from driftledger_demo.encoders.layout import LayoutEncoder
+from driftledger_demo.generators.painter import Painter
 from tests.support.fakes import EchoModel
 from tests.support.params import default_settings
 
@@ -43,7 +43,7 @@ class OtherWeights(Weighted):
 
 def test_images_written_another_way_are_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Painter(longest_side=64).fingerprint
-    monkeypatch.setattr("driftledger.demo.generators.painter.ENCODING", "RGB PNG, compress_level 9")
+    monkeypatch.setattr("driftledger_demo.generators.painter.ENCODING", "RGB PNG, compress_level 9")
     assert Painter(longest_side=64).fingerprint != before
 
 
@@ -56,7 +56,7 @@ def test_a_fingerprint_is_the_hash_of_the_spec_as_json() -> None:
         "identity": {
             "encoding": images.ENCODING,
             "pillow": metadata.version("pillow"),
-            "code": code_digest("driftledger.demo.generators.painter"),
+            "code": code_digest("driftledger_demo.generators.painter"),
         },
     }
     assert painter.fingerprint == sha256_of(json.loads(json.dumps(painter.spec)))

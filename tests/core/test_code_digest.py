@@ -78,8 +78,8 @@ def test_code_that_comes_with_driftledger_is_left_out(folder: Path) -> None:
     (folder / "my_model.py").write_text("from driftledger.core import files\n", encoding="utf-8")
     digest()
     assert [name for name, _ in module._digests("my_model")] == ["my_model"]
-    assert "driftledger.core.types" not in dict(module._digests("driftledger.demo.generators.painter"))
-    assert "driftledger.demo.vocabulary" in dict(module._digests("driftledger.demo.generators.painter"))
+    assert "driftledger.core.types" not in dict(module._digests("driftledger_demo.generators.painter"))
+    assert "driftledger_demo.vocabulary" in dict(module._digests("driftledger_demo.generators.painter"))
 
 
 def test_code_in_no_file_and_code_that_is_not_python(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.conftest import REPOSITORY
 
 SOURCE = REPOSITORY / "src"
-DEMO = "driftledger.demo"
+DEMO = "driftledger_demo"
 SHARED = {(f"{DEMO}.vocabulary", "RGB")}
 """A type; a table is nothing that both may read."""
 CEILINGS = {f"{DEMO}.models.faultless"}
@@ -33,9 +33,9 @@ def imports(module: str) -> Iterator[tuple[str, str]]:
 def read_by(*folders: str) -> set[tuple[str, str]]:
     """Names that the modules of ``folders`` use, by way of other modules too."""
     modules = {
-        f"{DEMO}.{folder}.{'.'.join(path.relative_to(SOURCE / 'driftledger/demo' / folder).with_suffix('').parts)}"
+        f"{DEMO}.{folder}.{'.'.join(path.relative_to(SOURCE / 'driftledger_demo' / folder).with_suffix('').parts)}"
         for folder in folders
-        for path in (SOURCE / "driftledger/demo" / folder).rglob("*.py")
+        for path in (SOURCE / "driftledger_demo" / folder).rglob("*.py")
         if path.name != "__init__.py"
     } - CEILINGS
     used: set[tuple[str, str]] = {(module, "*") for module in modules}

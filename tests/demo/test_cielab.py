@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from skimage.color import rgb2lab
 
-from driftledger.demo import cielab as module
-from driftledger.demo.cielab import SCALE, integer_root, lab, name_colours
-from driftledger.demo.vocabulary import BASIC_COLOURS, COLOURS, COMMON_COLOURS
+from driftledger_demo import cielab as module
+from driftledger_demo.cielab import SCALE, integer_root, lab, name_colours
+from driftledger_demo.vocabulary import BASIC_COLOURS, COLOURS, COMMON_COLOURS
 
 
 @pytest.mark.parametrize("degree", [3, 5])

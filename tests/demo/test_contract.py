@@ -13,7 +13,7 @@ EMBEDDED = [
     (section, provider)
     for section in SECTIONS
     for provider, place in OURS[section].items()
-    if place.startswith("driftledger.demo.")
+    if place.startswith("driftledger_demo.")
 ]
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from skimage.draw import disk, polygon2mask
 
-from driftledger.demo import raster_shapes as figures
-from driftledger.demo.raster_shapes import SUB, Mask, Point, disc, figure, polygon
+from driftledger_demo import raster_shapes as figures
+from driftledger_demo.raster_shapes import SUB, Mask, Point, disc, figure, polygon
 
 SHAPE = (40, 60)
 EXTENTS = (12, 18, 28, 44, 66)

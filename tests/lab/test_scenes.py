@@ -13,11 +13,11 @@ import pytest
 from driftledger.components.base import Model
 from driftledger.core.types import ImageFile
 from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.demo.models.always_refuse import AlwaysRefuse
-from driftledger.demo.models.blind import Blind
-from driftledger.demo.models.random_choice import RandomChoice
-from driftledger.demo.scene_photos.provider import ScenePhotos
-from driftledger.demo.scenes.provider import Protocol
+from driftledger_demo.models.always_refuse import AlwaysRefuse
+from driftledger_demo.models.blind import Blind
+from driftledger_demo.models.random_choice import RandomChoice
+from driftledger_demo.scene_photos.provider import ScenePhotos
+from driftledger_demo.scenes.provider import Protocol
 from lab.scenes import BEGIN, END, Change, Measured, answered, as_it_is, measured, noisy, pictures, questions, smaller
 from tests.conftest import REPOSITORY
 from tests.support.params import default_settings

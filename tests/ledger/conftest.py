@@ -116,12 +116,12 @@ class Ledger:
 
 def _params() -> str:
     params = default_params()
-    params["run"] |= {"datasets": ["my_images", "beetles"], "genception": ["my_images"], "fidelity": ["my_images"]}
-    params["run"] |= {"models": [MODEL], "trac": ["beetles"], "descriptions": ["shown"], "text_encoders": ["tfidf"]}
+    params["run"] |= {"datasets": ["my_images", "digits"], "genception": ["my_images"], "fidelity": ["my_images"]}
+    params["run"] |= {"models": [MODEL], "trac": ["digits"], "descriptions": ["shown"], "text_encoders": ["tfidf"]}
     params["run"] |= {"question_sets": list(SETS.values()), **{name: [some] for name, some in SETS.items()}}
     params["datasets"] = {
         "my_images": {"provider": "image_folder", "path": "my_images"},
-        "beetles": {"provider": "beetles", "support_per_label": 2, "test_per_label": 1},
+        "digits": {"provider": "digits", "support_per_label": 2, "test_per_label": 1},
     }
     prompt = "What are the main visual features for {category} in this image?"
     params["descriptions"]["shown"] = {

@@ -190,7 +190,7 @@ def test_the_scores_of_a_version_are_found_here_and_in_git(ledger: Ledger) -> No
     assert (new["value"], new["runs"], new["known_from"]) == (0.123, [ledger.evidence().fingerprint], ["git", "here"])
     assert json.loads(inert_json({"scores": rows}))["scores"] == rows
     assert "0.123" in printed(touched_table(rows))
-    assert {row["on"] for row in touched(sources(ledger), {"dataset": "beetles", "encoder": "tfidf"})} == {"beetles"}
+    assert {row["on"] for row in touched(sources(ledger), {"dataset": "digits", "encoder": "tfidf"})} == {"digits"}
 
 
 @pytest.mark.parametrize(

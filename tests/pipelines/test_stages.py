@@ -15,10 +15,10 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import collect
 from driftledger.commands.stages import correlation, report, score
 from driftledger.core.errors import CoverageError, MissingSourceError
-from driftledger.demo.generators.painter import Painter
-from driftledger.demo.models.rubric import Rubric
-from driftledger.demo.models.words import WordCounter
 from driftledger.project.project import Project
+from driftledger_demo.generators.painter import Painter
+from driftledger_demo.models.rubric import Rubric
+from driftledger_demo.models.words import WordCounter
 from tests.conftest import Checkout, draw
 from tests.support.evaluation import build
 from tests.support.own_code import SAYS, WORDS, write_module

@@ -99,7 +99,7 @@ print(json.dumps(sorted({module.partition(".")[0] for module in sys.modules})))
 HEAVY = {
     *("torch", "torchvision", "transformers", "diffusers", "accelerate", "safetensors", "open_clip"),
     *("sentence_transformers", "cleanfid", "datasets", "huggingface_hub", "openai", "wordllama"),
-    *("rapidocr", "onnxruntime", "cv2", "tokenizers"),
+    *("cv2", "tokenizers"),
 }
 
 

@@ -14,7 +14,7 @@ from driftledger.core import registry
 from driftledger.core.canonical import sha256_file
 from driftledger.core.distributions import _entry_points, _package_of
 from driftledger.core.errors import ConfigError, UntrustedCodeError
-from driftledger.core.registry import is_provider, provider_class, providers, same_provider
+from driftledger.core.registry import OURS, is_provider, provider_class, providers, same_provider
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.project.project import Project
 from driftledger.project.providers import class_of_record
@@ -218,13 +218,15 @@ def test_a_record_names_no_code(tmp_path: Path) -> None:
 
 def test_a_distribution_names_its_providers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_module(tmp_path / "site", "own_colours", GENERATOR)
-    points = {"generators": {"plain_colour": "own_colours:Plain", "painter": "own_colours:Plain"}}
+    points = {"generators": {"plain_colour": "own_colours:Plain", "diffusers": "own_colours:Plain"}}
     install(tmp_path / "site", "own-colours", "1.2", points)
     monkeypatch.syspath_prepend(tmp_path / "site")
-    found = project(tmp_path, "generators", "plain_colour", own_code=False).settings.generator("mine")
+    settings = project(tmp_path, "generators", "plain_colour", own_code=False).settings
+    found = settings.generator("mine")
     assert ComponentCard.of("mine", found).package == "own-colours 1.2"
     assert "package" not in found.spec
-    assert providers("generators")["painter"] == "driftledger.demo.generators.painter:Painter"
+    assert providers("generators")["diffusers"] == OURS["generators"]["diffusers"]
+    assert "package" not in ComponentCard.of("painter", settings.generator("painter")).to_dict()
     assert provider_class("generators", "own_colours:Plain") is type(found)
     assert is_provider("generators", "own_colours:Plain")
     assert same_provider("generators", "own_colours:Plain", "plain_colour")

@@ -17,11 +17,11 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import PROVIDED_SECTIONS
-from driftledger.demo.encoders.layout import LayoutEncoder
-from driftledger.demo.generators.painter import Painter
-from driftledger.demo.models.regions import Regions
 from driftledger.project.catalogue import CatalogueEntry
 from driftledger.project.settings import Settings, load_settings
+from driftledger_demo.encoders.layout import LayoutEncoder
+from driftledger_demo.generators.painter import Painter
+from driftledger_demo.models.regions import Regions
 from tests.support.params import default_params, default_settings
 
 Change = Callable[[dict[str, Any]], object]
@@ -413,12 +413,12 @@ def test_workers_are_no_part_of_what_a_component_is(load: Callable[[Change], Set
 
 def test_what_params_does_not_define_may_be_selected(load: Callable[[Change], Settings]) -> None:
     def change(params: dict[str, Any]) -> None:
-        params["run"] |= {"datasets": ["photos", "beetles"], "trac": ["beetles"], "descriptions": ["features"]}
+        params["run"] |= {"datasets": ["photos", "digits"], "trac": ["digits"], "descriptions": ["features"]}
         for section in ("datasets", "models", "generators", "encoders", "question_sets", "descriptions"):
             del params[section]
 
     settings = load(change)
-    assert settings.dataset("beetles").provider == "beetles"
+    assert settings.dataset("digits").provider == "digits"
     assert settings.model("regions_fine") == Regions(detail="fine", knowledge=True, refuses=True)
     assert settings.description("features").lengths == (None,)
 

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from driftledger.core.wheels import files_in_wheel
-from driftledger.demo.datasets.photos import manifest
+from driftledger_demo.datasets.photos import manifest
 from tests.conftest import REPOSITORY
 
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}

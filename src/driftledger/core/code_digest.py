@@ -19,12 +19,12 @@ from driftledger.core.canonical import sha256_bytes, sha256_file, sha256_of
 from driftledger.core.errors import ConfigError
 
 _INSTALLED = ("site-packages", "dist-packages")
-_PACKAGE, _DEMO = "driftledger", "driftledger.demo"
+_PACKAGE = "driftledger"
 
 
 def is_ours(module: str) -> bool:
-    """Whether a module comes with driftledger and has a version instead of a digest; the demo's have digests."""
-    return module.partition(".")[0] == _PACKAGE and not module.startswith(f"{_DEMO}.")
+    """Whether a module is one of driftledger's own, which have a version instead of a digest."""
+    return module.partition(".")[0] == _PACKAGE
 
 
 def code_digest(*targets: str) -> str:
@@ -85,10 +85,8 @@ def _file(home: Path, module: str) -> Path | None:
 
 def _is_own(name: str, module: str, home: Path) -> bool:
     """Whether an imported module is of the same author as ``module``."""
-    top = module.partition(".")[0]
-    if top == _PACKAGE:
-        return name.startswith(f"{_DEMO}.")
-    return name.partition(".")[0] == top or (home.name not in _INSTALLED and not name.startswith(f"{_PACKAGE}."))
+    top = name.partition(".")[0]
+    return top == module.partition(".")[0] or (home.name not in _INSTALLED and top != _PACKAGE)
 
 
 def _parsed(file: Path) -> ast.Module:

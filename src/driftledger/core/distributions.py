@@ -53,7 +53,7 @@ def entry_points(group: str) -> "tuple[EntryPoint, ...]":
 
 
 def package_of(module: str) -> str | None:
-    """Name and version of the distribution that a module is from; None of ours, and of a module that is in none.
+    """Name and version of the distribution that a module is from; None where that is driftledger's, or none.
 
     >>> from importlib import metadata
     >>> package_of("pydantic.main") == f"pydantic {metadata.version('pydantic')}"
@@ -77,4 +77,4 @@ def _package_of(top: str) -> str | None:
         if each.dist is not None and each.module.partition(".")[0] == top
     }
     named = named or {name: metadata.version(name) for name in metadata.packages_distributions().get(top, ())}
-    return ", ".join(f"{name} {version}" for name, version in sorted(named.items())) or None
+    return ", ".join(f"{name} {version}" for name, version in sorted(named.items()) if name != _OURS) or None

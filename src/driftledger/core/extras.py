@@ -14,7 +14,6 @@ EXTRAS = {
     "safetensors": "torch",
     "openai": "openai",
     "openpyxl": "xlsx",
-    "rapidocr": "ocr",
     "torch": "torch",
     "torchvision": "torch",
     "transformers": "torch",

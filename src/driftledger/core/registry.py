@@ -16,21 +16,10 @@ from driftledger.core.places import Provided, import_place, is_place
 
 OURS: dict[str, dict[str, str]] = {
     "datasets": {
-        "photos": "driftledger.demo.datasets.photos:Photos",
-        "digits": "driftledger.demo.datasets.digits:Digits",
-        "beetles": "driftledger.demo.datasets.beetles.provider:Beetles",
-        "arrangements": "driftledger.demo.datasets.arrangements.provider:Arrangements",
         "image_folder": "driftledger.data.datasets.image_folder:ImageFolder",
         "huggingface": "driftledger.data.datasets.huggingface:HuggingFace",
     },
     "models": {
-        "regions": "driftledger.demo.models.regions:Regions",
-        "regions_reading": "driftledger.demo.models.regions_reading:RegionsReading",
-        "blind": "driftledger.demo.models.blind:Blind",
-        "always_refuse": "driftledger.demo.models.always_refuse:AlwaysRefuse",
-        "random_choice": "driftledger.demo.models.random_choice:RandomChoice",
-        "faultless": "driftledger.demo.models.faultless:Faultless",
-        "rubric": "driftledger.demo.models.rubric:Rubric",
         "human": "driftledger.components.models.human:Human",
         "predictions": "driftledger.components.models.predictions.model:Predictions",
         "openai": "driftledger.components.models.openai_chat:OpenAIChat",
@@ -38,14 +27,10 @@ OURS: dict[str, dict[str, str]] = {
         "vllm": "driftledger.components.models.vllm:VLLM",
     },
     "generators": {
-        "painter": "driftledger.demo.generators.painter:Painter",
         "diffusers": "driftledger.components.generators.diffusers:Diffusers",
         "openai_images": "driftledger.components.generators.openai_images:OpenAIImages",
     },
     "encoders": {
-        "layout": "driftledger.demo.encoders.layout:LayoutEncoder",
-        "tfidf": "driftledger.demo.encoders.tfidf:TfIdf",
-        "words": "driftledger.demo.encoders.words:Words",
         "vit": "driftledger.components.encoders.class_token:ViT",
         "dinov2": "driftledger.components.encoders.class_token:DINOv2",
         "clip": "driftledger.components.encoders.clip:CLIP",
@@ -55,8 +40,6 @@ OURS: dict[str, dict[str, str]] = {
         "inception": "driftledger.components.encoders.inception:Inception",
     },
     "question_sets": {
-        "scenes": "driftledger.demo.scenes.provider:Scenes",
-        "scene_photos": "driftledger.demo.scene_photos.provider:ScenePhotos",
         "table": "driftledger.data.question_sets.table:QuestionTable",
         "huggingface": "driftledger.data.question_sets.huggingface:HuggingFaceQuestions",
     },
@@ -69,20 +52,11 @@ PROVIDED_SECTIONS = tuple(OURS)
 GROUP = "driftledger.{section}"
 """Of the entry points by which an installed distribution names its providers for a section."""
 
-EMBEDDED = "driftledger.demo."
-"""How the places of embedded components and data begin."""
-
 
 def providers(section: str) -> Mapping[str, str]:
     """Every provider of a section by its name, with the place of its class: ours first, then those of installed
     distributions."""
     return MappingProxyType({name: found[0].value for name, found in _installed(section).items()} | OURS[section])
-
-
-def is_embedded(kind: type[Provided]) -> bool:
-    """Whether a class is one of those that come with us for demonstration: free, on the CPU, downloading nothing, and
-    the same in any company within a batch."""
-    return kind.__module__.startswith(EMBEDDED)
 
 
 def provider_place(section: str, provider: str) -> str:

@@ -10,8 +10,8 @@ from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.genception.texts import Compared, compare_texts, sentences
 from driftledger.components.base import Encoder
 from driftledger.core.types import Outcome
-from driftledger.demo.encoders.tfidf import TfIdf
-from driftledger.demo.encoders.words import Words
+from driftledger_demo.encoders.tfidf import TfIdf
+from driftledger_demo.encoders.words import Words
 from tests.support.fakes import LetterEncoder
 
 TOLD = {

@@ -18,7 +18,7 @@ from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.data.records import DatasetCard, read_samples
-from driftledger.demo.encoders.tfidf import TfIdf
+from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.chains import collected as ask
 from tests.support.fakes import HEARD, ColourModel, TableEncoder
 from tests.support.labelled import Item, write_labelled

@@ -20,7 +20,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_jsonl, write_json, write_jsonl
 from driftledger.core.types import Outcome
-from driftledger.demo.encoders.tfidf import TfIdf
+from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 

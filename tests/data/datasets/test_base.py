@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from driftledger.core.errors import DataError
 from driftledger.data.datasets.base import PILLOW_LIMIT, digest_files, read_file
-from driftledger.demo.datasets.photos import Photos
+from driftledger_demo.datasets.photos import Photos
 from tests.support.unprivileged import unprivileged
 
 

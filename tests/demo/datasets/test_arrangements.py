@@ -26,11 +26,11 @@ from driftledger.core.strict import explain
 from driftledger.data.datasets.base import SourceItem
 from driftledger.data.datasets.build import build
 from driftledger.data.records import SampleEntry
-from driftledger.demo.datasets.arrangements.choosing import labels, of_label
-from driftledger.demo.datasets.arrangements.drawing import CENTRES, SIDE, covered, draw, silhouette
-from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
-from driftledger.demo.datasets.arrangements.measuring import measure
-from driftledger.demo.datasets.arrangements.provider import Arrangements
+from driftledger_demo.datasets.arrangements.choosing import labels, of_label
+from driftledger_demo.datasets.arrangements.drawing import CENTRES, SIDE, covered, draw, silhouette
+from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger_demo.datasets.arrangements.measuring import measure
+from driftledger_demo.datasets.arrangements.provider import Arrangements
 
 Pixels = NDArray[np.uint8]
 

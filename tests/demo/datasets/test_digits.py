@@ -21,9 +21,9 @@ from driftledger.core.strict import explain
 from driftledger.data.datasets.base import SourceItem
 from driftledger.data.datasets.build import build
 from driftledger.data.records import SampleEntry
-from driftledger.demo.datasets import digits, installed
-from driftledger.demo.datasets.digits import Digits, picture, scans
 from driftledger.metrics.naming import class_names, leaks
+from driftledger_demo.datasets import digits, installed
+from driftledger_demo.datasets.digits import Digits, picture, scans
 
 
 def rows(items: list[SourceItem], split: str) -> list[int]:
@@ -156,7 +156,7 @@ def test_a_library_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_reading_the_digits_imports_no_heavy_library() -> None:
     code = (
-        "import json, sys; from driftledger.demo.datasets.digits import Digits; list(Digits().items());"
+        "import json, sys; from driftledger_demo.datasets.digits import Digits; list(Digits().items());"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=dict(os.environ))

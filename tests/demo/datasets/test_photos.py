@@ -10,8 +10,8 @@ from driftledger.core.errors import DataError
 from driftledger.core.files import read_jsonl
 from driftledger.data.datasets.build import build
 from driftledger.data.records import SampleEntry
-from driftledger.demo.datasets import installed, photos
-from driftledger.demo.datasets.photos import Library, Photos, manifest
+from driftledger_demo.datasets import installed, photos
+from driftledger_demo.datasets.photos import Library, Photos, manifest
 
 GROUPS = {"visual": ["living", "objects", "places", "textures", "medical"], "textual": ["text"]}
 
@@ -75,7 +75,7 @@ def test_a_library_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_reading_the_photographs_imports_no_heavy_library() -> None:
     code = (
-        "import json, sys; from driftledger.demo.datasets.photos import Photos; Photos().source_digest();"
+        "import json, sys; from driftledger_demo.datasets.photos import Photos; Photos().source_digest();"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=dict(os.environ))

@@ -6,7 +6,7 @@ import skimage.data
 from PIL import Image
 
 from driftledger.core.registry import provider_class
-from driftledger.demo.encoders.layout import LayoutEncoder
+from driftledger_demo.encoders.layout import LayoutEncoder
 
 
 def photo(name: str) -> Image.Image:

@@ -15,7 +15,7 @@ from driftledger.components.base import library_versions
 from driftledger.core.errors import DataError
 from driftledger.core.registry import provider_class
 from driftledger.core.types import PromptUsage
-from driftledger.demo.encoders.tfidf import WORD, TfIdf
+from driftledger_demo.encoders.tfidf import WORD, TfIdf
 
 CORPUS = [
     "A red car with 3 wheels.",
@@ -135,7 +135,7 @@ def test_it_has_no_image_tower() -> None:
 
 def test_scikit_learn_is_loaded_when_it_is_needed() -> None:
     code = (
-        "import json, sys\nfrom driftledger.demo.encoders.tfidf import TfIdf\nTfIdf().fingerprint\nprint(json.dumps("
+        "import json, sys\nfrom driftledger_demo.encoders.tfidf import TfIdf\nTfIdf().fingerprint\nprint(json.dumps("
         "[name for name in sys.modules if name.partition('.')[0] in ('sklearn', 'scipy')]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,9 +12,9 @@ from driftledger.core.errors import ConfigError, MissingExtraError
 from driftledger.core.registry import provider_class
 from driftledger.core.types import PromptUsage
 from driftledger.core.wheels import files_in_wheel
-from driftledger.demo.encoders import words
-from driftledger.demo.encoders.words import Words
 from driftledger.metrics.drift import cosine_similarity
+from driftledger_demo.encoders import words
+from driftledger_demo.encoders.words import Words
 
 TEXTS = ["red-breasted bird", "robin", "truck", "A dark red ellipse, 20% by 30%.", "Größe: 写真 🐦\n\tend"]
 WEIGHTS = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
@@ -49,7 +49,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 from wordllama.inference import WordLlamaInference
 from driftledger.core.wheels import files_in_wheel
-from driftledger.demo.encoders.words import _TOKENIZER, _WEIGHTS, Words
+from driftledger_demo.encoders.words import _TOKENIZER, _WEIGHTS, Words
 weights, tokenizer = files_in_wheel("wordllama", _WEIGHTS, _TOKENIZER)
 theirs = WordLlamaInference(load_file(weights)["embedding.weight"], Tokenizer.from_file(str(tokenizer)))
 print(np.abs(theirs.embed({TEXTS!r}) - Words().encode_texts({TEXTS!r})).max())
@@ -88,7 +88,7 @@ def test_a_missing_wheel_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_nothing_of_the_library_is_imported(tmp_path: Path) -> None:
     code = (
-        "import sys; from driftledger.demo.encoders.words import Words; Words().encode_texts(['a']); "
+        "import sys; from driftledger_demo.encoders.words import Words; Words().encode_texts(['a']); "
         "sys.exit('wordllama' in sys.modules or 'requests' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,10 +7,10 @@ from PIL import Image
 from driftledger.components.base import Model
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, ImageFile, Outcome
-from driftledger.demo.generators.painter import Painter
-from driftledger.demo.generators.reading import MOST_SHAPES, read
-from driftledger.demo.models.regions import Regions
-from driftledger.demo.vocabulary import COLOURS, COMMON_COLOURS, PLACES, SHAPES, SIZES, STRETCHES
+from driftledger_demo.generators.painter import Painter
+from driftledger_demo.generators.reading import MOST_SHAPES, read
+from driftledger_demo.models.regions import Regions
+from driftledger_demo.vocabulary import COLOURS, COMMON_COLOURS, PLACES, SHAPES, SIZES, STRETCHES
 from tests.support.growth import grows_linearly
 
 PROMPT = "Generate an image that fully and precisely reflects this description: "

@@ -21,16 +21,16 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.components.base import Component
 from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
 from driftledger.core.types import Conversation, ImageFile
-from driftledger.demo.encoders.layout import LayoutEncoder
-from driftledger.demo.encoders.tfidf import TfIdf
-from driftledger.demo.encoders.words import Words
-from driftledger.demo.generators.painter import Painter
-from driftledger.demo.models.blind import Blind
-from driftledger.demo.models.regions import Regions
-from driftledger.demo.models.regions.model import Detail
-from driftledger.demo.scene_photos.camera import photograph
-from driftledger.demo.scene_photos.provider import ScenePhotos
-from driftledger.demo.scenes.provider import Protocol
+from driftledger_demo.encoders.layout import LayoutEncoder
+from driftledger_demo.encoders.tfidf import TfIdf
+from driftledger_demo.encoders.words import Words
+from driftledger_demo.generators.painter import Painter
+from driftledger_demo.models.blind import Blind
+from driftledger_demo.models.regions import Regions
+from driftledger_demo.models.regions.model import Detail
+from driftledger_demo.scene_photos.camera import photograph
+from driftledger_demo.scene_photos.provider import ScenePhotos
+from driftledger_demo.scenes.provider import Protocol
 
 GOLDEN = Path(__file__).with_suffix(".json")
 PHOTOS = ("astronaut", "chelsea", "coffee", "coins", "gravel", "microaneurysms")  # PNGs in scikit-image's wheel

@@ -15,9 +15,9 @@ from PIL import Image
 
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import pretty_json, sha256_bytes, sha256_of
-from driftledger.demo.scenes.drawing import draw
-from driftledger.demo.scenes.provider import Protocol, Scenes
-from driftledger.demo.scenes.scene import SIDE, make_scene
+from driftledger_demo.scenes.drawing import draw
+from driftledger_demo.scenes.provider import Protocol, Scenes
+from driftledger_demo.scenes.scene import SIDE, make_scene
 
 GOLDEN = Path(__file__).with_suffix(".json")
 SHOWN = 13

@@ -7,7 +7,7 @@ import pytest
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, ImageFile
-from driftledger.demo.models.always_refuse import AlwaysRefuse
+from driftledger_demo.models.always_refuse import AlwaysRefuse
 
 CANNOT = "I cannot determine this from the image."
 

@@ -6,7 +6,7 @@ import pytest
 
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, ImageFile
-from driftledger.demo.models.blind import Blind
+from driftledger_demo.models.blind import Blind
 
 
 def test_it_never_opens_the_image():

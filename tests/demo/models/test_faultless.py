@@ -10,8 +10,8 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Turn
 from driftledger.data.datasets.base import SourceItem
-from driftledger.demo.datasets.arrangements.provider import Arrangements
-from driftledger.demo.models.faultless import Faultless
+from driftledger_demo.datasets.arrangements.provider import Arrangements
+from driftledger_demo.models.faultless import Faultless
 
 
 def said(path: Path, max_tokens: int | None = None) -> Reply:

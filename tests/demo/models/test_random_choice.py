@@ -7,7 +7,7 @@ import pytest
 
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, ImageFile
-from driftledger.demo.models.random_choice import GUESSES, SENTENCE, RandomChoice
+from driftledger_demo.models.random_choice import GUESSES, SENTENCE, RandomChoice
 
 TIMES = 2000
 

@@ -10,12 +10,12 @@ from PIL import Image, ImageDraw
 from driftledger.components.base import Model
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, ImageFile, Outcome, Turn
-from driftledger.demo.encoders.layout import LayoutEncoder
-from driftledger.demo.generators.painter import Painter
-from driftledger.demo.models.blind import Blind
-from driftledger.demo.models.regions import Regions
-from driftledger.demo.models.regions import model as regions
-from driftledger.demo.models.regions.see import see
+from driftledger_demo.encoders.layout import LayoutEncoder
+from driftledger_demo.generators.painter import Painter
+from driftledger_demo.models.blind import Blind
+from driftledger_demo.models.regions import Regions
+from driftledger_demo.models.regions import model as regions
+from driftledger_demo.models.regions.see import see
 
 DETAILS = ("coarse", "medium", "fine")
 PHOTOS = ("astronaut", "camera", "coins", "chelsea", "coffee", "cell", "hubble_deep_field")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from driftledger.demo.models.regions.merging import merge
+from driftledger_demo.models.regions.merging import merge
 
 
 def test_the_cheapest_neighbours_merge_first():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, Outcome, Turn
-from driftledger.demo.models.rubric import Rubric, grade
+from driftledger_demo.models.rubric import Rubric, grade
 
 PROMPT = """Compare.
 

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from driftledger.components.base import Model
 from driftledger.core.types import Conversation, Outcome, Reply, Turn
-from driftledger.demo.models.always_refuse import AlwaysRefuse
-from driftledger.demo.models.blind import Blind
-from driftledger.demo.models.random_choice import RandomChoice
-from driftledger.demo.models.rubric import Rubric
-from driftledger.demo.models.words import at_most
+from driftledger_demo.models.always_refuse import AlwaysRefuse
+from driftledger_demo.models.blind import Blind
+from driftledger_demo.models.random_choice import RandomChoice
+from driftledger_demo.models.rubric import Rubric
+from driftledger_demo.models.words import at_most
 
 texts = st.text(st.sampled_from("ab. \n\t\u00a0写"))
 

@@ -9,13 +9,13 @@ from PIL import Image, ImageFont
 
 from driftledger.benchmarks.registry import question_rules
 from driftledger.data.question_sets.base import QuestionProvider, SourceQuestion
-from driftledger.demo.scene_photos.camera import PHOTO_SIDE, choose_view, photograph
-from driftledger.demo.scene_photos.poster import AROUND, DOTS, LETTER_FONTS, SYMBOL_FONTS, poster
-from driftledger.demo.scene_photos.provider import ScenePhotos
-from driftledger.demo.scenes.dice import Dice
-from driftledger.demo.scenes.provider import Protocol, Scenes
-from driftledger.demo.scenes.scene import SIDE, make_scene
-from driftledger.demo.vision.reading import BOOK_FONT
+from driftledger_demo.scene_photos.camera import PHOTO_SIDE, choose_view, photograph
+from driftledger_demo.scene_photos.poster import AROUND, DOTS, LETTER_FONTS, SYMBOL_FONTS, poster
+from driftledger_demo.scene_photos.provider import ScenePhotos
+from driftledger_demo.scenes.dice import Dice
+from driftledger_demo.scenes.provider import Protocol, Scenes
+from driftledger_demo.scenes.scene import SIDE, make_scene
+from driftledger_demo.vision.reading import BOOK_FONT
 
 PROTOCOLS: tuple[Protocol, ...] = ("mm_sap", "mm_vet", "mme")
 _PICTURE = re.compile(r"\b(picture|photo|photograph)\b")

@@ -9,10 +9,10 @@ from skimage.measure import label, regionprops
 
 from driftledger.benchmarks.registry import question_rules
 from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.demo.scenes.drawing import box_of, draw
-from driftledger.demo.scenes.knowledge import COLOURS, GROUNDS
-from driftledger.demo.scenes.provider import Protocol, Scenes
-from driftledger.demo.scenes.scene import CELL, Scene
+from driftledger_demo.scenes.drawing import box_of, draw
+from driftledger_demo.scenes.knowledge import COLOURS, GROUNDS
+from driftledger_demo.scenes.provider import Protocol, Scenes
+from driftledger_demo.scenes.scene import CELL, Scene
 
 Pixels = NDArray[np.uint8]
 

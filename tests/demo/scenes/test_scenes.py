@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from driftledger.core.registry import provider_class
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.files import read_questions
-from driftledger.demo.scenes.mm_sap import REFUSALS
-from driftledger.demo.scenes.mm_sap_beyond import GROUPS
-from driftledger.demo.scenes.open_questions import CAPABILITIES
-from driftledger.demo.scenes.provider import Protocol, Scenes
+from driftledger_demo.scenes.mm_sap import REFUSALS
+from driftledger_demo.scenes.mm_sap_beyond import GROUPS
+from driftledger_demo.scenes.open_questions import CAPABILITIES
+from driftledger_demo.scenes.provider import Protocol, Scenes
 from tests.data.question_sets.sources import build_set, check
 from tests.demo.scenes import scenes_reader
 from tests.support.machines import DISPATCHED, blas, environment, without

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from driftledger.demo.scenes import facts, lettering
-from driftledger.demo.scenes.boards import Board, make_board
-from driftledger.demo.scenes.drawing import draw
-from driftledger.demo.scenes.knowledge import COLOURS, FLAGS
-from driftledger.demo.scenes.scene import Scene, make_scene
+from driftledger_demo.scenes import facts, lettering
+from driftledger_demo.scenes.boards import Board, make_board
+from driftledger_demo.scenes.drawing import draw
+from driftledger_demo.scenes.knowledge import COLOURS, FLAGS
+from driftledger_demo.scenes.scene import Scene, make_scene
 from tests.demo.scenes.scenes_reader import asked, fixture_pixels
 
 

@@ -5,10 +5,10 @@ from itertools import combinations, groupby
 import numpy as np
 import pytest
 
-from driftledger.demo.scenes import lettering
-from driftledger.demo.scenes.drawing import draw
-from driftledger.demo.scenes.emblems import draw_flag, draw_sign, draw_symbol, flag_cloth
-from driftledger.demo.scenes.knowledge import (
+from driftledger_demo.scenes import lettering
+from driftledger_demo.scenes.drawing import draw
+from driftledger_demo.scenes.emblems import draw_flag, draw_sign, draw_symbol, flag_cloth
+from driftledger_demo.scenes.knowledge import (
     COLOURS,
     FLAGS,
     GROUNDS,
@@ -19,7 +19,7 @@ from driftledger.demo.scenes.knowledge import (
     SYMBOLS,
     Flag,
 )
-from driftledger.demo.scenes.scene import make_scene
+from driftledger_demo.scenes.scene import make_scene
 from tests.demo.scenes.scenes_reader import Pixels
 
 NAMES = {colour: name for table in (GROUNDS, COLOURS) for name, colour in table.items()}

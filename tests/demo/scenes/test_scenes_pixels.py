@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.demo.scenes import facts
-from driftledger.demo.scenes.knowledge import COLOURS, PLACES, SHAPES, SIZES
-from driftledger.demo.scenes.provider import Protocol
-from driftledger.demo.scenes.scene import THEMES, make_scene
+from driftledger_demo.scenes import facts
+from driftledger_demo.scenes.knowledge import COLOURS, PLACES, SHAPES, SIZES
+from driftledger_demo.scenes.provider import Protocol
+from driftledger_demo.scenes.scene import THEMES, make_scene
 from tests.demo.scenes.scenes_reader import Picture, Seen, asked, look
 
 SEEDS = (1, 2)

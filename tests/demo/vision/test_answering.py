@@ -16,14 +16,14 @@ from driftledger.benchmarks._questions.records import permutation
 from driftledger.components.base import Model
 from driftledger.core.types import Conversation, ImageFile
 from driftledger.data.question_sets.base import SourceQuestion
-from driftledger.demo.models.always_refuse import AlwaysRefuse
-from driftledger.demo.models.blind import Blind
-from driftledger.demo.models.random_choice import RandomChoice
-from driftledger.demo.models.regions import Regions
-from driftledger.demo.models.rubric import grade
-from driftledger.demo.vision.parse_question import CANNOT
-from driftledger.demo.vision.segment import look
 from driftledger.metrics import self_awareness, yes_no
+from driftledger_demo.models.always_refuse import AlwaysRefuse
+from driftledger_demo.models.blind import Blind
+from driftledger_demo.models.random_choice import RandomChoice
+from driftledger_demo.models.regions import Regions
+from driftledger_demo.models.rubric import grade
+from driftledger_demo.vision.parse_question import CANNOT
+from driftledger_demo.vision.segment import look
 from tests.demo.scenes.scenes_reader import asked
 
 PROMPT = "{question}\n{options}\nAnswer with the option's letter from the given choices directly."

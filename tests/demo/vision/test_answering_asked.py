@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftledger.core.types import Conversation, Turn
-from driftledger.demo.vision.parse_question import ParsedQuestion, asked
+from driftledger_demo.vision.parse_question import ParsedQuestion, asked
 from tests.conftest import REPOSITORY
 from tests.support.params import default_params
 

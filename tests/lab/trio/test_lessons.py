@@ -13,14 +13,14 @@ from PIL import Image
 
 from driftledger.benchmarks._questions.answers import rendered
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
-from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, SHAPES, SIZES
-from driftledger.demo.datasets.arrangements.measuring import measure
-from driftledger.demo.models.rubric import grade
-from driftledger.demo.scenes import mm_sap, mm_vet, mme
-from driftledger.demo.scenes.drawing import draw
-from driftledger.demo.scenes.mm_sap import SapQuestion
-from driftledger.demo.scenes.provider import Scenes
-from driftledger.demo.scenes.scene import make_scene
+from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, SHAPES, SIZES
+from driftledger_demo.datasets.arrangements.measuring import measure
+from driftledger_demo.models.rubric import grade
+from driftledger_demo.scenes import mm_sap, mm_vet, mme
+from driftledger_demo.scenes.drawing import draw
+from driftledger_demo.scenes.mm_sap import SapQuestion
+from driftledger_demo.scenes.provider import Scenes
+from driftledger_demo.scenes.scene import make_scene
 from lab.trio import lessons as module
 from lab.trio.lessons import Asked, Choices, Lessons, Plain, Prompts, words_of, words_of_captions
 from lab.trio.settings import choice_prompt, load_trio

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, SHAPES, SIZES
-from driftledger.demo.datasets.arrangements.measuring import measure
+from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, SHAPES, SIZES
+from driftledger_demo.datasets.arrangements.measuring import measure
 from lab.trio.stream import arrangements, images, random_for, worn
 
 seeds = st.integers(0, 2**32 - 1)

@@ -13,7 +13,7 @@ for library in ("torch", "transformers", "diffusers", "open_clip"):
 
 from transformers import AutoTokenizer, CLIPTokenizer, PreTrainedTokenizerFast
 
-from driftledger.demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
 from lab.trio import train
 from lab.trio.lessons import Lessons, Prompts, words_of_captions
 from lab.trio.settings import choice_prompt, ways_to_ask, ways_to_tell

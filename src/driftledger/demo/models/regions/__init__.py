@@ -1,5 +1,0 @@
-"""A describer made of classical computer vision: ``see`` finds regions, ``say`` puts them into words."""
-
-from driftledger.demo.models.regions.model import Regions
-
-__all__ = ["Regions"]

@@ -1,0 +1,72 @@
+"""What an arrangement holds, and its caption: each determines the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from zlib import crc32
+
+from driftledger_demo.vocabulary import COLOURS, RGB
+
+SHAPES: tuple[str, ...] = ("circle", "square", "triangle", "diamond", "cross", "ring")
+INKS: dict[str, RGB] = {
+    name: COLOURS[name] for name in ("red", "orange", "yellow", "green", "cyan", "blue", "purple", "black")
+}
+"""Colours of shapes."""
+GROUNDS: dict[str, RGB] = {name: COLOURS[name] for name in ("white", "light grey", "pink", "pale green", "brown")}
+"""Colours of backgrounds; every ink stands out from each."""
+SIZES: dict[str, int] = {"small": 12, "large": 18}
+"""Width and height of a shape in pixels."""
+PLACES: tuple[str, ...] = (
+    *("at the top left", "at the top", "at the top right"),
+    *("on the left", "in the centre", "on the right"),
+    *("at the bottom left", "at the bottom", "at the bottom right"),
+)
+"""The cells of the 3×3 grid in reading order."""
+MOST = 3
+"""Things in one arrangement."""
+
+_HELD_OUT = 8
+"""Of so many arrangements one is for evaluation."""
+
+
+class Thing(NamedTuple):
+    """One shape in the middle of its cell."""
+
+    cell: int
+    size: str
+    colour: str
+    shape: str
+
+    @property
+    def words(self) -> str:
+        return f"a {self.size} {self.colour} {self.shape}"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """All facts of one image. ``things`` are in the order of their cells, no two in one; a drawn one has some."""
+
+    ground: str
+    things: tuple[Thing, ...]
+
+    @property
+    def caption(self) -> str:
+        """
+        >>> things = Thing(0, "large", "red", "circle"), Thing(4, "small", "blue", "ring")
+        >>> Arrangement("white", things).caption
+        'At the top left a large red circle and in the centre a small blue ring, on a white background.'
+        """
+        return _sentence([f"{PLACES[thing.cell]} {thing.words}" for thing in self.things], self.ground)
+
+    @property
+    def held_out(self) -> bool:
+        """Whether it is for evaluation: nothing is trained on it. Another wording of captions would not change it."""
+        facts = _sentence([f"{thing.words} {PLACES[thing.cell]}" for thing in self.things], self.ground)
+        return crc32(facts.encode()) % _HELD_OUT == 0
+
+
+def _sentence(parts: Sequence[str], ground: str) -> str:
+    """An enumeration in front of its background."""
+    *first, last = parts or ["nothing"]
+    listed = f"{', '.join(first)} and {last}" if first else last
+    return f"{listed[:1].upper()}{listed[1:]}, on a {ground} background."

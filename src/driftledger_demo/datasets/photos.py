@@ -1,0 +1,84 @@
+"""The dataset of the default run: real photographs that come with scikit-image and scikit-learn.
+
+Nothing is downloaded: the files are inside the wheels that this package depends on. ``photos.json`` says which, with
+author, address and licence as those libraries state them, and with the hash that each file must have.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import cache, partial
+from importlib.resources import files
+from typing import ClassVar
+
+from pydantic import Field
+
+from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.strict import Strict
+from driftledger.data.datasets.base import DatasetProvider, SourceItem
+from driftledger_demo.datasets.installed import read_installed
+
+
+class Library(Strict):
+    """A library that carries photographs: how it is installed, and in which version it was looked at."""
+
+    distribution: str
+    version: str
+
+
+class Photo(Strict):
+    """One photograph: where it lies in its library, and what the library says about it."""
+
+    id: str
+    package: str
+    file: str
+    sha256: str = Field(min_length=64, max_length=64)
+    category: str
+    title: str
+    author: str
+    url: str
+    licence: str
+
+    def source(self) -> dict[str, str]:
+        return self.model_dump(include={"package", "file", "title", "author", "url", "licence"})
+
+
+class Manifest(Strict):
+    """``photos.json``."""
+
+    libraries: dict[str, Library]
+    photos: list[Photo]
+
+
+class Photos(DatasetProvider):
+    """Photographs in six categories: living, objects, places, textures, medical and text."""
+
+    provider: ClassVar[str] = "photos"
+
+    def items(self) -> Iterator[SourceItem]:
+        for photo in manifest().photos:
+            yield SourceItem(
+                id=photo.id,
+                name=f"{photo.package}/{photo.file}",
+                read=partial(_read, photo),
+                category=photo.category,
+                source=photo.source(),
+            )
+
+    def source_digest(self) -> str:
+        photos = manifest().photos
+        return sha256_of([[photo.model_dump() for photo in photos], [sha256_bytes(_read(photo)) for photo in photos]])
+
+    def source(self) -> dict[str, str]:
+        versions = {library.distribution: library.version for library in manifest().libraries.values()}
+        return {"kind": self.provider, **versions}
+
+
+@cache
+def manifest() -> Manifest:
+    """The packaged ``photos.json``."""
+    return Manifest.model_validate(json.loads(files(__package__).joinpath("photos.json").read_text(encoding="utf-8")))
+
+
+def _read(photo: Photo) -> bytes:
+    library = manifest().libraries[photo.package]
+    return read_installed(library.distribution, library.version, f"{photo.package}/{photo.file}", photo.sha256)

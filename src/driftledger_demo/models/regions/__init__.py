@@ -1,0 +1,5 @@
+"""A describer made of classical computer vision: ``see`` finds regions, ``say`` puts them into words."""
+
+from driftledger_demo.models.regions.model import Regions
+
+__all__ = ["Regions"]

@@ -1,0 +1,82 @@
+"""Image → regions: what the describer sees, before it has words for it.
+
+Works on a small copy of the picture with integer filters, so that the same picture gives the same regions on every
+processor.
+"""
+
+# mypy: untyped-calls-exclude=skimage
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from driftledger_demo.cielab import lab
+from driftledger_demo.models.regions.geometry import Outline, outlines
+from driftledger_demo.models.regions.merging import merge
+from driftledger_demo.vocabulary import RGB
+
+WORKING_SIDE = 96
+"""The longest side at which pictures are looked at."""
+_LEAST_SIDE = 4
+"""A thinner picture is widened: filters need neighbours."""
+
+
+class Region(NamedTuple):
+    """One connected part of a picture: its mean colour and its outline."""
+
+    colour: RGB
+    outline: Outline
+
+
+class SegmentedImage(NamedTuple):
+    """A picture as regions, from the largest to the smallest; sizes are those of the picture itself."""
+
+    width: int
+    height: int
+    regions: list[Region]
+
+
+def see(image: Image.Image, most_regions: int) -> SegmentedImage:
+    """Segment an RGB image into at most ``most_regions`` regions."""
+    small = _shrink(image)
+    labels = merge(_patches(small), lab(small), most_regions)
+    count = int(labels.max()) + 1
+    colours = _mean_colours(small, labels, count)
+    regions = [Region(*both) for both in zip(colours, outlines(labels, count), strict=True)]
+    regions.sort(key=lambda region: -region.outline.area)
+    return SegmentedImage(image.width, image.height, regions)
+
+
+def _shrink(image: Image.Image) -> NDArray[np.uint8]:
+    longest = max(image.size)
+    width, height = (max(_LEAST_SIDE, side * min(longest, WORKING_SIDE) // longest) for side in image.size)
+    return np.array(image.convert("RGB").resize((width, height), Image.Resampling.BOX))
+
+
+def _patches(rgb: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Watershed basins of the strongest gradient of the three channels: 0…n−1."""
+    # Here, since every stage checks the selected settings, and only describing needs scikit-image.
+    from skimage.filters import rank
+    from skimage.measure import label
+    from skimage.morphology import disk, local_minima
+    from skimage.segmentation import watershed
+
+    near = disk(1)
+    gradient = np.zeros(rgb.shape[:2], dtype=np.uint8)
+    for channel in range(3):
+        calm = rank.median(np.ascontiguousarray(rgb[..., channel]), near)
+        gradient = np.maximum(gradient, rank.gradient(calm, near))
+    markers = label(local_minima(gradient, connectivity=1, allow_borders=True), connectivity=1)
+    if markers.max() < 2:
+        return np.zeros(gradient.shape, dtype=np.int64)
+    basins: NDArray[np.int64] = watershed(gradient, markers).astype(np.int64) - 1
+    return basins
+
+
+def _mean_colours(rgb: NDArray[np.uint8], labels: NDArray[np.int64], count: int) -> list[RGB]:
+    total = np.zeros((count, 3), dtype=np.int64)
+    np.add.at(total, labels.ravel(), rgb.reshape(-1, 3))
+    areas = np.bincount(labels.ravel(), minlength=count)[:, None]
+    return [(red, green, blue) for red, green, blue in ((2 * total + areas) // (2 * areas)).tolist()]
