@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers import CLIPVisionConfig, CLIPVisionModel
 
 from driftledger_demo.datasets.arrangements import grammar
-from driftledger_demo.scenes import knowledge
+from lab.scenes import knowledge
 from lab.trio.autoencoder import as_input
 from lab.trio.cells import UNASKED, looks_of, numbered, numbers_to_tell
 from lab.trio.lessons import Lessons

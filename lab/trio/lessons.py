@@ -17,10 +17,10 @@ from PIL import Image
 from driftledger.benchmarks._questions.answers import rendered
 from driftledger_demo.datasets.arrangements.drawing import SIDE
 from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
-from driftledger_demo.scenes import mm_sap, mm_vet, mme
-from driftledger_demo.scenes.drawing import draw
-from driftledger_demo.scenes.mm_sap import SapQuestion
-from driftledger_demo.scenes.scene import make_scene
+from lab.scenes import mm_sap, mm_vet, mme
+from lab.scenes.drawing import draw
+from lab.scenes.mm_sap import SapQuestion
+from lab.scenes.scene import make_scene
 from lab.trio.cells import Looks
 from lab.trio.stream import Random, arrangements, images, worn
 

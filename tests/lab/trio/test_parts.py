@@ -26,8 +26,8 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.images import png_bytes
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger_demo.datasets.arrangements.grammar import Arrangement, Thing
-from driftledger_demo.scenes.drawing import draw as draw_scene
-from driftledger_demo.scenes.scene import make_scene
+from lab.scenes.drawing import draw as draw_scene
+from lab.scenes.scene import make_scene
 from lab.trio import autoencoder, describer, eye, lessons, looker, painter, pair, train
 from lab.trio.cells import looks_of, numbered
 from lab.trio.lessons import Asked, Lessons, Prompts

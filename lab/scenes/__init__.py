@@ -1,0 +1,1 @@
+"""Drawn scenes whose facts are known, photographs of them, and questions about them."""

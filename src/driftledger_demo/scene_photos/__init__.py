@@ -1,1 +1,0 @@
-"""Scenes as somebody might have photographed them, and asked about in words of their own."""

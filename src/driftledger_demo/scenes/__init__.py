@@ -1,1 +1,0 @@
-"""Drawn scenes whose facts are known, and questions about them: a question set without downloads or labelling."""
