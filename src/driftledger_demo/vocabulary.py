@@ -185,17 +185,16 @@ TILT_STEP = 15
 """Degrees between two tilts that have different words; clockwise from level, below 180."""
 
 _QUARTER = (10_000, 9_659, 8_660, 7_071, 5_000, 2_588)  # cosine of 0, 15, … 75 degrees, times 10,000
+_FALLING = (*_QUARTER, 0, *(-each for each in _QUARTER[:0:-1]))
+_COSINES = (*_FALLING, *(-each for each in _FALLING))
 UNIT = 10_000
 
 
 def cosine(steps: int) -> int:
     """Cosine of ``steps`` · 15°, times :data:`UNIT`."""
-    turn = steps % 24
-    quarter, rest = divmod(turn, 6)
-    rising = -_QUARTER[6 - rest] if rest else 0
-    return (_QUARTER[rest], rising, -_QUARTER[rest], -rising)[quarter]
+    return _COSINES[steps % 24]
 
 
 def sine(steps: int) -> int:
     """Sine of ``steps`` · 15°, times :data:`UNIT`."""
-    return cosine(steps - 6)
+    return _COSINES[(steps - 6) % 24]

@@ -29,10 +29,9 @@ class Seen(NamedTuple):
     writing: tuple[str, ...]
     speed: str
     """The digits on a sign that limits the speed."""
-    plate: Pixels
 
 
-@lru_cache(maxsize=64)  # of one object: the same picture is looked at once
+@lru_cache(maxsize=512)  # a look is kept too, so that its inset is the same object
 def recognise(inset: Inset) -> Seen:
     """What ``inset`` is, as far as it is understood."""
     plate = straightened(inset)
@@ -44,17 +43,17 @@ def recognise(inset: Inset) -> Seen:
     if sign is not None:
         speed = "".join(character for character in "".join(lines_of(_face_ink(plate), [DIGITS])) if character in DIGITS)
         writing = {"stop": ("STOP",), "parking": ("P",), "hospital": ("H",), "speed limit": (speed,)}
-        return Seen(sign, writing.get(sign.name, ()), speed, plate)
+        return Seen(sign, writing.get(sign.name, ()), speed)
     height, width = plate.shape[:2]
     flag = _flag(plate) if 11 * height < 10 * width < 20 * height else None
     if flag is not None:
-        return Seen(flag, (), "", plate)
+        return Seen(flag, (), "")
     ink = ink_of(plate)
     if 8 * height < 10 * width < 13 * height:
         character = symbol_in(ink)
         symbol = next((one for one in SYMBOLS if one.character == character), None)
-        return Seen(symbol, (), "", plate)
-    return Seen(None, lines_of(ink), "", plate)
+        return Seen(symbol, (), "")
+    return Seen(None, lines_of(ink), "")
 
 
 def straightened(inset: Inset) -> Pixels:
@@ -76,7 +75,8 @@ def straightened(inset: Inset) -> Pixels:
     x, y = np.clip(x, 0, 16 * columns - 17), np.clip(y, 0, 16 * rows - 17)
     i, j, a, b = x // 16, y // 16, (x % 16)[..., None], (y % 16)[..., None]
     right, below = np.minimum(i + 1, columns - 1), np.minimum(j + 1, rows - 1)
-    pixels = inset.pixels.astype(np.int64)
+    pixels = inset.pixels.astype(np.int32)
+    a, b = a.astype(np.int32), b.astype(np.int32)
     upper = pixels[j, i] * (16 - a) + pixels[j, right] * a
     lower = pixels[below, i] * (16 - a) + pixels[below, right] * a
     straight: Pixels = ((upper * (16 - b) + lower * b) // 256).astype(np.uint8)

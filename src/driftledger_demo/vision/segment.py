@@ -10,14 +10,16 @@ colours. Whole numbers only, so that the same picture gives the same answer on e
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageFilter
+from PIL import Image
 
 from driftledger_demo.cielab import SCALE, lab
+from driftledger_demo.filters import gradient, median
 from driftledger_demo.vision.outline import Point, Quad, quad_around, shape_of
 from driftledger_demo.vision.world import GROUND_COLOURS, PLACES, THING_COLOURS, nearest_colour
 
@@ -87,18 +89,15 @@ class Look(NamedTuple):
     inset: Inset | None
 
 
-def look(image: Image.Image, longest: int) -> Look:
-    """What is to be seen in an RGB image, of which a larger one is looked at with ``longest`` pixels a side."""
-    small = image.convert("RGB")
+@lru_cache(maxsize=512)  # three question sets are about the same images, and have several questions about each
+def look(file: bytes, longest: int) -> Look:
+    """Segment an image file, of which a larger one is looked at with ``longest`` pixels a side."""
+    small = Image.open(BytesIO(file)).convert("RGB")
     if max(small.size) > longest:
-        width, height = (max(1, side * longest // max(image.size)) for side in image.size)
+        width, height = (max(1, side * longest // max(small.size)) for side in small.size)
         small = small.resize((width, height), Image.Resampling.BOX)
-    return _look(small.tobytes(), *small.size)
-
-
-@lru_cache(maxsize=1024)  # of a few kB each; three question sets are about the same images
-def _look(data: bytes, width: int, height: int) -> Look:
-    pixels = np.frombuffer(data, dtype=np.uint8).reshape(height, width, 3)
+    width, height = small.size
+    pixels = np.asarray(small)
     if min(width, height) < _LEAST_SIDE:
         return Look(width, height, "one plain colour", (), (), None)
     labels, means = _regions(pixels)
@@ -116,19 +115,18 @@ def _look(data: bytes, width: int, height: int) -> Look:
 def _regions(pixels: Pixels) -> tuple[Labels, NDArray[np.uint8]]:
     """Labels 0…n−1 of regions within which colour changes little, and their mean colours."""
     # Here, since every stage checks the selected settings, and only answering needs scikit-image.
-    from scipy.ndimage import maximum_filter, minimum_filter
     from skimage.measure import label
     from skimage.segmentation import watershed
 
-    calm = np.asarray(Image.fromarray(pixels).filter(ImageFilter.MedianFilter(5 if max(pixels.shape) > 200 else 3)))
-    gradient = (maximum_filter(calm, (3, 3, 1)) - minimum_filter(calm, (3, 3, 1))).max(axis=-1)
-    usual = int(np.sort(gradient, axis=None)[gradient.size // 2])
-    seeds = label(gradient < max(_CALM, 3 * usual), connectivity=1)
+    calm = median(pixels, 2 if max(pixels.shape) > 200 else 1)
+    changes = gradient(calm)
+    usual = int(np.sort(changes, axis=None)[changes.size // 2])
+    seeds = label(changes < max(_CALM, 3 * usual), connectivity=1)
     sizes = np.bincount(seeds.ravel())
     seeds[(sizes < max(4, seeds.size * _SPECK // 500_000))[seeds]] = 0
     if seeds.max() == 0:
         seeds[:] = 1
-    basins = watershed(gradient, seeds)
+    basins = watershed(changes, seeds)
     numbers = np.cumsum(np.bincount(basins.ravel()) > 0) - 1
     return _joined(numbers[basins].astype(np.int64), calm)
 

@@ -17,7 +17,7 @@ def merge(labels: NDArray[np.int64], features: NDArray[np.int64], keep: int) -> 
     """Merge the patches of ``labels`` (H×W, 0…n−1, none empty) until ``keep`` regions are left.
 
     Args:
-        features: H×W×d whole numbers, already weighted against one another.
+        features: H×W×3 whole numbers, already weighted against one another.
 
     Returns:
         H×W labels 0…keep−1, numbered by first appearance in reading order.
@@ -52,10 +52,9 @@ def merge(labels: NDArray[np.int64], features: NDArray[np.int64], keep: int) -> 
 
 
 def _cost(n1: int, sums1: Sequence[int], n2: int, sums2: Sequence[int]) -> int:
-    squared = 0
-    for one, other in zip(sums1, sums2, strict=True):
-        squared += (one * n2 - other * n1) ** 2
-    return squared // (n1 * n2 * (n1 + n2))
+    (x1, y1, z1), (x2, y2, z2) = sums1, sums2
+    x, y, z = x1 * n2 - x2 * n1, y1 * n2 - y2 * n1, z1 * n2 - z2 * n1
+    return (x * x + y * y + z * z) // (n1 * n2 * (n1 + n2))
 
 
 def _sums(labels: NDArray[np.int64], features: NDArray[np.int64], count: int) -> Iterator[list[int]]:

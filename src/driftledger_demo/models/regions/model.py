@@ -4,8 +4,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from PIL import Image
-
 from driftledger.components.base import library_versions
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, ImageFile
@@ -83,16 +81,16 @@ class Regions(WordCounter):
         if shown is None:
             return NO_IMAGE
         question = asked(conversation)
-        answered = self._answer(shown.open(), question) if question else None
+        answered = self._answer(shown, question) if question else None
         return answered or self.describe(shown)
 
     def describe(self, shown: ImageFile) -> str:
         """What it says of an image that it is asked nothing about."""
         return _description(shown.path, sha256_file(shown.path), self.detail)
 
-    def _answer(self, image: Image.Image, question: ParsedQuestion) -> str | None:
+    def _answer(self, shown: ImageFile, question: ParsedQuestion) -> str | None:
         dials = _DIALS[self.detail]
-        sight = Sight(look(image, dials.longest), self.knowledge, dials.things, dials.fluent)
+        sight = Sight(look(shown.path.read_bytes(), dials.longest), self.knowledge, dials.things, dials.fluent)
         return answer(question, sight, refuses=self.refuses)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger_demo.cielab import lab
+from driftledger_demo.filters import cross_gradient, cross_median
 from driftledger_demo.models.regions.geometry import Outline, outlines
 from driftledger_demo.models.regions.merging import merge
 from driftledger_demo.vocabulary import RGB
@@ -58,16 +59,11 @@ def _shrink(image: Image.Image) -> NDArray[np.uint8]:
 def _patches(rgb: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Watershed basins of the strongest gradient of the three channels: 0…n−1."""
     # Here, since every stage checks the selected settings, and only describing needs scikit-image.
-    from skimage.filters import rank
     from skimage.measure import label
-    from skimage.morphology import disk, local_minima
+    from skimage.morphology import local_minima
     from skimage.segmentation import watershed
 
-    near = disk(1)
-    gradient = np.zeros(rgb.shape[:2], dtype=np.uint8)
-    for channel in range(3):
-        calm = rank.median(np.ascontiguousarray(rgb[..., channel]), near)
-        gradient = np.maximum(gradient, rank.gradient(calm, near))
+    gradient = cross_gradient(cross_median(rgb))
     markers = label(local_minima(gradient, connectivity=1, allow_borders=True), connectivity=1)
     if markers.max() < 2:
         return np.zeros(gradient.shape, dtype=np.int64)
