@@ -14,7 +14,7 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.commands import stages
 from driftledger.commands.collect import collect
-from driftledger.components.base import Component
+from driftledger.components.base import Model
 from driftledger.components.models.predictions.formats import FormatName
 from driftledger.components.models.predictions.model import Predictions
 from driftledger.core.errors import ConfigError, CoverageError
@@ -40,7 +40,8 @@ def project(root: Path, benchmark: str, count: int = 13, **models: dict[str, Any
     params["question_sets"] = {name: {"provider": "scenes", "protocol": benchmark, "count": count}}
     nothing: dict[str, list[str]] = {each: [] for each in ("genception", "trac", "fidelity", *SETS)}
     params["run"] |= {**nothing, "question_sets": [name], benchmark: [name], "models": list(models)}
-    params["models"] = {"rubric": {"provider": "rubric"}, **models}
+    understood = {name: {**entry, "understood_by": ["rubric"]} for name, entry in models.items()}
+    params["models"] = {"rubric": {"provider": "rubric"}, **understood}
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     return Project(root)
 
@@ -174,4 +175,4 @@ def test_the_page_about_it_can_be_copied_and_names_every_format_and_setting() ->
     assert isinstance(settings.model("llava_theirs"), Predictions)
     assert [spec.name for spec in settings.benchmarks] == ["mm_vet"]
     named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    assert named == {*get_args(FormatName), *Predictions.model_fields} - {*Component.model_fields}
+    assert named == {*get_args(FormatName), *Predictions.model_fields} - {*Model.model_fields}

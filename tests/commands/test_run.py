@@ -128,7 +128,8 @@ def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
     checkout: Checkout, project: Project, dvc: Callable[..., Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
     (checkout.root / "theirs.json").write_text('{"none of them": "Yes."}', encoding="utf-8")
-    checkout.params(lambda params: params["models"].update({MODEL: {"provider": "predictions", "path": "theirs.json"}}))
+    theirs = {"provider": "predictions", "path": "theirs.json", "understood_by": ["painter", "layout", "rubric"]}
+    checkout.params(lambda params: params["models"].update({MODEL: theirs}))
     seen = dvc()
     assert run(project) == 2
     assert "none of its 1 predictions is about any of the" in capfd.readouterr().err.splitlines()[-1]

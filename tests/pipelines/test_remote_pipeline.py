@@ -25,7 +25,8 @@ def with_services(address: str) -> Any:
     def change(params: dict[str, Any]) -> None:
         params["run"] |= {"models": ["seer"], "generators": ["pen"]}
         prices = {"input": 100.0, "output": 1000.0}
-        params["models"]["seer"] = {"provider": "openai", "model": "vision-1", "prices": prices, **common}
+        seer = {"provider": "openai", "model": "vision-1", "prices": prices, **common}
+        params["models"]["seer"] = seer | {"understood_by": ["layout", "rubric"]}
         params["generators"]["pen"] = {
             "provider": "openai_images",
             "model": "image-1",

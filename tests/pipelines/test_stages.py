@@ -243,7 +243,7 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
     root: Path, calls: Counter[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def theirs(params: Params) -> None:
-        params["models"]["theirs"] = {"provider": "predictions", "path": "theirs.json"}
+        params["models"]["theirs"] = {"provider": "predictions", "path": "theirs.json", "understood_by": ["rubric"]}
         params["run"] |= {"models": ["regions_medium", "theirs"], "genception": [], "fidelity": [], "trac": []}
         params["run"] |= {"mm_sap": [], "mm_vet": [], "datasets": ["my_images"], "question_sets": ["scenes_mme"]}
 
@@ -275,7 +275,8 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
 
 
 def own_models(params: Params, **words: str) -> None:
-    params["models"] |= {name: {"provider": "my_models:Says", "words": said} for name, said in words.items()}
+    says = {"provider": "my_models:Says", "understood_by": ["painter", "layout", "rubric"]}
+    params["models"] |= {name: says | {"words": said} for name, said in words.items()}
     params["encoders"]["mine"] = {"provider": "my_words:words"}
     params["run"] |= {"models": [*words], "trac": [], "fidelity": [], "mm_sap": [], "mm_vet": [], "mme": []}
     params["genception"] |= {"iterations": 2, "cross_check": [*words], "text_encoder": "mine", "min_coverage": 0.1}

@@ -22,6 +22,9 @@ from driftledger.project.catalogue import catalogue
 from driftledger.project.presets import apply_preset, presets
 from driftledger.project.project import Project
 from driftledger.project.settings import load_settings
+from driftledger_demo.encoders.layout import LayoutEncoder
+from driftledger_demo.generators.painter import Painter
+from driftledger_demo.models.rubric import Rubric
 from tests.conftest import REPOSITORY
 from tests.data.question_sets.sources import SAP, png
 from tests.support.params import default_params
@@ -89,6 +92,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
         patch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
         patch.setitem(OURS["encoders"], "letters", "tests.support.fakes:LetterEncoder")
+        for stands_in in (Painter, LayoutEncoder, Rubric):
+            patch.setattr(stands_in, "understands", None)
         root = tmp_path_factory.mktemp("project")
         mme, vet = stored(root / "mme_hub", MME), stored(root / "vet_hub", VET)
         labelled = stored(root / "labelled_hub", LABELLED)

@@ -42,6 +42,8 @@ def project(root: Path, section: str, provider: str, *, own_code: bool = True, *
     """A project that selects one entry, ``mine``, of a provider."""
     params = default_params()
     shapes_only(params)
+    if section == "models":
+        settings.setdefault("understood_by", ["painter", "layout", "rubric"])
     params[section] = params.get(section, {}) | {"mine": {"provider": provider, **settings}}
     params["run"][section] = [*params["run"][section], "mine"]
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")

@@ -411,6 +411,42 @@ def test_workers_are_no_part_of_what_a_component_is(load: Callable[[Change], Set
     assert settings.workers(settings.model("always_refuse")) is None
 
 
+NOT_UNDERSTOOD = {
+    "a generator": (
+        {},
+        r"run\.generators: 'painter' only works for models of regions, and run\.models has 'gpt_4o', of",
+    ),
+    "an encoder": ({"generators": ["sdxl"], "fidelity": []}, r"run\.encoders: 'layout' only .+ select vit or dinov2"),
+    "a judge": ({"genception": [], "fidelity": []}, r"run\.judge: 'rubric' only .+ select gpt_4_1_judge"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_UNDERSTOOD)
+def test_components_that_only_understand_each_other_say_so(load: Callable[[Change], Settings], case: str) -> None:
+    selected, sentence = NOT_UNDERSTOOD[case]
+
+    def change(params: dict[str, Any]) -> None:
+        params["run"] |= {"models": ["regions_fine", "blind", "gpt_4o"], **selected}
+
+    with pytest.raises(ConfigError, match=sentence):
+        load(change)
+
+
+def test_what_goes_over_nothing_has_nothing_to_understand(load: Callable[[Change], Settings]) -> None:
+    load(lambda params: params["run"].update({"models": ["gpt_4o"], "genception": [], "fidelity": [], "mm_vet": []}))
+
+
+def test_a_user_may_vouch_for_a_model(load: Callable[[Change], Settings]) -> None:
+    def change(params: dict[str, Any]) -> None:
+        params["run"]["models"] = ["mine"]
+        params["models"]["mine"] = {"provider": "openai", "model": "x"}
+        params["models"]["mine"]["understood_by"] = ["painter", "layout", "rubric"]
+
+    settings = load(change)
+    assert settings.model("mine").understood_by == ("painter", "layout", "rubric")
+    assert "understood_by" not in settings.model("mine").spec["settings"]
+
+
 def test_what_params_does_not_define_may_be_selected(load: Callable[[Change], Settings]) -> None:
     def change(params: dict[str, Any]) -> None:
         params["run"] |= {"datasets": ["photos", "digits"], "trac": ["digits"], "descriptions": ["features"]}

@@ -38,6 +38,10 @@ class Component(Provided, ABC):
     """Whether the code of a class that does not come with driftledger is part of the fingerprint: it is, unless the
     code only looks up what has an identity of its own, such as weights or what people wrote."""
 
+    understands: ClassVar[frozenset[str] | None] = None
+    """Of a generator, an image encoder or a judge: the providers of the only models that it can do its work for. None
+    means any model. Controls, which don't look, are always accepted, and so is a model with ``understood_by``."""
+
     batch_size: int = Field(default=16, ge=1, le=4096)
     """How many calls are handed over at once; part of the identity, since in reduced precision the
     company in a batch changes what comes out."""
@@ -108,6 +112,10 @@ class Model(Component):
     """The multimodal LLM under evaluation: conversation in, text out."""
 
     kind: ClassVar[Kind] = "model"
+
+    understood_by: Operational[tuple[str, ...]] = ()
+    """Providers of components that understand this model although :attr:`Component.understands` doesn't name it: its
+    user vouches for that."""
 
     @property
     def continues(self) -> bool:

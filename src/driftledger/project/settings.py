@@ -6,6 +6,7 @@ Which benchmarks there are is the registry's to say: each has a list in ``run``,
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -18,6 +19,7 @@ from driftledger.benchmarks.registry import benchmark, benchmark_names, question
 from driftledger.benchmarks.settings import EntryOf, Section
 from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.components.card import CONTROLS
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, MissingExtraError, UntrustedCodeError, unknown_name
 from driftledger.core.names import Name
@@ -455,7 +457,36 @@ def parse_settings(raw: Any, where: str, own_code: Path | None = None) -> Settin
             encoder = settings.encoder(name)
             if not (encoder.sees if kind == "image" else encoder.reads):
                 raise ConfigError(f"{where}: {role}{otherwise}")
+    for sentence in _not_understood(settings):
+        raise ConfigError(f"{where}: {sentence}")
     return settings
+
+
+_ANY_MODEL = {"generators": "gpt_image_2 or sdxl", "encoders": "vit or dinov2", "models": "gpt_4_1_judge"}
+"""Section → entries of the catalogue that work for every model."""
+
+
+def _not_understood(settings: Settings) -> Iterator[str]:
+    """Say which selected components can't do their work for a selected model: they only understand certain others."""
+    used = dict[tuple[str, str, str], None]()
+    for spec in settings.benchmarks:
+        for stage in (*spec.collects, spec.scores):
+            for key in {"generator", "encoder"} & {*stage.keys}:
+                used |= dict.fromkeys((f"{key}s", f"run.{key}s", name) for name in getattr(settings.run, f"{key}s"))
+        if spec.judged:
+            used["models", "run.judge", settings.judge] = None
+    for (section, place, name), model in product(used, settings.run.models):
+        with suppress(UntrustedCodeError):
+            reader, speaker = settings.provider_class(section, name), settings.model(model)
+            if not issubclass(reader, Component) or reader.understands is None:
+                continue
+            spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}
+            if spoken.isdisjoint(reader.understands | CONTROLS) and reader.provider not in speaker.understood_by:
+                yield (
+                    f"{place}: {name!r} only works for models of {', '.join(sorted(reader.understands))}, and run.models "
+                    f"has {model!r}, of {speaker.provider}; select {_ANY_MODEL[section]}, or another entry that works "
+                    f"for every model; or set understood_by: [{reader.provider}] in models.{model} if it does"
+                )
 
 
 def _towers(settings: Settings) -> Iterator[tuple[Literal["image", "text"], str, str, str]]:

@@ -35,6 +35,7 @@ class Painter(Generator):
 
     provider: ClassVar[str] = "painter"
     version: ClassVar[str] = "1"
+    understands: ClassVar[frozenset[str]] = frozenset({"regions"})
 
     longest_side: int = Field(default=256, ge=16, le=1024)
     """The canvas's longest side in pixels."""

@@ -29,6 +29,7 @@ class Rubric(Model):
 
     provider: ClassVar[str] = "rubric"
     version: ClassVar[str] = "2"
+    understands: ClassVar[frozenset[str]] = frozenset({"regions"})
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
         return [_reply(said(conversation)) for conversation in conversations]

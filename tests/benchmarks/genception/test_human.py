@@ -33,8 +33,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     params["run"] |= {"models": ["anna"], "generators": ["size"]}
     params["datasets"] = {"my_images": {"provider": "image_folder", "path": str(root / "my_images")}}
     params["models"] = {
-        "anna": {"provider": "human", "path": str(root / "human")},
-        "typed": {"provider": "human", "path": str(root / "typed.csv")},
+        "anna": {"provider": "human", "path": str(root / "human"), "understood_by": ["layout"]},
+        "typed": {"provider": "human", "path": str(root / "typed.csv"), "understood_by": ["layout"]},
     }
     params["generators"] = {"size": {"provider": "size"}}
     params["genception"] |= {"iterations": 2, "generate_prompt": "draw {description}"}

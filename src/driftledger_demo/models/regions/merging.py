@@ -13,32 +13,33 @@ from numpy.typing import NDArray
 Heap = list[tuple[int, int, int]]
 
 
-def merge(labels: NDArray[np.int64], features: NDArray[np.int64], keep: int) -> NDArray[np.int64]:
-    """Merge the patches of ``labels`` (H×W, 0…n−1, none empty) until ``keep`` regions are left.
+def merges(labels: NDArray[np.int64], features: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Merge the patches of ``labels`` (H×W, 0…n−1, none empty) until one is left.
 
     Args:
         features: H×W×3 whole numbers, already weighted against one another.
 
     Returns:
-        H×W labels 0…keep−1, numbered by first appearance in reading order.
+        Which two were merged, in order; the first merge makes patch n, the next n + 1, and so on.
     """
     count = int(labels.max()) + 1
     areas = np.bincount(labels.ravel(), minlength=count).tolist()
     sums = [list(row) for row in zip(*_sums(labels, features, count), strict=True)]
-    parents = list(range(count))
+    merged = [False] * count
     neighbours = _neighbours(labels, count)
     heap: Heap = [
         (_cost(areas[a], sums[a], areas[b], sums[b]), a, b) for a in range(count) for b in neighbours[a] if a < b
     ]
     heapq.heapify(heap)
-    left = count
-    while left > keep and heap:
+    pairs = []
+    while heap:
         _, a, b = heapq.heappop(heap)
-        if parents[a] != a or parents[b] != b:
+        if merged[a] or merged[b]:
             continue
-        new = len(parents)
-        parents[a] = parents[b] = new
-        parents.append(new)
+        new = len(merged)
+        merged[a] = merged[b] = True
+        merged.append(False)
+        pairs.append((a, b))
         areas.append(areas[a] + areas[b])
         sums.append([one + other for one, other in zip(sums[a], sums[b], strict=True)])
         around = (neighbours[a] | neighbours[b]) - {a, b}
@@ -47,8 +48,20 @@ def merge(labels: NDArray[np.int64], features: NDArray[np.int64], keep: int) -> 
             neighbours[other] -= {a, b}
             neighbours[other].add(new)
             heapq.heappush(heap, (_cost(areas[other], sums[other], areas[new], sums[new]), other, new))
-        left -= 1
-    return _relabel(labels, parents, count)
+    return pairs
+
+
+def merge(labels: NDArray[np.int64], pairs: Sequence[tuple[int, int]], keep: int) -> NDArray[np.int64]:
+    """Return H×W labels 0…keep−1, numbered by first appearance in reading order, after as many of :func:`merges`."""
+    count = int(labels.max()) + 1
+    parents = list(range(count + max(0, count - keep)))
+    for new, (a, b) in enumerate(pairs[: max(0, count - keep)], start=count):
+        parents[a] = parents[b] = new
+    for node in range(len(parents) - 1, -1, -1):
+        parents[node] = parents[parents[node]]
+    numbers: dict[int, int] = {}
+    table = [numbers.setdefault(parents[node], len(numbers)) for node in range(count)]
+    return np.array(table, dtype=np.int64)[labels]
 
 
 def _cost(n1: int, sums1: Sequence[int], n2: int, sums2: Sequence[int]) -> int:
@@ -74,11 +87,3 @@ def _neighbours(labels: NDArray[np.int64], count: int) -> list[set[int]]:
         found[one].add(other)
         found[other].add(one)
     return found
-
-
-def _relabel(labels: NDArray[np.int64], parents: list[int], count: int) -> NDArray[np.int64]:
-    for node in range(len(parents) - 1, -1, -1):
-        parents[node] = parents[parents[node]]
-    numbers: dict[int, int] = {}
-    table = [numbers.setdefault(parents[node], len(numbers)) for node in range(count)]
-    return np.array(table, dtype=np.int64)[labels]

@@ -101,4 +101,4 @@ def _description(path: Path, sha256: str, detail: Detail) -> str:
     ``sha256`` is of the bytes that are there now: a file that was written again is looked at again.
     """
     dials = _DIALS[detail]
-    return say(see(ImageFile(path, sha256).open(), dials.regions), dials.wording)
+    return say(see(ImageFile(path, sha256), dials.regions), dials.wording)

@@ -6,16 +6,19 @@ processor.
 
 # mypy: untyped-calls-exclude=skimage
 
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from driftledger.core.types import ImageFile
 from driftledger_demo.cielab import lab
 from driftledger_demo.filters import cross_gradient, cross_median
 from driftledger_demo.models.regions.geometry import Outline, outlines
-from driftledger_demo.models.regions.merging import merge
+from driftledger_demo.models.regions.merging import merge, merges
 from driftledger_demo.vocabulary import RGB
 
 WORKING_SIDE = 96
@@ -39,21 +42,35 @@ class SegmentedImage(NamedTuple):
     regions: list[Region]
 
 
-def see(image: Image.Image, most_regions: int) -> SegmentedImage:
+def see(shown: ImageFile, most_regions: int) -> SegmentedImage:
     """Segment an RGB image into at most ``most_regions`` regions."""
-    small = _shrink(image)
-    labels = merge(_patches(small), lab(small), most_regions)
+    parts = _parts(shown.path, shown.sha256)
+    labels = merge(parts.patches, parts.merges, most_regions)
     count = int(labels.max()) + 1
-    colours = _mean_colours(small, labels, count)
+    colours = _mean_colours(parts.small, labels, count)
     regions = [Region(*both) for both in zip(colours, outlines(labels, count), strict=True)]
     regions.sort(key=lambda region: -region.outline.area)
-    return SegmentedImage(image.width, image.height, regions)
+    return SegmentedImage(parts.width, parts.height, regions)
 
 
-def _shrink(image: Image.Image) -> NDArray[np.uint8]:
+class _Parts(NamedTuple):
+    """What is the same at every level of detail."""
+
+    width: int
+    height: int
+    small: NDArray[np.uint8]
+    patches: NDArray[np.int64]
+    merges: list[tuple[int, int]]
+
+
+@lru_cache(maxsize=1024)  # the three sizes of the describer look at the same images
+def _parts(path: Path, sha256: str) -> _Parts:
+    image = ImageFile(path, sha256).open()
     longest = max(image.size)
     width, height = (max(_LEAST_SIDE, side * min(longest, WORKING_SIDE) // longest) for side in image.size)
-    return np.array(image.convert("RGB").resize((width, height), Image.Resampling.BOX))
+    small = np.array(image.resize((width, height), Image.Resampling.BOX))
+    patches = _patches(small)
+    return _Parts(image.width, image.height, small, patches, merges(patches, lab(small)))
 
 
 def _patches(rgb: NDArray[np.uint8]) -> NDArray[np.int64]:
