@@ -8,8 +8,7 @@ from diffusers import AutoencoderKL
 from numpy.typing import NDArray
 from torch import Tensor
 
-from driftledger_demo.datasets.arrangements.drawing import SIDE
-from driftledger_demo.datasets.arrangements.grammar import GROUNDS
+from driftledger_demo.datasets.arrangements.grammar import GROUNDS, SIDE
 from lab.trio.loop import Place, half
 from lab.trio.stream import Random, arrangements, images, random_for
 

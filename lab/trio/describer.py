@@ -17,7 +17,7 @@ from transformers import (
 )
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 
-from driftledger_demo.datasets.arrangements.drawing import SIDE
+from driftledger_demo.datasets.arrangements.grammar import SIDE
 from lab.trio.autoencoder import MIDDLE
 from lab.trio.lessons import Asked, Choices, Lessons, Plain
 from lab.trio.loop import half

@@ -15,8 +15,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger.benchmarks._questions.answers import rendered
-from driftledger_demo.datasets.arrangements.drawing import SIDE
-from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger_demo.datasets.arrangements.grammar import (
+    GROUNDS,
+    INKS,
+    PLACES,
+    SHAPES,
+    SIDE,
+    SIZES,
+    Arrangement,
+    Thing,
+)
 from lab.scenes import mm_sap, mm_vet, mme
 from lab.scenes.drawing import draw
 from lab.scenes.mm_sap import SapQuestion

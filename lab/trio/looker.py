@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 from transformers import ViTConfig, ViTImageProcessor, ViTModel
 
-from driftledger_demo.datasets.arrangements.drawing import SIDE
-from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES
+from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIDE, SIZES
 from lab.trio.autoencoder import as_input
 from lab.trio.cells import looks_of, numbered, numbers_to_tell
 from lab.trio.loop import half

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers import CLIPTokenizer
 
-from driftledger_demo.datasets.arrangements.drawing import SIDE
+from driftledger_demo.datasets.arrangements.grammar import SIDE
 from lab.trio.autoencoder import MIDDLE, as_input
 from lab.trio.loop import half
 from lab.trio.stream import Random, arrangements, images, worn

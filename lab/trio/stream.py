@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_demo.datasets.arrangements.drawing import draw
 from driftledger_demo.datasets.arrangements.grammar import (
     GROUNDS,
     INKS,
@@ -15,6 +14,7 @@ from driftledger_demo.datasets.arrangements.grammar import (
     SIZES,
     Arrangement,
     Thing,
+    draw,
 )
 
 Random = np.random.Generator

@@ -27,8 +27,8 @@ from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 from driftledger_demo.datasets.arrangements.grammar import Arrangement
 from driftledger_demo.datasets.arrangements.provider import Arrangements
-from driftledger_demo.models.faultless import Faultless, shown_in
 from lab.trio.settings import genception_of, load_trio
+from lab.validity.faultless import Faultless, shown_in
 from lab.validity.measured import MEASURED, Describer, Interval, Measured, Painter, Retrieval, Share, share
 
 Item = TypeVar("Item")

@@ -4,8 +4,6 @@ Both look a word up here and nowhere else, so what is written and what is read c
 integer: fractions are in percent of the picture, colours are 8-bit sRGB.
 """
 
-import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 RGB = tuple[int, int, int]
@@ -161,25 +159,6 @@ SHAPES: dict[str, str] = {
     "bar": BOXY,
 }
 """Noun → which of the two forms is painted."""
-
-_WRITTEN = 'A text reading "{}", {}% by {}%, {}% across and {}% down.'
-WRITTEN = re.compile(re.escape(_WRITTEN).replace("\\{\\}", '([^"\n]{1,200}?)', 1).replace("\\{\\}", "(\\d{1,9})"))
-"""A line of text, how wide and high it is, and where its centre lies, in percent of the picture's width and height."""
-
-
-def written(text: str, corners: Sequence[Sequence[int]], picture: tuple[int, int]) -> str:
-    """The sentence that says of ``text`` where it stands, in a picture of so many pixels; in one line, without quotes.
-
-    >>> written('a  "b"', [[10, 0], [30, 0], [30, 10], [10, 10]], (100, 50))
-    'A text reading "a \'b\'", 20% by 20%, 20% across and 10% down.'
-    """
-    lows, highs = ([pick(axis) for axis in zip(*corners, strict=True)] for pick in (min, max))
-    measures = [
-        max(1, (200 * (high - low) + side) // (2 * side)) for low, high, side in zip(lows, highs, picture, strict=True)
-    ]
-    centres = [(100 * (low + high) + side) // (2 * side) for low, high, side in zip(lows, highs, picture, strict=True)]
-    return _WRITTEN.format(" ".join(text.split()).replace('"', "'")[:200], *measures, *centres)
-
 
 TILT_STEP = 15
 """Degrees between two tilts that have different words; clockwise from level, below 180."""

@@ -9,7 +9,7 @@ from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import StoreError
 from driftledger.core.files import parse_json
-from driftledger_demo.models.blind import Blind
+from driftledger_demo.models.controls import Blind
 from tests.support.ledgers import genception_score, marked
 from tests.support.question_ledgers import question_score
 

@@ -9,7 +9,7 @@ from driftledger.commands.collect import collect, plan
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
-from driftledger_demo.models.blind import Blind
+from driftledger_demo.models.controls import Blind
 from driftledger_demo.models.regions.model import Regions
 from tests.support.evaluation import build
 from tests.support.small import changed, folders, make_small, matching

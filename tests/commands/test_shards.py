@@ -15,7 +15,7 @@ from driftledger.commands.shards import collect_shard, merge, named_part
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.types import Conversation, Reply
 from driftledger.project.project import Project
-from driftledger_demo.models.blind import Blind
+from driftledger_demo.models.controls import Blind
 from driftledger_demo.models.rubric import Rubric
 from tests.commands.test_collect import asks_nobody, project, to_make, write_all
 

@@ -15,7 +15,7 @@ from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
-from driftledger_demo.models.faultless import shown_in
+from lab.validity.faultless import shown_in
 from tests.conftest import REPOSITORY, REPRO, Checkout, make_checkout
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight

@@ -52,7 +52,7 @@ def test_scores_are_set_between_the_floor_and_the_ceiling() -> None:
 
 
 def test_a_ceiling_that_is_not_better_than_the_floor_is_no_scale() -> None:
-    some = scored("low", LOW), scored("blind", HIGH, "blind"), scored("perfect", LOW, "faultless")
+    some = scored("low", LOW), scored("blind", HIGH, "blind"), scored("perfect", LOW, "human")
     table = the(normalised_table(SPEC, block_of(*some)))
     assert texts(table) == [[""], ["low"]]
     assert table.notes == ["SSIM has no scale: perfect is not better than blind by it."]

@@ -14,8 +14,8 @@ _LEFT_OUT = ("mark", "package")
 
 CONTROLS = frozenset({"blind", "always_refuse", "random_choice"})
 """Providers of models that do not look: what they score is what a benchmark gives away for free."""
-FLOORS, CEILINGS = frozenset({"blind"}), frozenset({"human", "faultless"})
-"""Providers of the models between which others are normalised: who never looks, and who sees without fault."""
+FLOORS, CEILINGS = frozenset({"blind"}), frozenset({"human"})
+"""Providers of the models between which others are normalised: who never looks, and people."""
 
 
 class ComponentCard(Record):

@@ -32,7 +32,7 @@ class LayoutEncoder(Encoder):
     provider: ClassVar[str] = "layout"
     version: ClassVar[str] = "1"
     frechet_name: ClassVar[str] = "frechet_layout"
-    understands: ClassVar[frozenset[str]] = frozenset({"regions", "faultless"})
+    understands: ClassVar[frozenset[str]] = frozenset({"regions"})
 
     def identity(self) -> dict[str, Any]:
         return library_versions("pillow")

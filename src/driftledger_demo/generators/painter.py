@@ -1,22 +1,146 @@
 """The embedded generator: reads the describer's English and paints it, from the text alone."""
 
-from collections.abc import Sequence
-from functools import cache
+import re
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from math import isqrt
 from random import Random
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 from pydantic import Field
 
 from driftledger.components.base import Generator, library_versions
-from driftledger.core.errors import ConfigError
 from driftledger.core.images import ENCODING
 from driftledger.core.types import Generated
-from driftledger_demo.generators.reading import Line, Shape, Sketch, read
-from driftledger_demo.vocabulary import RGB, UNIT, cosine, sine
+from driftledger_demo.vocabulary import (
+    BACKGROUND,
+    COLOURS,
+    FORMATS,
+    PLACES,
+    RGB,
+    ROUND,
+    SHAPES,
+    SIZES,
+    STRETCHES,
+    TILT_STEP,
+    UNIT,
+    Place,
+    cosine,
+    sine,
+)
+
+MOST_CHARACTERS = 20_000
+MOST_SHAPES = 64
+EMPTY: RGB = (127, 127, 127)
+
+_NARROWEST, _WIDEST = 10, 1000
+"""Width to height of a canvas, in percent."""
+
+
+class Shape(NamedTuple):
+    """One thing to paint. Centre in percent of width and height, lengths in ‰ of the longest side."""
+
+    colour: RGB
+    round: bool
+    place: Place
+    length: int
+    breadth: int
+    tilt: int
+    """Steps of 15 degrees, clockwise from level."""
+
+
+class Sketch(NamedTuple):
+    """All that was understood of a text."""
+
+    ratio: int
+    """Width to height, in percent."""
+    background: RGB
+    shapes: list[Shape]
+
+
+def _any_of(words: Iterable[str]) -> str:
+    longest_first = sorted(filter(None, words), key=lambda word: (-len(word), word))
+    return rf"\b({'|'.join(longest_first)})\b"
+
+
+_COLOUR = re.compile(_any_of(COLOURS))
+_SHAPE = re.compile(_any_of(SHAPES))
+_SIZE = re.compile(_any_of(SIZES))
+_STRETCH = re.compile(_any_of(STRETCHES))
+_PLACE = re.compile(_any_of(PLACES))
+_FORMAT = re.compile(rf"{_any_of(FORMATS)} picture")
+_RATIO = re.compile(r"(\d{1,9})% as wide as tall")
+_EXTENT = re.compile(r"(\d{1,9})% by (\d{1,9})%")
+_ACROSS = re.compile(r"(\d{1,9})% across")
+_DOWN = re.compile(r"(\d{1,9})% down")
+_TILT = re.compile(r"tilted (\d{1,9}) degrees")
+
+
+def read(text: str) -> Sketch:
+    """Understand as much of ``text`` as can be: an empty sketch where that is nothing."""
+    ratio, background, shapes = 100, EMPTY, list[Shape]()
+    for sentence in re.split(r"[.!?;:\n]", text[:MOST_CHARACTERS].lower().replace("gray", "grey")):
+        colour = _colour(sentence)
+        if BACKGROUND in sentence or "picture" in sentence:
+            ratio = _ratio(sentence) or ratio
+            background = colour or background
+        elif colour and len(shapes) < MOST_SHAPES:
+            shape = _shape(sentence, colour, ratio)
+            shapes += [shape] if shape else []
+    return Sketch(ratio, background, shapes)
+
+
+def _colour(sentence: str) -> RGB | None:
+    found = _COLOUR.search(sentence)
+    return COLOURS[found[1]] if found else None
+
+
+def _ratio(sentence: str) -> int | None:
+    measured, named = _RATIO.search(sentence), _FORMAT.search(sentence)
+    if measured:
+        return _clip(int(measured[1]), _NARROWEST, _WIDEST)
+    return FORMATS[named[1]] if named else None
+
+
+def _shape(sentence: str, colour: RGB, ratio: int) -> Shape | None:
+    noun = _SHAPE.search(sentence)
+    if not noun:
+        return None
+    is_round = SHAPES[noun[1]] == ROUND
+    extent = _EXTENT.search(sentence)
+    if extent:
+        length, breadth = (10 * _clip(int(part), 1, 150) for part in extent.groups())
+        return Shape(colour, is_round, _place(sentence), length, breadth, _tilt(sentence))
+    size, stretched = _SIZE.search(sentence), _STRETCH.search(sentence)
+    stretch = STRETCHES[stretched[1] if stretched else ""]
+    side = SIZES[size[1] if size else "medium-sized"]
+    # area in (‰ of the longest side)²; the canvas is ratio : 100
+    area = (10 * side) ** 2 * min(ratio, 100) // max(ratio, 100) * (127 if is_round else 100) // 100
+    breadth = max(1, isqrt(area * 100 // stretch.ratio))
+    return Shape(colour, is_round, _place(sentence), area // breadth, breadth, stretch.tilt)
+
+
+def _place(sentence: str) -> Place:
+    across, down = _ACROSS.search(sentence), _DOWN.search(sentence)
+    if across and down:
+        return Place(_clip(int(across[1]), 0, 100), _clip(int(down[1]), 0, 100))
+    named = _PLACE.search(sentence)
+    return PLACES[named[1]] if named else PLACES["centre"]
+
+
+def _tilt(sentence: str) -> int:
+    tilted = _TILT.search(sentence)
+    if tilted:
+        return (int(tilted[1]) % 360 + TILT_STEP // 2) // TILT_STEP
+    return 90 // TILT_STEP if "upright" in sentence else 0
+
+
+def _clip(value: int, low: int, high: int) -> int:
+    return max(low, min(high, value))
+
 
 _SUB = 64
 """Units per pixel of a corner's coordinates."""
@@ -24,14 +148,10 @@ _UNSTEADY = 8
 """How far a seed may displace a shape, in ‰ of the longest side."""
 _IMPURE = 2
 """How far a seed may shift a colour's channels."""
-_LETTERS = 48
-"""The size at which letters are drawn before they are brought to theirs."""
-_LIGHT = 128
-"""The mean luma below which a ground is dark."""
 
 
 class Painter(Generator):
-    """Paints coloured ellipses and rectangles, and writes lines of text; the seed makes its hand a little unsteady."""
+    """Paints coloured ellipses and rectangles; the seed makes its hand a little unsteady."""
 
     provider: ClassVar[str] = "painter"
     version: ClassVar[str] = "1"
@@ -62,34 +182,7 @@ def _paint(sketch: Sketch, size: int, hand: Random) -> Image.Image:
     canvas[:] = _mixed(sketch.background, hand)
     for shape in sorted(sketch.shapes, key=lambda shape: -shape.length * shape.breadth):
         _fill_convex(canvas, _corners(shape, (width, height), hand), _mixed(shape.colour, hand))
-    image = Image.fromarray(canvas)
-    for line in sketch.lines:
-        _write(image, line)
-    return image
-
-
-def _write(image: Image.Image, line: Line) -> None:
-    """Write a line as large as it is to be, in black on a light ground and in white on a dark one."""
-    font = _font()
-    left, top, right, bottom = font.getbbox(line.text)
-    if right <= left or bottom <= top:  # nothing but blanks
-        return
-    mask = Image.new("L", (int(right - left), int(bottom - top)))
-    ImageDraw.Draw(mask).text((-left, -top), line.text, fill=255, font=font)
-    wide, high = (max(1, side * part // 100) for side, part in zip(image.size, (line.wide, line.high), strict=True))
-    x, y = (side * at // 100 - part // 2 for side, at, part in zip(image.size, line.place, (wide, high), strict=True))
-    ground = image.crop((x, y, x + wide, y + high)).convert("L").resize((1, 1), Image.Resampling.BOX)
-    ink = 0 if ground.getpixel((0, 0)) >= _LIGHT else 255  # type: ignore[operator]  # one channel
-    image.paste((ink, ink, ink), (x, y), mask.resize((wide, high), Image.Resampling.BOX))
-
-
-@cache
-def _font() -> ImageFont.FreeTypeFont:
-    """Pillow's own, laid out by Pillow itself and not by a library that is there or not."""
-    font = ImageFont.load_default(_LETTERS)
-    if not isinstance(font, ImageFont.FreeTypeFont):
-        raise ConfigError("painter writes letters with FreeType, which this Pillow lacks; install Pillow's own wheel")
-    return font.font_variant(layout_engine=ImageFont.Layout.BASIC)
+    return Image.fromarray(canvas)
 
 
 def _mixed(colour: RGB, hand: Random) -> RGB:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from driftledger.components.base import Model
 from driftledger.core.types import Conversation, Outcome, Reply
-from driftledger_demo.vision.parse_question import said
+from driftledger_demo.vision.question import said
 
 _TOKEN = re.compile(r"(?<![\w.])-?\d+(?:[.,:]\d+)*|\w+")
 """A number with its sign and its digits behind a point, or a word."""

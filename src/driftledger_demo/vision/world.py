@@ -122,48 +122,30 @@ class Sign(NamedTuple):
     words: tuple[str, ...]
 
 
-SIGNS: dict[str, Sign] = {
-    sign.name: sign
-    for sign in (
-        Sign("stop", "priority", "Stop: halt completely and let others pass first.", ("halt", "stop")),
-        Sign("give way", "priority", "Give way: yield, others go first.", ("go first", "give way", "yield")),
-        Sign(
-            "priority road",
-            "priority",
-            "You have priority on this main road.",
-            ("has priority", "priority road", "main road"),
-        ),
-        Sign("no entry", "prohibitory", "No entry: you must not enter here.", ("not enter", "no entry", "one-way")),
-        Sign("closed", "prohibitory", "Closed to all vehicles: no vehicle may enter.", ("no vehicle", "closed")),
-        Sign("no parking", "prohibitory", "No parking: you must not park here.", ("not park", "no parking")),
-        Sign(
-            "no stopping",
-            "prohibitory",
-            "No stopping: you must not stop here.",
-            ("not even stop", "not stop", "no stopping"),
-        ),
-        Sign("end", "", "The end of earlier restrictions, which no longer hold.", ("restrictions end", "end of")),
-        Sign("speed limit", "prohibitory", "The speed limit is {} km/h.", ("faster than",)),
-        Sign("straight on", "mandatory", "Go straight ahead only.", ("straight", "ahead only")),
-        Sign("left", "mandatory", "You must turn left.", ("turn left",)),
-        Sign("right", "mandatory", "You must turn right.", ("turn right",)),
-        Sign(
-            "crossing",
-            "warning",
-            "A crossroads is ahead: another road crosses yours.",
-            ("crosses", "crossroad", "intersection"),
-        ),
-        Sign("danger", "warning", "Caution: there is a danger ahead.", ("danger", "hazard", "caution")),
-        Sign("parking", "information", "You may park here.", ("may park here", "parking place")),
-        Sign("hospital", "information", "A hospital is near.", ("hospital",)),
-        Sign(
-            "dead end",
-            "information",
-            "A dead end: this is no through road.",
-            ("no further", "dead end", "through road"),
-        ),
-    )
-}
+def _signs(lines: str) -> dict[str, Sign]:
+    rows = (line.split(" | ") for line in lines.strip().splitlines())
+    return {name: Sign(name, kind, said, tuple(words.split(", "))) for name, kind, said, words in rows}
+
+
+SIGNS = _signs("""
+stop | priority | Stop: halt completely and let others pass first. | halt, stop
+give way | priority | Give way: yield, others go first. | go first, give way, yield
+priority road | priority | You have priority on this main road. | has priority, priority road, main road
+no entry | prohibitory | No entry: you must not enter here. | not enter, no entry, one-way
+closed | prohibitory | Closed to all vehicles: no vehicle may enter. | no vehicle, closed
+no parking | prohibitory | No parking: you must not park here. | not park, no parking
+no stopping | prohibitory | No stopping: you must not stop here. | not even stop, not stop, no stopping
+end |  | The end of earlier restrictions, which no longer hold. | restrictions end, end of
+speed limit | prohibitory | The speed limit is {} km/h. | faster than
+straight on | mandatory | Go straight ahead only. | straight, ahead only
+left | mandatory | You must turn left. | turn left
+right | mandatory | You must turn right. | turn right
+crossing | warning | A crossroads is ahead: another road crosses yours. | crosses, crossroad, intersection
+danger | warning | Caution: there is a danger ahead. | danger, hazard, caution
+parking | information | You may park here. | may park here, parking place
+hospital | information | A hospital is near. | hospital
+dead end | information | A dead end: this is no through road. | no further, dead end, through road
+""")
 KINDS = {
     "warning": ("warns", "warning", "danger"),
     "priority": ("go first", "priority", "right of way"),

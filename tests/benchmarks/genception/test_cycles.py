@@ -14,7 +14,7 @@ from driftledger.benchmarks.genception.settings import GenCeptionScoring
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.card import ComponentCard
 from driftledger.core.types import ImageFile, Outcome, Sample
-from driftledger_demo.models.blind import Blind
+from driftledger_demo.models.controls import Blind
 from tests.benchmarks.genception import test_score as chains
 from tests.support.fakes import LetterEncoder, TableEncoder
 from tests.support.ledgers import genception_score

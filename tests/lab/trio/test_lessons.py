@@ -14,7 +14,6 @@ from PIL import Image
 from driftledger.benchmarks._questions.answers import rendered
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, SHAPES, SIZES
-from driftledger_demo.datasets.arrangements.measuring import measure
 from driftledger_demo.models.rubric import grade
 from lab.scenes import __main__ as shipped
 from lab.scenes import mm_sap, mm_vet, mme
@@ -25,6 +24,7 @@ from lab.trio import lessons as module
 from lab.trio.lessons import Asked, Choices, Lessons, Plain, Prompts, words_of, words_of_captions
 from lab.trio.settings import choice_prompt, load_trio
 from lab.trio.stream import random_for
+from lab.validity.faultless import measure
 from tests.conftest import REPOSITORY
 from tests.support.params import default_settings
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, SHAPES, SIZES
-from driftledger_demo.datasets.arrangements.measuring import measure
 from lab.trio.stream import arrangements, images, random_for, worn
+from lab.validity.faultless import measure
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -1,10 +1,15 @@
-"""What an arrangement holds, and its caption: each determines the other."""
+"""What an arrangement holds, its caption, and its pixels: each determines the others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 from zlib import crc32
 
+import numpy as np
+from numpy.typing import NDArray
+
+from driftledger_demo.raster_shapes import Mask, figure
 from driftledger_demo.vocabulary import COLOURS, RGB
 
 SHAPES: tuple[str, ...] = ("circle", "square", "triangle", "diamond", "cross", "ring")
@@ -70,3 +75,32 @@ def _sentence(parts: Sequence[str], ground: str) -> str:
     *first, last = parts or ["nothing"]
     listed = f"{', '.join(first)} and {last}" if first else last
     return f"{listed[:1].upper()}{listed[1:]}, on a {ground} background."
+
+
+SIDE = 64
+"""Width and height of an image in pixels."""
+CENTRES: tuple[int, ...] = (11, 32, 53)
+"""Of the three columns, and of the three rows, in pixels."""
+
+
+def draw(arrangement: Arrangement) -> NDArray[np.uint8]:
+    """The image, H×W×3 in sRGB."""
+    pixels = np.empty((SIDE, SIDE, 3), dtype=np.uint8)
+    pixels[:] = GROUNDS[arrangement.ground]
+    for thing in arrangement.things:
+        pixels[covered(thing)] = INKS[thing.colour]
+    return pixels
+
+
+def covered(thing: Thing) -> Mask:
+    """The pixels of an image that a thing covers."""
+    return silhouette(thing.shape, thing.size, thing.cell)
+
+
+@cache
+def silhouette(shape: str, size: str, cell: int) -> Mask:
+    """The pixels of an image that such a thing covers; one array for all, not to be written to."""
+    row, column = divmod(cell, 3)
+    mask = figure(shape, (SIDE, SIDE), (CENTRES[column], CENTRES[row]), SIZES[size])
+    mask.flags.writeable = False
+    return mask

@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from driftledger.components.base import library_versions
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, ImageFile
+from driftledger_demo.models.controls import WordCounter
 from driftledger_demo.models.regions.say import Wording, say
 from driftledger_demo.models.regions.see import see
-from driftledger_demo.models.words import WordCounter
-from driftledger_demo.vision.answer import answer
-from driftledger_demo.vision.parse_question import ParsedQuestion, asked
-from driftledger_demo.vision.scene_query import Sight
+from driftledger_demo.vision.answer import Sight, answer
+from driftledger_demo.vision.question import ParsedQuestion, asked
 from driftledger_demo.vision.segment import look
 from driftledger_demo.vocabulary import (
     BASIC_COLOURS,

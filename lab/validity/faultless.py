@@ -1,13 +1,29 @@
-"""Image → arrangement: what a picture shows, measured pixel by pixel, so that nobody has to judge a redrawing by eye.
+"""The ceiling of tables about ``arrangements``: a describer that makes no mistakes, since it measures what was drawn.
 
-It knows the grammar and nothing of what was asked for: every cell is compared with all things that could be in it.
+What is lost in its chains, the generator has lost.
 """
+
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from driftledger_demo.datasets.arrangements.drawing import SIDE, silhouette
-from driftledger_demo.datasets.arrangements.grammar import GROUNDS, INKS, PLACES, SHAPES, SIZES, Arrangement, Thing
+from driftledger.components.base import Model
+from driftledger.core.types import Conversation, Outcome, Reply
+from driftledger_demo.datasets.arrangements.grammar import (
+    GROUNDS,
+    INKS,
+    PLACES,
+    SHAPES,
+    SIDE,
+    SIZES,
+    Arrangement,
+    Thing,
+    silhouette,
+)
+from driftledger_demo.models.controls import at_most
 from driftledger_demo.raster_shapes import Mask
 from driftledger_demo.vocabulary import RGB
 
@@ -69,3 +85,29 @@ def _overlap(one: Mask, other: Mask) -> float:
 
 def _nearest(colour: Values, named: dict[str, RGB]) -> str:
     return min(named, key=lambda name: float(((colour - named[name]) ** 2).sum()))
+
+
+class Faultless(Model):
+    """Says the caption of what an arrangement measures as, whatever it is asked; of any other image it says nothing."""
+
+    provider: ClassVar[str] = "faultless"
+    version: ClassVar[str] = "1"
+
+    @property
+    def mark(self) -> str:
+        return self.knows or "measures arrangements by the grammar that they are drawn by: a ceiling, and no model"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Reply]:
+        return [_reply(conversation) for conversation in conversations]
+
+
+def _reply(conversation: Conversation) -> Reply:
+    shown = None if conversation.last_image is None else conversation.last_image.open()
+    if shown is None or shown.size != (SIDE, SIDE):
+        return Reply(f"This is no arrangement of {SIDE} × {SIDE} pixels.", Outcome.REFUSED)
+    return at_most(shown_in(shown).caption, conversation.max_tokens)
+
+
+def shown_in(image: Image.Image) -> Arrangement:
+    """What an image measures as; errors as in :func:`~lab.validity.faultless.measure`."""
+    return measure(np.asarray(image.convert("RGB")))

@@ -1,6 +1,10 @@
-"""Questions in other words → the forms that the rules know, for a model that understands more than the plainest."""
+"""Conversation → question: embedded models and controls must know whether to describe, to choose or to answer."""
 
 import re
+from typing import Literal, NamedTuple
+
+from driftledger.benchmarks._questions.parsing.refusal import is_refusal
+from driftledger.core.types import Conversation
 
 _OPENER = re.compile(r"(?:Please [^.?]*\. |[A-Z][a-z' ]{0,40}: )(?=[A-Z])")
 _PICTURE = re.compile(r"\b(?:picture|photo|photograph)\b")
@@ -36,16 +40,10 @@ _FORMS: tuple[tuple[str, str], ...] = (
     (r"What does the last line of the board say\?", "What is written on the lowest line of the board?"),
     (r"(?:What|Which) price does the board give for the (\w+)\?", r"How much is the \1 on the board?"),
     (
-        r"What do(?:es)? (?:a|one) (\w+) and (?:a|one) (\w+) (?:come to|cost).*\?",
-        r"How many dollars do one \1 and one \2 cost together?",
-    ),
-    (r"What is the cheapest .+\?", "Which item on the board is the cheapest?"),
-    (
         r"(?:What are the two|Which) numbers (?:of the sum on the board|does the board ask to add)\?",
         "Which two numbers are to be added on the board?",
     ),
     (r"What (?:does the sum on the board come to|is the sum)\?", "What is the result of the sum on the board?"),
-    (r"What is the destination of the train\?", "Where does the train go to?"),
     (r"(?:What time does the train leave|When is the train's departure)\?", "When does the train leave?"),
     (r"Of which country is this the flag\?|Which country has this flag\?", "Which country does this flag belong to?"),
     (r"(?:To which|What) kind of road signs? (?:does this one belong|is it)\?", "What kind of road sign is this?"),
@@ -56,7 +54,6 @@ _FORMS: tuple[tuple[str, str], ...] = (
     (r"Is (an? \w+(?: \w+)?) among the things in the image\?", r"Is there \1 in the image?"),
     (r"Would you (?:call|say) the (.+?)(?: is)? (\w+)\?", r"Is the \1 \2?"),
     (r"Is (\w+) the colou?r of the (.+)\?", r"Is the \2 \1?"),
-    (r"Is the number of (\w+) in the image (\w+)\?", r"Are there exactly \2 \1 in the image?"),
     (r"Is it the flag of (.+?)(?: that is shown)?\?", r"Is this the flag of \1?"),
     (r'Is (".+") what is written on the board\?', r"Does the board say \1?"),
     (r"Does the board ask (\$\d+) for the (\w+)\?", r"Does the \2 cost \1, going by the board?"),
@@ -81,3 +78,78 @@ def plain(question: str) -> str:
             words = _SHORT.get(words, words)
             return re.sub(form, words, body, flags=re.IGNORECASE)
     return body
+
+
+CANNOT = "I cannot determine this from the image."
+"""A refusal in free text."""
+
+_OPTION = re.compile(r"([A-Z])\. (\S.*)")
+_YES_NO = "please answer yes or no"
+_REQUEST = re.compile(r"(?:Write|Explain|Describe)\b.*\b(?:sentences?|announcement)\b")
+_OVERVIEW = re.compile(r"What are the main (?:visual features|elements)\b")
+"""How the TRAC paper asks for a description: in a question, to which the answer is one."""
+_NOT_SHOWN = re.compile(
+    r"(?:the|this) (?:image|picture|photo) (?:does not|doesn't) (?:show|tell|say)\b.*", re.IGNORECASE
+)
+"""A refusal as an option; in free text it may stand beside an answer."""
+_BLANKS = re.compile(r"\s+")
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class ParsedQuestion(NamedTuple):
+    """A question, without its options and without how it is to be answered."""
+
+    kind: Literal["choice", "yes_no", "open"]
+    question: str
+    options: tuple[str, ...] = ()
+    """In the order of their letters; empty unless ``kind`` is choice."""
+
+    @property
+    def refusals(self) -> list[int]:
+        """Which options decline to answer."""
+        return [at for at, option in enumerate(self.options) if is_refusal(option) or _NOT_SHOWN.fullmatch(option)]
+
+
+def said(conversation: Conversation) -> str:
+    """The text of the last turn."""
+    parts = conversation.turns[-1].parts if conversation.turns else ()
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def asked(conversation: Conversation) -> ParsedQuestion | None:
+    """What the last turn asks, or None where it wants a description.
+
+    A choice has at least two lettered lines, A first; a yes-no question asks for these words; any other question has a
+    question mark in its first line, or asks for a sentence. What the main things in an image are is no question: all of
+    a description answers it.
+
+    >>> from driftledger.core.types import Turn
+    >>> asked(Conversation((Turn("user", ("Which one?\\nA. a cat\\nB. a dog\\nAnswer with the letter.",)),)))
+    ParsedQuestion(kind='choice', question='Which one?', options=('a cat', 'a dog'))
+    >>> asked(Conversation((Turn("user", ("Describe the image.",)),))) is None
+    True
+    """
+    lines = said(conversation).strip().splitlines()
+    options: list[str] = []
+    before: list[str] = []
+    for line in lines:
+        match = _OPTION.fullmatch(line.strip())
+        if match and match[1] == LETTERS[len(options) : len(options) + 1]:
+            options.append(match[2])
+        elif not options:
+            before.append(line)
+    if len(options) >= 2:
+        return ParsedQuestion("choice", _one_line("\n".join(before)), tuple(options))
+    text = _one_line("\n".join(lines))
+    at = text.lower().find(_YES_NO)
+    if at >= 0:
+        return ParsedQuestion("yes_no", text[:at].strip())
+    first = _one_line(lines[0]) if lines else ""
+    if _OVERVIEW.match(first):
+        return None
+    return ParsedQuestion("open", first) if "?" in first or _REQUEST.match(first) else None
+
+
+def _one_line(text: str) -> str:
+    return _BLANKS.sub(" ", text).strip()

@@ -1,0 +1,94 @@
+"""The data that comes with the package or with libraries: how much there is, and that it is what is known."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from driftledger.benchmarks.registry import question_rules
+from driftledger.core.errors import DataError
+from driftledger.data.datasets.base import DatasetProvider
+from driftledger.data.datasets.build import build
+from driftledger.data.question_sets.build import build as build_questions
+from driftledger.data.question_sets.files import read_questions
+from driftledger_demo.datasets import photos
+from driftledger_demo.datasets.arrangements.grammar import Arrangement, Thing
+from driftledger_demo.datasets.arrangements.provider import Arrangements
+from driftledger_demo.datasets.digits import Digits, scans
+from driftledger_demo.datasets.photos import Photos, manifest
+from driftledger_demo.scenes import ScenePhotos, Scenes
+from lab.scenes.__main__ import write
+
+
+@pytest.mark.parametrize("kind", [Scenes, ScenePhotos])
+@pytest.mark.parametrize(("protocol", "questions"), [("mm_sap", 414), ("mm_vet", 120), ("mme", 240)])
+def test_question_sets_of_scenes(tmp_path: Path, kind: type[Scenes], protocol: str, questions: int) -> None:
+    sets = {count: kind.model_validate({"protocol": protocol, "count": count}) for count in (3, 120)}
+    for count, provider in sets.items():
+        build_questions("scenes", provider, question_rules(provider), tmp_path / f"{count}")
+    few, every = (read_questions(tmp_path / f"{count}") for count in sets)
+    assert len(every) == questions
+    assert len({entry.image_sha256 for entry in every}) == 120
+    assert [(each.id, each.question, each.answer) for each in few] == [
+        (each.id, each.question, each.answer) for each in every if each.image_id < "0003"
+    ]
+    assert sets[3].source_digest() != sets[120].source_digest()
+
+
+def test_what_is_shipped_is_what_the_script_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lab.scenes.__main__.COUNT", 13)  # one turn of all themes
+    write(tmp_path)
+    shipped = Path(photos.__file__).parents[1] / "data"
+    drawn = [path.relative_to(tmp_path) for path in sorted(tmp_path.rglob("*")) if path.is_file()]
+    assert len(drawn) == 2 * (13 + 3)
+    for path in drawn:
+        ours, theirs = (tmp_path / path).read_bytes(), (shipped / path).read_bytes()
+        assert theirs.startswith(ours) if path.suffix == ".jsonl" else theirs == ours, path
+
+
+def test_digits_come_from_both_ends_of_the_file(tmp_path: Path) -> None:
+    card = build("digits", Digits(support_per_label=25, test_per_label=10), tmp_path / "digits")
+    assert card.labels == {str(digit): {"support": 25, "test": 10} for digit in range(10)}
+    assert card.leaks == {}
+    rows: dict[tuple[str | None, str | None], list[int]] = {}
+    for item in Digits(support_per_label=25, test_per_label=10).items():
+        rows.setdefault((item.label, item.split), []).append(int(item.id))
+    for digit in range(10):
+        every = np.flatnonzero(load_digits().target == digit).tolist()
+        assert (rows[f"{digit}", "support"], rows[f"{digit}", "test"]) == (every[:25], every[-10:])
+    assert np.array_equal([scan.levels for scan in scans()], load_digits().data)
+
+
+def test_photographs(tmp_path: Path) -> None:
+    card = build("photos", Photos(), tmp_path / "photos")
+    assert card.samples == len(manifest().photos) == 21
+    assert set(card.categories) == {"living", "objects", "places", "textures", "medical", "text"}
+
+
+@pytest.mark.parametrize("provider", [Digits, Photos])
+@pytest.mark.parametrize("content", [b"other bytes", None])
+def test_another_file_than_the_known_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Callable[[], DatasetProvider], content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / "file").write_bytes(content)
+    monkeypatch.setattr(photos, "installed_path", lambda distribution, file: tmp_path / "file")
+    scans.cache_clear()
+    with pytest.raises(DataError, match=r"is not the file that .+; run: pip install --force-reinstall '.+=="):
+        build("some", provider(), tmp_path / "some")
+    scans.cache_clear()
+
+
+def test_arrangements() -> None:
+    counted = Counter(item.category for item in Arrangements().items())
+    assert counted == {"one": 10, "two": 10, "three": 10}
+    labelled = list(Arrangements(labelled=True).items())
+    assert Counter(item.split for item in labelled) == {"support": 96, "test": 96}
+    assert len({item.read() for item in labelled}) == len(labelled)
+    things = Thing(1, "large", "orange", "square"), Thing(8, "small", "cyan", "diamond")
+    assert Arrangement("pink", things).caption == (
+        "At the top a large orange square and at the bottom right a small cyan diamond, on a pink background."
+    )
