@@ -42,7 +42,11 @@ def project_of(root: Path, models: Sequence[str], generators: Sequence[str]) -> 
     run |= {"datasets": ["drawn"], "genception": ["drawn"], "fidelity": ["drawn"]}
     run |= {"models": [*models], "generators": [*generators]}
     params["datasets"] = {"drawn": {"provider": "arrangements", "per_category": 1}}
-    params["models"]["mirror"] = params["generators"]["mirror"] = {"provider": Mirror.provider, "steps": 4}
+    params["models"]["mirror"] = params["generators"]["mirror"] = {
+        "provider": Mirror.provider,
+        "steps": 4,
+        "understood_by": ["painter", "layout"],
+    }
     params["genception"] |= {"iterations": 2, "cross_check": [], "generate_prompt": "{description}"}
     (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     return Project(root, own_code=True)
