@@ -13,9 +13,9 @@ from driftledger.benchmarks.score import Row, Score
 from tests.conftest import REPOSITORY
 
 SOURCE = REPOSITORY / "src" / "driftledger"
-LISTED = ("benchmarks/registry.py", "public.py", "catalogue", "presets", "demo/scenes")
+LISTED = ("benchmarks/registry.py", "public.py", "catalogue", "presets")
 """Where benchmarks are listed or used by their names: the registry, what ``import driftledger`` gives, data that comes
-with the package, and the questions of the demonstration, which are made for them."""
+with the package."""
 
 
 def subclasses(kind: type) -> Iterator[type]:

@@ -100,7 +100,7 @@ def test_what_only_the_catalogue_has_is_there_too(resolved: Resolved) -> None:
     def change(params: Params) -> None:
         for section in ("models", "generators", "encoders", "descriptions"):
             del params[section]
-        params["run"]["models"] = ["gpt_4o"]
+        params["run"] |= {"models": ["gpt_4o"], "genception": [], "fidelity": [], "mm_vet": []}
 
     noted = resolved(change)["settings"]["models"]["gpt_4o"]
     assert (noted["provider"], noted["model"], noted["max_tokens"]) == ("openai", "gpt-4o-2024-05-13", 512)

@@ -16,20 +16,20 @@ _GROUPS = tuple(f"{_OURS}.{section}" for section in ("models", "generators", "en
 @cache
 def _entry_points() -> "tuple[EntryPoint, ...]":
     """Of all groups of ours."""
-    if not _some_name_ours():
-        return ()
     from importlib import metadata  # with the parser of e-mails: a fifth of what the command line takes to start
 
     distributions: dict[str, metadata.Distribution] = {}
     for each in metadata.distributions():
-        if _names_ours(each.read_text("entry_points.txt") or ""):
+        if f"[{_OURS}." in (each.read_text("entry_points.txt") or ""):
             distributions.setdefault(each.name, each)  # the first of a name is the one that is imported
     return tuple(point for each in distributions.values() for point in each.entry_points)
 
 
-def _some_name_ours() -> bool:
-    """Whether any distribution does, or is in an archive, where only Python's own way finds it."""
-    return any(not folder.is_dir() or any(map(_names_ours, _texts(folder))) for folder in _import_folders())
+def _some_name(group: str) -> bool:
+    """Whether any distribution has the group, or is in an archive, where only Python's own way finds it."""
+    return any(
+        not folder.is_dir() or any(f"[{group}]" in text for text in _texts(folder)) for folder in _import_folders()
+    )
 
 
 def _import_folders() -> Iterator[Path]:
@@ -43,13 +43,9 @@ def _texts(folder: Path) -> Iterator[str]:
             yield file.read_text(encoding="utf-8", errors="replace")
 
 
-def _names_ours(text: str) -> bool:
-    return f"[{_OURS}." in text
-
-
 def entry_points(group: str) -> "tuple[EntryPoint, ...]":
     """Those that installed distributions name in a group of ours; what is installed later is not seen."""
-    return tuple(point for point in _entry_points() if point.group == group)
+    return tuple(point for point in _entry_points() if point.group == group) if _some_name(group) else ()
 
 
 def package_of(module: str) -> str | None:
