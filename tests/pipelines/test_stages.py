@@ -17,8 +17,8 @@ from driftledger.commands.stages import correlation, report, score
 from driftledger.core.errors import CoverageError, MissingSourceError
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
-from driftledger_demo.models.rubric import Rubric
 from driftledger_demo.models.controls import WordCounter
+from driftledger_demo.models.rubric import Rubric
 from tests.conftest import Checkout, draw
 from tests.support.evaluation import build
 from tests.support.own_code import SAYS, WORDS, write_module

@@ -483,8 +483,8 @@ def _not_understood(settings: Settings) -> Iterator[str]:
             spoken = {each.provider for each in type(speaker).__mro__ if issubclass(each, Model)}
             if spoken.isdisjoint(reader.understands | CONTROLS) and reader.provider not in speaker.understood_by:
                 yield (
-                    f"{place}: {name!r} only works for models of {', '.join(sorted(reader.understands))}, and run.models "
-                    f"has {model!r}, of {speaker.provider}; select {_ANY_MODEL[section]}, or another entry that works "
+                    f"{place}: {name!r} only works for models of {', '.join(sorted(reader.understands))}, and "
+                    f"run.models has {model!r}, of {speaker.provider}; select {_ANY_MODEL[section]}, or another entry that works "
                     f"for every model; or set understood_by: [{reader.provider}] in models.{model} if it does"
                 )
 
