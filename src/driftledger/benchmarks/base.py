@@ -128,8 +128,6 @@ class Metric:
     pairing: Literal["mean", "ratio"] = "mean"
     """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
     mean over units of sum / count, resampled by cluster."""
-    steps: int = 1
-    """Of a ratio, values are whole multiples of 1 / ``steps``, or of what that is divided into by powers of ten."""
 
     @property
     def function(self) -> str:

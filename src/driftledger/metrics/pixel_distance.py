@@ -1,14 +1,13 @@
 """CAMScore's lowest level: how far two images are apart pixel by pixel.
 
-Source: Cui et al., "Evaluating Image Caption via Cycle-consistent Text-to-Image Generation", arXiv 2501.03567. Of its
-three levels, pixels are compared by an Lp norm, meaning by the cosine of an image encoder's features
-(:func:`~driftledger.metrics.drift.cosine_similarity` at t = 1), and objects by a detector, a depth estimator and CIoU;
-a network trained on people's judgements makes one score of them. Which p and which size the paper takes could not be
-looked up, nor are that network's weights published: this is one level of its three, with p and size said.
+Source: Cui et al., "Evaluating Image Caption via Cycle-consistent Text-to-Image Generation", arXiv 2501.03567. Its
+other levels are the cosine of an image encoder (:func:`~driftledger.metrics.drift.cosine_similarity` at t = 1) and
+objects found by a detector; a network whose weights are not published joins the three. The paper's p and image size
+could not be looked up, so this level has p and size of its own.
 """
 
 import math
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +16,11 @@ from PIL import Image
 Pixels: TypeAlias = NDArray[np.uint8]
 
 SIDE = 64
-"""Both images are brought to this many pixels per side, whatever they were."""
+"""Both images are resized to this many pixels per side."""
 
 
 def pixels(image: Image.Image, side: int = SIDE) -> Pixels:
-    """``image`` as ``side``×``side``×3 of uint8, squeezed where it is not square, by Pillow's BILINEAR filter, which
-    averages over all pixels when it shrinks.
+    """Return ``image`` as ``side``×``side``×3 of uint8, squeezed if it is not square, by Pillow's BILINEAR filter.
 
     Raises:
         ValueError: ``side`` is less than 1.
@@ -36,10 +34,7 @@ def pixels(image: Image.Image, side: int = SIDE) -> Pixels:
 
 
 def pixel_distance(a: Pixels, b: Pixels, p: int = 1) -> float:
-    """(mean |a − b|ᵖ)^(1/p) / 255 over all pixels and channels: in [0, 1], lower is more alike, equal ones give 0.
-
-    Differences are whole numbers and so are their sums; with p = 1 and 2, which are one quotient or its root, the bits
-    are the same on every machine.
+    """Return (mean |a − b|ᵖ)^(1/p) / 255 over all pixels and channels: in [0, 1], lower is more alike.
 
     Raises:
         ValueError: they are not of uint8 and of one size, nothing is in them, or p is neither 1 nor 2.
@@ -55,6 +50,5 @@ def pixel_distance(a: Pixels, b: Pixels, p: int = 1) -> float:
             raise ValueError(f"{name} must hold pixels of uint8, but is {image.dtype} of shape {image.shape}")
     if a.shape != b.shape:
         raise ValueError(f"a and b must be of one size, but are {a.shape} and {b.shape}")
-    apart: NDArray[Any] = np.abs(a.astype(np.int64) - b)
-    mean = int((apart**p).sum()) / a.size
+    mean = int((np.abs(a.astype(np.int64) - b) ** p).sum()) / a.size  # whole numbers: no rounding before the quotient
     return (mean if p == 1 else math.sqrt(mean)) / 255

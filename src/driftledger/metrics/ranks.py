@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from driftledger.metrics._checks import check_finite
 
 DECIMALS = 12
-"""Values are compared as rounded to this many decimals, so that rounding errors do not break a tie."""
+"""Values are rounded to so many decimals before they are compared, so that rounding errors do not break a tie."""
 
 
 def competition_ranks(values: Sequence[float], higher_is_better: bool) -> list[int]:
-    """The rank of each value: 1 + how many are better, so that ties share a rank and the next are skipped.
+    """Return the rank of each value: 1 + how many are better, so that ties share a rank and the next are skipped.
 
     Two values tie if they are equal when rounded to 12 decimals.
 

@@ -153,7 +153,7 @@ def test_a_row_says_for_every_order_whether_the_choice_was_accepted(tmp_path: Pa
     assert scored.rows[0].extra == {"subset": "basic", "subtask": "colour", "outcomes": ["ok"] * 5}
     metric = benchmark("mm_sap").metric("score")
     assert metric is not None
-    assert (metric.row, metric.pairing, metric.steps) == ("score", "ratio", 1)
+    assert (metric.row, metric.pairing) == ("score", "ratio")
     values = [value for row in scored.rows for value in metric.values_in(row, "score") if value is not None]
     assert 100 * sum(values) / len(values) == pytest.approx(scored.score.metrics["score"])
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from driftledger.metrics import drift_rate
 from driftledger.metrics.intervals import student
-from driftledger.metrics.intervals.means import mean_interval
+from driftledger.metrics.intervals import mean_interval
 from driftledger_check.compute import mm_sap, mm_vet, mme, neighbours
 from driftledger_check.compute.cycles import rate_ends, rate_of
 from driftledger_check.compute.encoders import Picture, _layout, _tfidf

@@ -11,7 +11,7 @@ from driftledger.ledger.compare.compare import compare
 from driftledger.ledger.compare.told import as_table
 from driftledger.ledger.lineage import Evidence, Lineage
 from driftledger.ledger.objects.contents import Contents
-from driftledger.metrics.power import minimum_detectable_difference
+from driftledger.metrics.paired import minimum_detectable_difference
 from tests.support.compared_runs import OTHER, answered, chains, redrawn, retrieved, run
 from tests.support.description_ledgers import fidelity_score, trac_score
 from tests.support.ledgers import component, genception_score, marked, md5_of, varied

@@ -16,10 +16,14 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.files import parse_jsonl
 from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents
-from driftledger.metrics.exact import steps_of
-from driftledger.metrics.intervals.estimate import fewest
-from driftledger.metrics.intervals.paired import Paired, paired_clustered_interval, paired_interval
-from driftledger.metrics.power import minimum_detectable_difference
+from driftledger.metrics.exact import exact_mean, round_significant
+from driftledger.metrics.intervals import DIGITS, fewest
+from driftledger.metrics.paired import (
+    Paired,
+    minimum_detectable_difference,
+    paired_clustered_interval,
+    paired_interval,
+)
 
 NOT_RANKED = "not ranked: "
 
@@ -90,16 +94,11 @@ def measured(
     counts = {"common": len(common), "only_a": len(ours) - len(common), "only_b": len(theirs) - len(common)}
     if barred or not common:
         return counts | {"verdict": NOT_RANKED + (barred[0] if barred else "no sample has a value in both")}
-    one, two = ([_values(metric, key, rows[unit]) for unit in common] for rows in (ours, theirs))
+    # A ratio has a value per order or grading, a mean has one.
+    one, two = (np.array([exact_mean(_values(metric, key, rows[unit])) for unit in common]) for rows in (ours, theirs))
     drawn = [groups[unit] for unit in common]
-    if by_group:  # the score is the mean over groups of the mean over units
-        first = [np.array([values[0] for values in side], dtype=np.float64) for side in (one, two)]
-        paired, scale = paired_interval(first[0], first[1], drawn, confidence=confidence), 1.0
-    else:  # over orders or gradings: the mean over units of sum / count
-        steps = steps_of((value for side in (one, two) for values in side for value in values), metric.steps)
-        whole = [[[round(steps * value) for value in values] for values in side] for side in (one, two)]
-        left, right = ((np.array([*map(sum, side)]), np.array([*map(len, side)])) for side in whole)
-        paired, scale = paired_clustered_interval(left, right, drawn, confidence=confidence), _PERCENT / steps
+    test, scale = (paired_interval, 1.0) if by_group else (paired_clustered_interval, _PERCENT)
+    paired = test(one, two, drawn, confidence=confidence)
     return counts | {
         "difference": scale * paired.difference,
         "a_common": scale * paired.a,
@@ -115,8 +114,8 @@ def _uncertainty(paired: Paired, scale: float, confidence: float) -> dict[str, f
     detectable = minimum_detectable_difference(paired.standard_error, paired.df, confidence=confidence)
     return {
         "detectable": scale * detectable,
-        "low": scale * paired.interval.low,
-        "high": scale * paired.interval.high,
+        "low": round_significant(scale * paired.interval.low, DIGITS),
+        "high": round_significant(scale * paired.interval.high, DIGITS),
         "standard_error": scale * paired.standard_error,
         "df": paired.df,
         "p_value": paired.p_value,

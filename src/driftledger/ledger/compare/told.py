@@ -10,7 +10,7 @@ from driftledger.benchmarks.tables import NOTHING
 from driftledger.core.terminal import HEAD, figure, line, lines, table
 from driftledger.ledger.compare.compare import Comparison, ScorePair
 from driftledger.ledger.compare.paired import NOT_RANKED, MetricComparison
-from driftledger.metrics.power import POWER
+from driftledger.metrics.paired import POWER
 
 Sides = tuple[str, str]
 
