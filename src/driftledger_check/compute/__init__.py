@@ -3,6 +3,7 @@
 How the answers of a model were read, and what a judge gave, is taken from the records.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -46,8 +47,14 @@ class Recomputed(NamedTuple):
         """Whether a stored value is the one that was found."""
         found = self.numbers.get(place, ...)
         if isinstance(found, float) and isinstance(value, float):
-            return abs(found - value) <= self.tolerances.get(place, 0.0)
+            rounded = _half_a_unit(value) if str(place[-1]).endswith(("_low", "_high")) else 0.0
+            return abs(found - value) <= max(self.tolerances.get(place, 0.0), rounded)
         return type(found) is type(value) and found == value
+
+
+def _half_a_unit(value: float) -> float:
+    """Return half a unit of the ninth digit, to which ends of intervals are rounded, and a little for their quantile."""
+    return 0.500001 * 10.0 ** (math.floor(math.log10(abs(value))) - 8) if value else 0.0
 
 
 def recompute(files: ScoreFiles) -> Recomputed:
