@@ -84,7 +84,8 @@ def paired_clustered_interval(a: Float64, b: Float64, clusters: Sequence[str], *
     (0.625, 0.25, -0.375, 3.0)
     """
     estimate = clustered_mean_interval(_differences(a, b, clusters), clusters, confidence)
-    return _paired(exact_mean(a.tolist()), exact_mean(b.tolist()), estimate, len(clusters), len(set(clusters)))
+    sides = (round(exact_mean(side.tolist()), DECIMALS) for side in (a, b))
+    return _paired(*sides, estimate, len(clusters), len(set(clusters)))
 
 
 def p_value(difference: float, standard_error: float, df: float, free: int) -> float:

@@ -53,7 +53,7 @@ class Recomputed(NamedTuple):
 
 
 def _half_a_unit(value: float) -> float:
-    """Return half a unit of the ninth digit, to which ends of intervals are rounded, and a little for their quantile."""
+    """Return half a unit of the ninth digit, to which interval ends are rounded, and a little for their quantile."""
     return 0.500001 * 10.0 ** (math.floor(math.log10(abs(value))) - 8) if value else 0.0
 
 
