@@ -66,6 +66,8 @@ def test_every_measure_is_the_share_that_the_paper_defines(tmp_path: Path) -> No
     assert (shares["know"]["answer_rate"], shares["know"]["answer_accuracy"]) == (50, 100)
     assert shares["beyond"]["answer_rate"] == pytest.approx(100 * 2 / 3)
     assert "answer_accuracy" not in shares["beyond"]
+    [subtask] = [each for name, each in found.groups["subtask"].items() if name.startswith("beyond")]
+    assert subtask == shares["beyond"], "its only subtask"
     assert [shares[name]["score"] for name in ("basic", "know", "beyond")] == pytest.approx([200 / 3, 100, 100 / 3])
 
 
