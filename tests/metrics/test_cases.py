@@ -98,7 +98,7 @@ def of_confusion(case: Any) -> Compared:
 
 
 def of_drift_rate(case: Any) -> Compared:
-    yield drift_rate.decay(case["generations"], case["means"])._asdict(), case["expected"]
+    yield drift_rate.decay(case["means"], case["step"])._asdict(), case["expected"]
 
 
 def of_structural(case: Any) -> Compared:

@@ -469,10 +469,10 @@ def test_totals_of_published_scores() -> None:
     """InternLM-XComposer-VL, as its repository prints it; Gemini1.5-Pro in GenCeption's table 2."""
     perception = [190.0, 158.33333333333331, 126.66666666666666, 165.0, 161.9047619047619, 150.2941176470588]
     perception += [159.75, 165.25, 126.25, 125.0]
-    scores = {str(row): YesNoScores(0.0, 0.0, points, 60, 60, 30) for row, points in enumerate(perception)}
-    assert (total(scores).score, total(scores).best) == (pytest.approx(1528.4488795518207, abs=1e-9), 2000)
-    lost = YesNoScores(None, None, None, 0, 60, 0)
-    assert total(scores | {"lost": lost}) == (None, None, 2200, ("lost",))
+    scores = {str(row): YesNoScores(0.0, 0.0, points, 60, 60) for row, points in enumerate(perception)}
+    assert total(scores).score == pytest.approx(1528.4488795518207, abs=1e-9)
+    lost = YesNoScores(None, None, None, 0, 60)
+    assert total(scores | {"lost": lost}) == (None, None, ("lost",))
 
 
 def test_longest_names_and_hostile_texts() -> None:
@@ -509,9 +509,9 @@ def test_the_rate_is_the_authors_fit_and_its_interval_a_jackknife() -> None:
         curve = scipy.optimize.curve_fit(lambda x, a, b, c: a * np.exp(-b * x) + c, g, means, (1, 0.1, 0), xtol=1e-12)
         return float(curve[0][1])
 
-    found, without = decay(g.tolist(), rows.mean(axis=0).tolist()), [np.delete(rows, i, axis=0) for i in range(9)]
+    found, without = decay(rows.mean(axis=0).tolist(), 2), [np.delete(rows, i, axis=0) for i in range(9)]
     assert found.rate == pytest.approx(fitted(rows.mean(axis=0)), rel=1e-5)
     logs = np.log([fitted(each.mean(axis=0)) for each in without])
     half = scipy.stats.t.ppf(0.975, 8) * np.sqrt(8 / 9 * ((logs - logs.mean()) ** 2).sum())
-    ends = rate_interval(g.tolist(), rows, 0.95)
+    ends = rate_interval(rows, 2, 0.95)
     assert ends == pytest.approx(tuple(found.rate * np.exp([-half, half])), rel=1e-4)

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 Integers: TypeAlias = NDArray[np.integer[Any]]
 Features: TypeAlias = NDArray[np.floating[Any]]
 Flags: TypeAlias = bool | Sequence[bool] | NDArray[np.bool_]
-"""One for all entries, or one for each."""
 
 
 def check_finite(values: Collection[float] | NDArray[np.floating[Any]], use: str = "average") -> None:
@@ -42,12 +41,10 @@ def check_same_lengths(**columns: Sized) -> None:
 def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
     """Return a vector of integers with at least one entry."""
     array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be a vector, one entry per question, but has shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} is empty")
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold integers, but holds {array.dtype}")
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a vector of integers, but holds {array.dtype} of shape {array.shape}")
     return array.astype(np.int64)
 
 

@@ -1,11 +1,9 @@
 """MM-Vet's measures: mean grades of open answers per capability, per combination of capabilities, and in total.
 
-A question counts in full for every capability that it needs, and for the one combination of all of them. A judge grades
-every answer several times; the mean and the deviation are those of the gradings' own scores, as in MM-Vet's scorer.
-
-A grade that could not be read is by default in no denominator, and lowers ``scored``. The paper divides by all
-questions, and ``unread_is_wrong`` does so too, with a grade of 0. It is one flag for all grades or one for each, since
-a failed call is in no denominator either way. Grades are summed as the decimal numbers that they are written as.
+A judge grades every answer several times; the mean and the deviation are those of the gradings' own scores, as in
+MM-Vet's scorer. A grade that could not be read is by default in no denominator, and lowers ``scored``. The paper
+divides by all questions, and ``unread_is_wrong`` does so too, with a grade of 0: one flag for all grades or one for
+each, since a failed call is in no denominator either way. Grades are summed as the decimals that they are written as.
 
 Source: Yu et al. 2023, "MM-Vet: Evaluating Large Multimodal Models for Integrated Capabilities", section 3.
 """
@@ -36,13 +34,8 @@ class CapabilityScores(NamedTuple):
     std: float | None
     """The standard deviation over gradings, divided by n as in the paper; None also if there is a single one."""
     scored: int
-    """Grades that could be read."""
+    """Grades that could be read, of ``total``."""
     total: int
-    """Questions times gradings."""
-
-    @property
-    def coverage(self) -> float:
-        return self.scored / self.total
 
 
 def score(grades: Grades, *, unread_is_wrong: Flags = False) -> CapabilityScores:
@@ -71,9 +64,6 @@ def by_capability(
 
     ``capabilities`` holds the capabilities that each question needs; names other than the paper's come last.
 
-    Raises:
-        ValueError: ``grades`` is empty or not a matrix of grades within 0..1, or the lengths differ.
-
     >>> by_capability([[1.0], [0.4], [0.7]], [{"ocr", "math"}, {"rec"}, {"rec", "ocr"}])["ocr"].mean
     85.0
     """
@@ -84,8 +74,6 @@ def by_combination(
     grades: Grades, capabilities: Sequence[Collection[str]], *, unread_is_wrong: Flags = False
 ) -> dict[str, CapabilityScores]:
     """Return, for each combination, as "rec+know+gen", the score over the questions that need exactly these.
-
-    Arguments and errors are as in :func:`by_capability`.
 
     >>> list(by_combination([[1.0], [0.4], [0.7]], [{"math", "ocr"}, {"rec"}, {"ocr", "rec"}]))
     ['rec', 'rec+ocr', 'ocr+math']

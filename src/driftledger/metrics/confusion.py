@@ -31,14 +31,9 @@ class ConfusedPair(NamedTuple):
 def confused_pairs(labels: Sequence[str], predicted: Sequence[str | None]) -> list[ConfusedPair]:
     """Return the pairs of classes that were taken for each other at least once.
 
-    Ordered by rate, then by how many were confused, highest first, then by names.
-
-    Args:
-        labels: the class of each test sample.
-        predicted: what it was taken for; one that was taken for nothing (None) counts among the samples of its class.
-
-    Raises:
-        ValueError: there are no samples, or the lengths differ.
+    Ordered by rate, then by how many were confused, highest first, then by names. ``labels`` holds the class of each
+    test sample, ``predicted`` what it was taken for, or None. Raises ValueError if there are no samples, or if the
+    lengths differ.
 
     >>> confused_pairs(["robin", "robin", "wren", "wren", "owl"], ["wren", "robin", "robin", "wren", "owl"])
     [ConfusedPair(first='robin', second='wren', first_as_second=1, second_as_first=1, samples=4)]

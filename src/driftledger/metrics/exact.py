@@ -1,9 +1,7 @@
 """Sums that have the same bits on every machine.
 
-A floating-point sum depends on the order of its additions, and numpy and BLAS choose that order by the CPU's vector
-width and the number of threads. A *correctly rounded* sum, the float64 nearest to the exact sum, does not depend on an
-order; :func:`math.fsum` computes it (Shewchuk 1997). Single additions, multiplications, divisions and square roots are
-correctly rounded by IEEE 754, so whatever consists of these and of correctly rounded sums is reproducible everywhere.
+numpy and BLAS choose the order of additions by the CPU and the number of threads. A *correctly rounded* sum, which
+:func:`math.fsum` computes (Shewchuk 1997), does not depend on the order.
 """
 
 import math
@@ -40,14 +38,7 @@ def round_significant(value: float, digits: int) -> float:
 
     For numbers that no exact sum gives, such as a Fréchet distance or a quantile, whose last bits vary with the CPU.
 
-    Raises:
-        ValueError: ``digits`` is less than 1, or ``value`` is not finite.
-
     >>> round_significant(271.82818284, 6)
     271.828
     """
-    if digits < 1:
-        raise ValueError(f"digits must be at least 1, but is {digits}")
-    if not math.isfinite(value):
-        raise ValueError(f"{value} has no digits to round to")
     return float(format(value, f".{digits}g"))

@@ -1,8 +1,7 @@
 """The Fréchet distance between two sets of features, without a matrix square root.
 
-The usual square root of the d×d product of two covariances takes seconds at d = 2048, loses digits if there are fewer
-samples than features, since the product is then singular, and hangs for minutes if a feature is NaN. It is not needed:
-with the rows of A and B centred and divided by √(n−1), the covariances are Σa = AᵀA and Σb = BᵀB, and
+The usual square root takes seconds at d = 2048 and loses digits if there are fewer samples than features. It is not
+needed: with the rows of A and B centred and divided by √(n−1), the covariances are Σa = AᵀA and Σb = BᵀB, and
 
     tr((Σa Σb)^½) = the sum of the singular values of A Bᵀ, an n×m matrix,
                   = the sum of the roots of the eigenvalues of Lᵀ Σb L, a d×d matrix, with Σa = L Lᵀ (Cholesky).
@@ -22,10 +21,9 @@ _EPS = float(np.finfo(np.float64).eps)
 def frechet_distance(a: Features, b: Features) -> float:
     """Return ‖μa − μb‖² + tr Σa + tr Σb − 2·tr((Σa Σb)^½), with the unbiased covariances of the rows.
 
-    ``a`` is n×d and ``b`` is m×d, for any n, m ≥ 2, computed in float64. The distance is ≥ 0, lower is better, and
-    equal sets give exactly 0: a covariance term smaller than its own rounding error counts as 0. On features of
-    Inception v3 this is the FID. Small sets come out too far apart, so compare only distances between sets of equal
-    sizes. The last bits vary with the CPU: store ``round_significant(distance, 6)``.
+    ``a`` is n×d and ``b`` is m×d, for any n, m ≥ 2. The distance is ≥ 0, lower is better, and equal sets give exactly
+    0: a covariance term smaller than its rounding error counts as 0. On features of Inception v3 this is the FID. Small
+    sets come out too far apart, so compare only sets of equal sizes. The last bits vary with the CPU: store six digits.
 
     Source: Heusel et al. 2017, "GANs Trained by a Two Time-Scale Update Rule", equation 6.
 
@@ -70,5 +68,8 @@ def _root_trace(a: Float64, b: Float64, noise: float) -> float:
         if squares[0] > 0 and np.sqrt(features) * _EPS * (squares[-1] / np.sqrt(squares)).sum() < noise:
             return float(np.sqrt(squares).sum())
     # R of A = QR has the same RᵀR = Σa as A, and is smaller if there are more samples than features.
-    a, b = (np.linalg.qr(each, mode="r") if len(each) > features else each for each in (a, b))
+    if len(a) > features:
+        a = np.linalg.qr(a, mode="r")
+    if len(b) > features:
+        b = np.linalg.qr(b, mode="r")
     return float(np.linalg.svd(a @ b.T, compute_uv=False).sum())

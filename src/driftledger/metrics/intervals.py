@@ -1,8 +1,7 @@
-"""Confidence intervals of means and shares.
+"""Confidence intervals: Student's t of means, and Wilson's of shares, which stays within 0 and 1.
 
-A mean has Student's t interval, a share Wilson's, which stays within 0 and 1. Samples that differ in difficulty by
-category are averaged within categories first; questions about one image are answered well or badly together, so that
-images, not questions, are what varies. Simulations behind these choices are in docs/statistics.md.
+Samples of one category are alike in difficulty, so categories are averaged first. Questions about one image are
+answered well or badly together, so that images are what varies. Simulations are in docs/statistics.md.
 
 The last bits of quantiles vary with scipy's version: write ends with :data:`DIGITS` significant digits.
 """
@@ -20,8 +19,7 @@ from driftledger.metrics.exact import exact_mean
 
 DIGITS = 9
 """Significant digits of interval ends and p-values."""
-_FEW = 4
-"""Categories of fewer samples are the small ones."""
+_FEW = 4  # categories of fewer samples are the small ones
 _ROUNDING = 1e-14
 """A standard error below this share of the largest value is a rounding error of equal values."""
 
@@ -38,9 +36,9 @@ class Estimate(NamedTuple):
 
     value: float
     standard_error: float
-    """``math.inf`` where too few values show no spread."""
+    """``math.inf`` where there are too few values to show a spread."""
     df: float
-    """Degrees of freedom of the standard error, seldom a whole number; 0 where the error is infinite."""
+    """Degrees of freedom of the standard error, seldom a whole number; 0 where it is infinite."""
     interval: ConfidenceInterval | None
     reason: str = ""
     """Why there is no interval."""
@@ -54,8 +52,7 @@ def check_confidence(confidence: float) -> None:
 def fewest(confidence: float) -> int:
     """Return the fewest samples that can show a difference with this confidence, whatever their values.
 
-    If both sides are equally good, n samples that all differ agree in the sign with probability 2¹⁻ⁿ. With fewer
-    samples that probability is above 1 − ``confidence``.
+    If both sides are equally good, n samples that all differ agree in the sign with probability 2¹⁻ⁿ.
 
     >>> fewest(0.95), fewest(0.99), fewest(0.5)
     (6, 8, 2)
@@ -68,7 +65,7 @@ def fewest(confidence: float) -> int:
 def t_quantile(confidence: float, df: float) -> float:
     """Return the t between which and −t a share ``confidence`` of Student's distribution lies.
 
-    ``df`` is above 0, need not be whole, and may be ``math.inf`` for the normal distribution.
+    ``df`` need not be whole, and may be ``math.inf``. Raises ValueError if ``confidence`` is not between 0 and 1.
 
     >>> round(t_quantile(0.95, 4), 9), round(t_quantile(0.95, math.inf), 9)
     (2.776445105, 1.959963985)
@@ -83,30 +80,21 @@ def mean_interval(values: ArrayLike, categories: Sequence[str], confidence: floa
     """Return the mean over categories, each counting once, of their samples' mean, with a t interval over samples.
 
     With K categories, n_k values in each and variances s_k² (dividing by n_k − 1), the standard error is
-    √(Σ s_k² / n_k) / K, with (Σ v_k)² / Σ (v_k² / (n_k − 1)) degrees of freedom, v_k = s_k² / n_k. Two or three samples
-    often agree by chance: where there are larger categories, their pooled variance replaces a smaller s_k² of a
-    category of two or three. There is no interval if a category has a single sample, or if fewer than :func:`fewest`
-    samples do not differ at all.
+    √(Σ v_k) / K, with (Σ v_k)² / Σ (v_k² / (n_k − 1)) degrees of freedom, where v_k = s_k² / n_k. Two or three samples
+    often agree by chance: the pooled variance of larger categories replaces a smaller s_k² of theirs. There is no
+    interval if a category has a single sample, or if fewer than :func:`fewest` samples do not differ at all.
 
-    Args:
-        values: n numbers.
-        categories: the category of each; they are fixed, and none is drawn.
-
-    Source: GenCeption, table 2, for the mean; Satterthwaite 1946, "An Approximate Distribution of Estimates of Variance
-    Components", and Welch 1947 for the interval.
+    Source: GenCeption, table 2, for the mean; Satterthwaite 1946 and Welch 1947 for the interval.
 
     Raises:
-        ValueError: there are no values, the lengths differ, a value is not finite, or ``confidence`` is not between 0
-            and 1.
+        ValueError: there are no values, as many categories are not given, or a value is not finite.
 
     >>> found = mean_interval([0.25, 0.5, 0.75, 1.0, 0.5], ["scene"] * 5, 0.9)
     >>> found.value, found.df, [round(end, 4) for end in found.interval]
     (0.6, 4.0, [0.3282, 0.8718])
-    >>> mean_interval([0.25, 0.75, 1.0], ["count", "count", "color"], 0.9).reason
-    'color has a single sample, which shows no spread'
     """
-    check_confidence(confidence)
-    groups = _by_category(values, categories)
+    column = _column(values, categories, "categories")
+    groups = {name: [column[row] for row in rows] for name, rows in sorted(members(categories).items())}
     means = [exact_mean(group) for group in groups.values()]
     value = exact_mean(means)
     alone = [name for name, group in groups.items() if len(group) == 1]
@@ -126,7 +114,7 @@ def mean_interval(values: ArrayLike, categories: Sequence[str], confidence: floa
     ]
     total = math.fsum(parts)
     error = math.sqrt(total) / len(groups)
-    if error <= _ROUNDING * max(abs(each) for group in groups.values() for each in group):
+    if error <= _ROUNDING * max(map(abs, column)):
         return _t_interval(value, 0.0, float(sum(sizes) - len(sizes)), confidence, sum(sizes), "samples")
     df = 1 / math.fsum((part / total) ** 2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
     return _t_interval(value, error, df, confidence, sum(sizes), "samples")
@@ -135,20 +123,15 @@ def mean_interval(values: ArrayLike, categories: Sequence[str], confidence: floa
 def clustered_mean_interval(values: ArrayLike, clusters: Sequence[str], confidence: float) -> Estimate:
     """Return the mean of n values, each counting once, with a t interval over the clusters that they belong to.
 
-    The standard error and its degrees of freedom are as in :func:`share_interval`. There is no interval over a single
-    cluster, or over fewer than :func:`fewest` that do not differ at all.
+    The standard error and its degrees of freedom are as in :func:`share_interval`, errors as in :func:`mean_interval`.
+    There is no interval over a single cluster, or over fewer than :func:`fewest` that do not differ at all.
 
     Source: Bell and McCaffrey 2002; Miller 2024, "Adding Error Bars to Evals", section 2.2.
-
-    Raises:
-        ValueError: there are no values, the lengths differ, a value is not finite, or ``confidence`` is not between 0
-            and 1.
 
     >>> found = clustered_mean_interval([1.0, 0.0, 1.0, 1.0, 0.0, 0.0], list("aabbcc"), 0.9)
     >>> found.value, found.df, round(found.standard_error, 4)
     (0.5, 2.0, 0.2887)
     """
-    check_confidence(confidence)
     column = _column(values, clusters, "clusters")
     mean, rows = exact_mean(column), list(members(clusters).values())
     if len(rows) < 2:
@@ -166,12 +149,11 @@ def proportion_interval(hits: int, n: int, confidence: float) -> Estimate:
     Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference"; Newcombe 1998.
 
     Raises:
-        ValueError: n is not above 0, hits are not from 0 to n, or ``confidence`` is not between 0 and 1.
+        ValueError: n is not above 0, or hits are not from 0 to n.
 
     >>> [round(end, 4) for end in proportion_interval(81, 263, 0.95).interval]  # Newcombe's first example
     [0.2553, 0.3662]
     """
-    check_confidence(confidence)
     if not 0 <= hits <= n or n < 1:
         raise ValueError(f"hits must be from 0 to n, and n above 0, but they are {hits} of {n}")
     share = hits / n
@@ -180,32 +162,27 @@ def proportion_interval(hits: int, n: int, confidence: float) -> Estimate:
 
 
 def share_interval(numerator: Integers, denominator: Integers, clusters: Sequence[str], confidence: float) -> Estimate:
-    """Return Σ numerator / Σ denominator over questions, in [0, 1], with Wilson's interval over clusters.
+    """Return Σ numerator / Σ denominator over n questions, in [0, 1], with Wilson's interval over clusters.
 
-    With R the ratio, M the sum of denominators, w_c the share of cluster c in M and e_c its numerators less R times its
-    denominators, the variance is V = Σ e_c² / (1 − w_c) / M², with 1 / (Σ w_c² + Σ_{c≠d} w_c²·w_d² / ((1 − w_c)(1 −
-    w_d))) degrees of freedom: C − 1 for C clusters of one size, fewer where a few clusters weigh much. Wilson's
-    interval is for an effective number of R(1 − R) / V answers, with Student's t in place of the normal quantile; each
-    cluster is one answer if they do not differ at all. There is no interval over a single cluster.
-
-    Args:
-        numerator: what each of n questions adds, from 0 to its denominator.
-        denominator: what each could add; 0 where it does not count.
-        clusters: the image that each is about.
+    A numerator is what a question adds, a denominator what it could add (0 where it does not count), and its cluster
+    the image that it is about. With R the ratio, M the sum of denominators, w_c the share of cluster c in M and e_c its
+    numerators less R times its denominators, the variance is V = Σ e_c² / (1 − w_c) / M², with
+    1 / (Σ w_c² + Σ_{c≠d} w_c²·w_d² / ((1 − w_c)(1 − w_d))) degrees of freedom: C − 1 for C clusters of one size, fewer
+    if a few weigh much. Wilson's interval is for R(1 − R) / V answers, with Student's t in place of the normal
+    quantile; for C answers if clusters do not differ at all. There is none over a single cluster.
 
     Source: Bell and McCaffrey 2002, "Bias Reduction in Standard Errors for Linear Regression with Multi-Stage Samples";
     Dean and Pagano 2015, "Evaluating Confidence Interval Methods for Binomial Proportions in Clustered Surveys".
 
     Raises:
         ValueError: there are no questions, the lengths differ, a value is not an integer, a numerator is not from 0 to
-            its denominator, every denominator is 0, or ``confidence`` is not between 0 and 1.
+            its denominator, or every denominator is 0.
 
     >>> right, asked = np.array([1, 1, 0, 1, 0, 0, 1]), np.array([1, 1, 1, 1, 1, 0, 1])
     >>> found = share_interval(right, asked, ["a", "a", "b", "c", "c", "c", "d"], 0.9)
     >>> round(found.value, 3), [round(end, 3) for end in found.interval]
     (0.667, [0.22, 0.934])
     """
-    check_confidence(confidence)
     above, below = check_integers("numerator", numerator), check_integers("denominator", denominator)
     check_same_lengths(numerator=above, denominator=below, clusters=clusters)
     wrong = (above < 0) | (above > below)
@@ -233,11 +210,6 @@ def _column(values: ArrayLike, names: Sequence[str], what: str) -> list[float]:
     column: list[float] = array.tolist()
     check_finite(column)
     return column
-
-
-def _by_category(values: ArrayLike, categories: Sequence[str]) -> dict[str, list[float]]:
-    column = _column(values, categories, "categories")
-    return {name: [column[row] for row in rows] for name, rows in sorted(members(categories).items())}
 
 
 def _cluster_robust(residuals: Sequence[float], sizes: Sequence[int]) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """The nearest neighbours by cosine, with exact ties.
 
-Models repeat themselves, so ties are common, and a matrix product gives equal cosines unequal last bits. Cosines are
-therefore computed in float64 and rounded to 9 decimals; equal ones are ordered by their place in the support set.
+Models repeat themselves, so ties are common, and a matrix product gives equal cosines unequal last bits: cosines are
+computed in float64 and rounded to 9 decimals, and equal ones are ordered by their place in the support set.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -32,9 +32,7 @@ class Neighbours(NamedTuple):
 
 
 def nearest(support: Features, queries: Features, k: int) -> Neighbours:
-    """Return the ``k`` nearest of ``support``, n×d, to each of ``queries``, q×d, by cosine.
-
-    A row of zeros has similarity 0 to everything.
+    """Return the ``k`` nearest of ``support``, n×d, to each of ``queries``, q×d, by cosine; a row of zeros has 0.
 
     Raises:
         ValueError: something is empty, not finite or of another shape than the rest, or ``k`` is not within 1..n.

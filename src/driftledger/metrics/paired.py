@@ -1,7 +1,6 @@
 """Two scores over the same samples: how far they differ, and whether chance could have made the difference.
 
-Differences are taken sample by sample. What both scores share, such as an easy sample, cancels in them, so that two
-intervals that overlap say little about the difference.
+Differences are taken sample by sample: what both scores share, such as an easy sample, cancels in them.
 """
 
 import math
@@ -14,38 +13,26 @@ import numpy as np
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import check_same_lengths
 from driftledger.metrics.exact import exact_mean, round_significant
-from driftledger.metrics.intervals import (
-    DIGITS,
-    ConfidenceInterval,
-    Estimate,
-    clustered_mean_interval,
-    mean_interval,
-)
+from driftledger.metrics.intervals import DIGITS, ConfidenceInterval, Estimate, clustered_mean_interval, mean_interval
 
 POWER = 0.8
 """The probability of finding a difference that exists, by custom."""
-DETECTABLE_DIGITS = 6
 DECIMALS = 12
 """Differences are rounded to so many decimals, so that a rounding error is no difference."""
 
 
 class Paired(NamedTuple):
-    """Two scores over common samples, and their difference."""
+    """Two scores over n common samples, and B's less A's as an :class:`~driftledger.metrics.intervals.Estimate`."""
 
     a: float
     b: float
     difference: float
-    """B's less A's: above 0 where B is higher."""
     interval: ConfidenceInterval | None
-    """Of the difference; None where too few samples show no spread."""
     standard_error: float
-    """Of the difference; ``math.inf`` where too few samples show no spread."""
     df: float
-    """Degrees of freedom of the standard error; 0 where it is infinite."""
     p_value: float
     """Two-sided, of no difference, see :func:`p_value`."""
     n: int
-    """How many samples, or questions, are common."""
     free: int
     """How many units can vary: samples that are not alone in their category, or clusters."""
     reason: str = ""
@@ -55,8 +42,7 @@ class Paired(NamedTuple):
 def paired_interval(a: Float64, b: Float64, categories: Sequence[str], *, confidence: float) -> Paired:
     """Compare two means of category means over the same n samples, by the t interval of their differences.
 
-    Entry i of ``a``, ``b`` and ``categories`` is about sample i. Interval and errors are as in
-    :func:`~driftledger.metrics.intervals.mean_interval`.
+    Entry i of ``a``, ``b`` and ``categories`` is about sample i. Interval and errors: see :func:`mean_interval`.
 
     Source: Student 1908; Welch 1947; Miller 2024, "Adding Error Bars to Evals", section 4.2, for pairing.
 
@@ -67,16 +53,15 @@ def paired_interval(a: Float64, b: Float64, categories: Sequence[str], *, confid
     """
     estimate = mean_interval(_differences(a, b, categories), categories, confidence)
     free = sum(size for size in Counter(categories).values() if size > 1)
-    sides = (mean_interval(side, categories, confidence).value for side in (a, b))
-    return _paired(*sides, estimate, len(categories), free)
+    one, two = (mean_interval(side, categories, confidence).value for side in (a, b))
+    return _paired(one, two, estimate, len(categories), free)
 
 
 def paired_clustered_interval(a: Float64, b: Float64, clusters: Sequence[str], *, confidence: float) -> Paired:
     """Compare two means over the same n questions, each counting once, by the t interval over clusters.
 
     Entry i of ``a`` and ``b`` is the value of question i, its mean over repeats if there are several; a cluster is the
-    questions about one image. Interval and errors are as in
-    :func:`~driftledger.metrics.intervals.clustered_mean_interval`.
+    questions about one image. Interval and errors: see :func:`clustered_mean_interval`.
 
     >>> a, b = np.array([1.0, 1.0, 0.5, 0.0]), np.array([1.0, 0.0, 0.0, 0.0])
     >>> found = paired_clustered_interval(a, b, ["a", "b", "c", "d"], confidence=0.9)
@@ -84,15 +69,14 @@ def paired_clustered_interval(a: Float64, b: Float64, clusters: Sequence[str], *
     (0.625, 0.25, -0.375, 3.0)
     """
     estimate = clustered_mean_interval(_differences(a, b, clusters), clusters, confidence)
-    sides = (round(exact_mean(side.tolist()), DECIMALS) for side in (a, b))
-    return _paired(*sides, estimate, len(clusters), len(set(clusters)))
+    one, two = (round(exact_mean(side.tolist()), DECIMALS) for side in (a, b))
+    return _paired(one, two, estimate, len(clusters), len(set(clusters)))
 
 
 def p_value(difference: float, standard_error: float, df: float, free: int) -> float:
     """Return the two-sided p-value of the t test, to 9 significant digits, but at least 2¹⁻ᶠ with f free units.
 
-    All f units agree in the sign with that probability by chance, and only the assumption that differences are normal
-    could say more.
+    All f units agree in the sign with that probability by chance.
 
     >>> p_value(0.5, 0.25, 10.0, 11), p_value(1.0, 0.0, 3.0, 4), p_value(0.0, 0.0, 3.0, 4)
     (0.0733880348, 0.125, 1.0)
@@ -113,13 +97,8 @@ def minimum_detectable_difference(
 ) -> float:
     """Return the difference that a two-sided t test finds with this power, in the unit of the standard error.
 
-    It depends on the noise alone, not on the difference that was found. The chance that the test finds a difference of
-    the wrong sign is left out: it is below 10⁻⁵ at a power of 0.8. Rounded to 6 significant digits.
-
-    Args:
-        standard_error: of the paired difference; 0 gives 0.
-        df: degrees of freedom, at least 1; need not be whole.
-        power: above 1 − ``confidence`` and below 1.
+    It depends on the noise of the paired difference alone, whose ``df`` (at least 1) need not be whole. The chance of a
+    finding with the wrong sign is left out: it is below 10⁻⁵ at a power of 0.8. Rounded to 6 significant digits.
 
     Source: Cohen 1988, "Statistical Power Analysis for the Behavioral Sciences", chapter 2; noncentral t by scipy.
 
@@ -129,7 +108,7 @@ def minimum_detectable_difference(
     from scipy import special
 
     bound = special.stdtrit(df, (1 + confidence) / 2)
-    return round_significant(standard_error * float(special.nctdtrinc(df, 1 - power, bound)), DETECTABLE_DIGITS)
+    return round_significant(standard_error * float(special.nctdtrinc(df, 1 - power, bound)), 6)
 
 
 def _differences(a: Float64, b: Float64, names: Sequence[str]) -> Float64:

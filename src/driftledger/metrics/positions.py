@@ -21,13 +21,9 @@ def position_bias(
 ) -> list[PositionShare]:
     """Compare how often a model chose each letter with how often the right option and the refusal had that letter.
 
-    Args:
-        positions_chosen: the letter of each of n replies, 0 for A; −1 if none could be read, which is left out.
-        permutations: n×m, the id of the option at each of m letters.
-        correct, refusal: the id of the right option (−1 if there is none) and of the refusal, of each reply.
-
-    Raises:
-        ValueError: there are no replies, the lengths differ, or no letter at all could be read.
+    ``positions_chosen`` is the letter of each of n replies, 0 for A, or −1 if none could be read; a row of
+    ``permutations``, n×m, is the id of the option at each letter; ``correct`` and ``refusal`` are the ids of these
+    options, −1 if no option is right. Raises ValueError if the lengths differ or no letter at all could be read.
 
     >>> position_bias(np.array([0, 0]), np.array([[1, 0, 2], [0, 2, 1]]), np.array([1, 1]), np.array([2, 2]))[0]
     PositionShare(letter='A', chosen=1.0, correct=0.5, refusal=0.0)

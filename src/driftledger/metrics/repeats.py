@@ -1,8 +1,7 @@
 """One score from several repeats of a measurement that differ in their seeds, option orders or gradings.
 
 A sample counts once: its value is the mean over its repeats, and samples are averaged after that. An interval is
-computed from these means. The variance of the means over R repeats is σ²(sample) + σ²(repeat)/R; to take all N·R values
-as independent would count σ²(sample) as if there were R times as many samples.
+computed from these means. To take all N·R values as independent would count σ²(sample) R times too often.
 
 Source: Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), section 3.1.
 """
@@ -25,7 +24,6 @@ class Spread(NamedTuple):
     std: float | None
     """√(Σ(x − mean)² / n); None for a single value."""
     n: int
-    """How many values there are."""
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -33,9 +31,6 @@ def spread(values: Sequence[float]) -> Spread:
 
     The deviation divides by n, not n − 1, as the papers' do: 99.40 ± 0.12 over five permutations of 400 questions
     (MM-SAP, table 2) would be at least 0.14 with n − 1, and MM-Vet's own scorer calls ``numpy.std``.
-
-    Raises:
-        ValueError: there are no values, or one is not finite.
 
     >>> spread([0.25, 0.5, 0.75, 0.5])
     Spread(mean=0.5, std=0.1767766952966369, n=4)
@@ -47,13 +42,10 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def mean_over_repeats(values: Sequence[Float64]) -> Float64:
-    """Return the mean of each entry over the repeats that have one, correctly rounded; NaN where none has.
+    """Return the mean of each entry over the repeats that have one; NaN where none has.
 
-    Args:
-        values: an array of the same shape for each repeat, with NaN where there is no value.
-
-    Raises:
-        ValueError: there are no repeats, or their shapes differ.
+    ``values`` holds an array of the same shape for each repeat, with NaN where there is no value. Raises ValueError if
+    there are no repeats, or if their shapes differ.
 
     >>> mean_over_repeats([np.array([0.5, 1.0]), np.array([1.0, np.nan])]).tolist()
     [0.75, 1.0]

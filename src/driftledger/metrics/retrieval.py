@@ -38,8 +38,8 @@ class Votes(NamedTuple):
 def top1(support: Features, labels: Sequence[str], queries: Features) -> list[str]:
     """Return the label of the nearest of the support set by cosine, one per query.
 
-    ``support`` is n×d with one of ``labels`` per row, ``queries`` is q×d. A row of zeros, which a text has that the
-    encoder knows nothing of, has similarity 0 to everything. Of several nearest, the first in ``support`` counts.
+    ``support`` is n×d with one of ``labels`` per row, ``queries`` is q×d. Of several nearest, the first in ``support``
+    counts; a row of zeros, from a text that the encoder knows nothing of, has similarity 0 to everything.
 
     Raises:
         ValueError: something is empty, not finite or of another shape than the rest; says which.
@@ -68,10 +68,7 @@ def class_mean(support: Features, labels: Sequence[str], queries: Features) -> l
 def vote(support: Features, labels: Sequence[str], queries: Features, k: int) -> list[str]:
     """Return the label that most of the ``k`` nearest have, one per query; of several, that of the nearest among them.
 
-    Shapes and errors as in :func:`top1`.
-
-    Raises:
-        ValueError: also if ``k`` is not within 1..n.
+    Shapes and errors as in :func:`top1`, and ValueError if ``k`` is not within 1..n.
 
     >>> support = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8]])
     >>> vote(support, ["robin", "wren", "wren"], np.array([[1.0, 0.1]]), k=3)

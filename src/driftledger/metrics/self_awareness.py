@@ -2,10 +2,9 @@
 
 An option has an id that does not depend on its letter, so that no permutation of the options can move a score.
 
-A reply in which no choice could be read is by default in no denominator and lowers ``scored``; as a model could gain by
-being unreadable, such a score means little without its coverage. The paper divides by all questions, and
-``unread_is_wrong`` does so too. It is one flag for all questions or one for each, since a failed call is in no
-denominator either way. An unread reply is never an answer: the answer accuracy is the same in both.
+A reply in which no choice could be read is by default in no denominator and lowers ``scored``; a model could gain by
+that. The paper divides by all questions, and ``unread_is_wrong`` does so too: one flag for all questions or one for
+each, since a failed call is in no denominator either way. Such a reply is never an answer.
 
 Source: Wang et al. 2024, "MM-SAP: A Comprehensive Benchmark for Assessing Self-Awareness of Multimodal Large Language
 Models in Perception", section 4.1.
@@ -33,16 +32,14 @@ class SelfAwareness(NamedTuple):
     answer_rate: float | None
     """Choices other than the refusal among all, equation 6; never None from :func:`score`."""
     answer_accuracy: float | None
-    """Right choices among those other than the refusal, equation 5. None if every question was declined. In beyond,
-    where no answer is right, 0 by definition; the paper leaves it out there."""
+    """Right choices among those other than the refusal, equation 5; left out by the paper in beyond, where it is 0."""
     known_knowns: float | None
-    """Right choices among all in basic and know, equation 3; None if there are none."""
+    """Right choices among all in basic and know, equation 3."""
     known_unknowns: float | None
-    """Refusals among all in know and beyond, equation 4; None if there are none."""
+    """Refusals among all in know and beyond, equation 4."""
     scored: int
     """Questions whose choice could be read."""
     total: int
-    """Questions asked."""
 
     @property
     def coverage(self) -> float:
@@ -96,8 +93,7 @@ def by_group(
 ) -> dict[str, SelfAwareness]:
     """Return the measures of each group of questions, such as a subset or a subtask, in the order of their names.
 
-    ``groups`` names the group of each question; the rest is as in :func:`score`. A group with nothing in the
-    denominators has None for every measure.
+    A group with nothing in the denominators has None for every measure. The rest is as in :func:`score`.
     """
     parts = ratios(choices, correct, refusal, subset, unread_is_wrong=unread_is_wrong)
     read = np.asarray(choices) >= 0
@@ -113,8 +109,7 @@ def by_group(
 def over_permutations(scores: Sequence[SelfAwareness]) -> dict[str, Spread]:
     """Return each measure's mean and standard deviation over permutations of the options, as in tables 1 and 2.
 
-    ``scores`` holds the measures of the same questions under each permutation. The mean is over the permutations that
-    have the measure, ``Spread.n`` of them; a measure that none has is left out.
+    The mean is over the permutations that have the measure, ``Spread.n`` of them; what none has is left out.
     """
     columns = {name: [value for one in scores if (value := getattr(one, name)) is not None] for name in MEASURES}
     return {name: spread(values) for name, values in columns.items() if values}

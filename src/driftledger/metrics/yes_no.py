@@ -1,10 +1,8 @@
 """MME's measures: two questions about each image, both of which must be answered right for accuracy+.
 
-A model that always says yes is right about every second question and about no image.
-
 A reply in which neither yes nor no could be read is by default in no denominator and lowers ``scored``; an image then
 counts if both replies about it were read. MME's own scorer counts such a reply as wrong, and ``unread_is_wrong`` does
-so too. It is one flag for all questions or one for each, since a failed call is in no denominator either way.
+so too: one flag for all questions or one for each, since a failed call is in no denominator either way.
 
 Source: Fu et al. 2023, "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Language Models", section 2.2.
 """
@@ -17,9 +15,6 @@ import numpy as np
 
 from driftledger.metrics._checks import Flags, check_same_lengths, flags, members
 
-BEST = 200
-"""The score of a category in which every answer is right."""
-
 
 class YesNoScores(NamedTuple):
     """Higher is better; None where the denominator is 0."""
@@ -31,25 +26,17 @@ class YesNoScores(NamedTuple):
     score: float | None
     """100·(accuracy + accuracy_plus), in [0, 200]; None if one of them is."""
     scored: int
-    """Questions whose answer could be read."""
+    """Questions whose answer could be read, of ``total``."""
     total: int
-    """Questions asked."""
-    scored_images: int
-    """Images both of whose answers could be read."""
-
-    @property
-    def coverage(self) -> float:
-        return self.scored / self.total
 
 
 class Total(NamedTuple):
     """Categories taken together; None if one of them, named in ``missing``, has no score."""
 
     score: float | None
-    """The sum over categories, in [0, ``best``]: MME's perception (2000), cognition (800), or both."""
+    """The sum over categories, at most 200 each: MME's perception (2000), cognition (800), or both."""
     mean: float | None
     """The mean over categories, in [0, 200], as in GenCeption's table 2."""
-    best: int
     missing: tuple[str, ...]
 
 
@@ -58,18 +45,15 @@ def score(
 ) -> YesNoScores:
     """Return the measures over one category.
 
-    Args:
-        answers: True for yes, False for no and None if neither could be read, of each question.
-        truth: the right answer.
-        images: the image that the question is about; two questions each.
-        unread_is_wrong: whether unread answers are in the denominators; an image is if both of its questions are.
+    For each question, ``answers`` holds True for yes, False for no and None if neither could be read, ``truth`` what is
+    right, and ``images`` the image that it is about. An image is in the denominators if both of its questions are.
 
     Raises:
         ValueError: there are no questions, the lengths differ, an image does not have two questions, or nothing is in
             the denominators.
 
     >>> score([True, False, True, True], [True, False, True, False], ["cat.png", "cat.png", "dog.png", "dog.png"])
-    YesNoScores(accuracy=0.75, accuracy_plus=0.5, score=125.0, scored=4, total=4, scored_images=2)
+    YesNoScores(accuracy=0.75, accuracy_plus=0.5, score=125.0, scored=4, total=4)
     """
     measured = by_category(answers, truth, images, ["all"] * len(answers), unread_is_wrong=unread_is_wrong)["all"]
     if measured.accuracy is None:
@@ -111,7 +95,6 @@ def by_category(
             float(100 * (Fraction(correct, questions) + Fraction(both, asked))) if questions and asked else None,
             int(read[rows].sum()),
             len(rows),
-            int(read[pairs].all(axis=1).sum()),
         )
     return measured
 
@@ -122,15 +105,14 @@ def total(categories: Mapping[str, YesNoScores]) -> Total:
     Raises:
         ValueError: there are no categories.
 
-    >>> existence, count = YesNoScores(1.0, 1.0, 200.0, 60, 60, 30), YesNoScores(0.75, 0.5, 125.0, 60, 60, 30)
+    >>> existence, count = YesNoScores(1.0, 1.0, 200.0, 60, 60), YesNoScores(0.75, 0.5, 125.0, 60, 60)
     >>> total({"existence": existence, "count": count})
-    Total(score=325.0, mean=162.5, best=400, missing=())
+    Total(score=325.0, mean=162.5, missing=())
     """
     if len(categories) == 0:
         raise ValueError("categories are empty: there must be at least one")
-    best = BEST * len(categories)
     missing = tuple(sorted(name for name, one in categories.items() if one.score is None))
     if missing:
-        return Total(None, None, best, missing)
+        return Total(None, None, missing)
     summed = sum((Fraction(one.score) for one in categories.values() if one.score is not None), Fraction())
-    return Total(float(summed), float(summed / len(categories)), best, ())
+    return Total(float(summed), float(summed / len(categories)), ())

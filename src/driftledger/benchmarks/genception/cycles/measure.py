@@ -70,14 +70,13 @@ def _rate(images: Float64, scoring: Scoring) -> Cycles:
     n, iterations = images.shape
     if iterations < FEWEST:
         return Cycles({}, Ends({}, {}), {RATE: f"a curve of three numbers takes {FEWEST} iterations"})
-    generations = [GENERATIONS * t for t in range(1, iterations + 1)]
     try:
-        found = decay(generations, [exact_mean(column) for column in images.T.tolist()])
+        found = decay([exact_mean(column) for column in images.T.tolist()], GENERATIONS)
     except NoDecayError as why:
         return Cycles({}, Ends({}, {}), {RATE: str(why)})
     ends, reason = None, "a single chain shows no spread"
     if n > 1:
-        ends = rate_interval(generations, images, scoring.confidence)
+        ends = rate_interval(images, GENERATIONS, scoring.confidence)
         reason = "without some one of the chains, the others tell no rate"
     return Cycles({RATE: found.rate, FLOOR: found.floor}, Ends.between(RATE, ends, reason), {})
 
