@@ -68,8 +68,5 @@ def _root_trace(a: Float64, b: Float64, noise: float) -> float:
         if squares[0] > 0 and np.sqrt(features) * _EPS * (squares[-1] / np.sqrt(squares)).sum() < noise:
             return float(np.sqrt(squares).sum())
     # R of A = QR has the same RᵀR = Σa as A, and is smaller if there are more samples than features.
-    if len(a) > features:
-        a = np.linalg.qr(a, mode="r")
-    if len(b) > features:
-        b = np.linalg.qr(b, mode="r")
+    a, b = (np.asarray(np.linalg.qr(each, mode="r")) if len(each) > features else each for each in (a, b))
     return float(np.linalg.svd(a @ b.T, compute_uv=False).sum())

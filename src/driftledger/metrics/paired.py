@@ -81,13 +81,13 @@ def p_value(difference: float, standard_error: float, df: float, free: int) -> f
     >>> p_value(0.5, 0.25, 10.0, 11), p_value(1.0, 0.0, 3.0, 4), p_value(0.0, 0.0, 3.0, 4)
     (0.0733880348, 0.125, 1.0)
     """
-    from scipy import special  # imported late: it takes 0.3 s
-
     if not difference or math.isinf(standard_error):
         return 1.0
     least = 2.0 ** (1 - free)
     if not standard_error:
         return least
+    from scipy import special  # imported late: it takes 0.3 s
+
     tails = 2 * float(special.stdtr(df, -abs(difference / standard_error)))
     return max(least, round_significant(tails, DIGITS))
 
