@@ -47,8 +47,9 @@ class Recomputed(NamedTuple):
         """Whether a stored value is the one that was found."""
         found = self.numbers.get(place, ...)
         if isinstance(found, float) and isinstance(value, float):
-            rounded = _half_a_unit(value) if str(place[-1]).endswith(("_low", "_high")) else 0.0
-            return abs(found - value) <= max(self.tolerances.get(place, 0.0), rounded)
+            if any(part.endswith(("_low", "_high")) for part in place) and value == float(f"{value:.9g}"):
+                return abs(found - value) <= max(self.tolerances.get(place, 0.0), _half_a_unit(value))
+            return abs(found - value) <= self.tolerances.get(place, 0.0)
         return type(found) is type(value) and found == value
 
 
