@@ -34,7 +34,6 @@ from driftledger.core.files import (
 from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard, read_samples
 from tests.support.full_disk import no_file_longer_than
-from tests.support.labelled import Item, write_labelled
 from tests.support.ledgers import card_of, genception_score, varied, write_ledger
 
 HOSTILE = 'a\u2028b\u2029c\x85d\x1ce\vf\r\ng\x00\x1b[31m \\ " 写真 🙂'
