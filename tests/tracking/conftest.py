@@ -1,15 +1,15 @@
 """An MLflow store for each test: a real SQLite file, copied from one on which MLflow's migrations ran once."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from driftledger.ledger.lineage import Evidence
 from driftledger.project.settings import Tracking
 from driftledger.tracking.store import opened
-from tests.tracking.project import settings
+from tests.tracking.project import evidence, gen_score, settings, write_project
 
 
 @pytest.fixture(scope="session")
@@ -23,18 +23,14 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def new_store(tmp_path: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tracking]:
-    """Make an empty store of this name."""
+def store(tmp_path: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch) -> Tracking:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-
-    def make(name: str = "store", **changes: Any) -> Tracking:
-        (tmp_path / name).mkdir()
-        shutil.copy(empty_store, tmp_path / name / "mlflow.db")
-        return settings(tmp_path / name, **changes)
-
-    return make
+    (tmp_path / "store").mkdir()
+    shutil.copy(empty_store, tmp_path / "store")
+    return settings(tmp_path / "store")
 
 
 @pytest.fixture
-def store(new_store: Callable[..., Tracking]) -> Tracking:
-    return new_store()
+def runs(tmp_path: Path) -> Sequence[Evidence]:
+    """Two runs by one generator; the first is the better one."""
+    return write_project(tmp_path, evidence(gen_score("seer", 0.7)), evidence(gen_score("blind", 0.2)))

@@ -24,6 +24,7 @@ def dump(tracking: Tracking) -> dict[str, Any]:
         return {
             "runs": [_run(client, client.get_run(run.info.run_id), models) for run in runs],
             "versions": [list(each) for each in versions],
+            "linked": {each.name: sorted({metric.key for metric in each.metrics or []}) for each in models.values()},
             "experiment": _lasting(experiment.tags),
             "experiments": sorted(each.name for each in client.search_experiments()),
         }

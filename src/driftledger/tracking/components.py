@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from driftledger.benchmarks.base import Kind
 from driftledger.components.card import ComponentCard
-from driftledger.core.escaping import for_markdown
+from driftledger.core.escaping import for_line
 from driftledger.tracking.content import FINGERPRINT, clip, flat
 from driftledger.tracking.store import all_pages
 
@@ -78,9 +78,9 @@ class Versions:
 
 def _description(kind: Kind, card: ComponentCard) -> str:
     """What the version is, in Markdown, and how to ask for its scores."""
-    lines = [f"- fingerprint: `{card.fingerprint}`", f"- provider: {for_markdown(card.provider)}, {card.version}"]
-    lines += [f"- {for_markdown(card.mark)}"] if card.mark else []
+    lines = [f"- fingerprint: `{card.fingerprint}`", f"- provider: {for_line(card.provider)}, {card.version}"]
+    lines += [f"- {for_line(card.mark)}"] if card.mark else []
     made: Mapping[str, str] = flat("", card.settings) | flat("identity", card.identity)
-    lines += [f"- {for_markdown(key)}: {for_markdown(clip(value, _MAX_VALUE))}" for key, value in made.items()]
+    lines += [f"- {for_line(key)}: {for_line(clip(value, _MAX_VALUE))}" for key, value in made.items()]
     asked = f"Which scores it made: `driftledger audit --{kind} {card.name}@{card.fingerprint[:12]}`"
     return f"{asked}\n\n{clip(chr(10).join(lines), _MAX_DESCRIPTION - len(asked) - 2)}"

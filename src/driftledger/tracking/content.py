@@ -10,7 +10,7 @@ from driftledger.benchmarks.base import Kind, Tracked, base_role, kind_of
 from driftledger.benchmarks.score import Row, Score
 from driftledger.components.card import ComponentCard
 from driftledger.core.canonical import canonical_json
-from driftledger.core.escaping import csv_text, for_csv, for_line, for_markdown
+from driftledger.core.escaping import csv_text, for_csv, for_line
 from driftledger.ledger.lineage import Evidence, Lineage
 
 FINGERPRINT = "driftledger.fingerprint"
@@ -52,6 +52,11 @@ def clip(text: str, limit: int) -> str:
     """``text`` in at most ``limit`` characters that every store takes."""
     text = text.encode("utf-8", "backslashreplace").decode().replace("\0", r"\x00")  # PostgreSQL takes no NUL
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def in_table(text: str) -> str:
+    """One line of a Markdown table's cell; MLflow shows no HTML of it."""
+    return for_line(text).replace("|", r"\|")
 
 
 def flat(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
@@ -226,13 +231,13 @@ def _note(evidence: Evidence) -> str:
     """The run's description: the headlines, what made them, and how to ask for more."""
     lines = ["| score | value | scored |", "|---|---|---|"]
     for each in headlines_of(evidence):
-        lines.append(f"| {for_markdown(each.title)} | {each.value:.4g} | {each.score.scored} of {each.score.total} |")
+        lines.append(f"| {in_table(each.title)} | {each.value:.4g} | {each.score.scored} of {each.score.total} |")
     lines += ["", "| | version | made with |", "|---|---|---|"]
     for role, cards in cards_of(evidence).items():
         for card in cards:
             made = ", ".join(f"{key} {value}" for key, value in flat("", card.identity).items()) or card.provider
             version = f"[{card.name}@{_version(card)}](#/models/{kind_of(role)}.{card.name})"
-            lines.append(f"| {role.replace('_', ' ')} | {version} | {for_markdown(clip(made, 300))} |")
+            lines.append(f"| {role.replace('_', ' ')} | {version} | {in_table(clip(made, 300))} |")
     lines += [
         f"| data | {on} | `{digest}` |"
         for on, digest in {each.on: digest_of(each) for each in evidence.lineages}.items()
@@ -240,6 +245,6 @@ def _note(evidence: Evidence) -> str:
     state = "with uncommitted changes" if evidence.code.dirty else "as committed"
     lines += [f"| code | `{(evidence.code.commit or 'outside Git')[:_SHORT]}` | {state} |", ""]
     lines += [
-        f"- {for_markdown(flag)}" for flag in dict.fromkeys(f for each in evidence.lineages for f in each.score.flags)
+        f"- {in_table(flag)}" for flag in dict.fromkeys(f for each in evidence.lineages for f in each.score.flags)
     ]
     return "\n".join([*lines, "", f"Where a number comes from: `driftledger audit {evidence.fingerprint[:_SHORT]}`"])

@@ -3,7 +3,8 @@
 import io
 import mimetypes
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
@@ -32,13 +33,15 @@ _PER_FLUSH = 200
 _KINDS = {"model": "CHAT_MODEL", "generator": "TOOL", "judge": "EVALUATOR", "": "PARSER"}
 
 
-def traces_of(lineage: Lineage, root: Path, rows: Sequence[Row], at_most: int | Literal["all", "none"]) -> list[Trace]:
-    """The units of a score to look at: the worst, the best and some between.
+def traces_of(
+    lineage: Lineage, root: Path, rows: Sequence[Row], at_most: int | Literal["all", "none"]
+) -> Iterator[Trace]:
+    """Yield the units of a score to look at: the worst, the best and some between.
 
     Scores stay on them only where MLflow's average over the traces of a run is the score itself.
     """
     if at_most == "none":
-        return []
+        return
     spec, score = lineage.spec, lineage.score
     shown = worth_showing(spec, score, rows, None if at_most == "all" else at_most)
     traces = list(spec.traces(lineage, root, shown))
@@ -50,16 +53,9 @@ def traces_of(lineage: Lineage, root: Path, rows: Sequence[Row], at_most: int | 
         and None not in worth
         and abs(sum(filter(None, worth)) / len(worth) - value) < 1e-9
     }
-    return [
-        Trace(
-            **vars(trace)
-            | {
-                "gave": {**trace.gave, **trace.values},
-                "values": {title: value for title, value in trace.values.items() if title in averages},
-            }
-        )
-        for trace in traces
-    ]
+    for trace in traces:
+        scores = {title: value for title, value in trace.values.items() if title in averages}
+        yield replace(trace, gave={**trace.gave, **trace.values}, values=scores)
 
 
 def write_traces(
@@ -136,10 +132,12 @@ def _write_column(
     span = mlflow.start_span_no_context(
         name or first.name, _KINDS[first.role], root, plain(first.asked), start_time_ns=moment
     )
-    errors = {f"{step.name}: error": step.error for step in steps if step.error}
-    gave = {step.name: plain(step.gave) for step in steps} if len(steps) > 1 else plain(first.gave)
+    gave: dict[str, Any] = {}
+    for step in steps:
+        for key, value in (*step.gave.items(), *([("error", step.error)] if step.error else [])):
+            gave[f"{step.name}: {key}" if key in gave else key] = plain(value)
     worst = next((step.outcome for step in steps if _status(step.outcome) != "OK"), Outcome.OK)
-    span.end(outputs={**gave, **errors}, status=_status(worst), end_time_ns=moment)
+    span.end(outputs=gave, status=_status(worst), end_time_ns=moment)
 
 
 def _status(outcome: Outcome) -> str:
@@ -149,24 +147,21 @@ def _status(outcome: Outcome) -> str:
 
 def _plain(shown: Shown, trace_id: str, pictures: "dict[Path, tuple[Attachment, str]]") -> Any:
     """As MLflow takes it; a picture is attached to the first trace of the run that shows it."""
+    from mlflow.tracing.attachments import Attachment
+
     if isinstance(shown, Shot):
         if shown.file in pictures:
             attachment, owner = pictures[shown.file]
             return attachment.ref(owner)
-        pictures[shown.file] = _attachment(shown.file), trace_id
-        return pictures[shown.file][0]
+        content_type, content = _thumbnail(shown.file)
+        attachment = Attachment(content_type=content_type, content_bytes=content)
+        pictures[shown.file] = attachment, trace_id
+        return attachment
     if isinstance(shown, Mapping):
         return {key: _plain(value, trace_id, pictures) for key, value in shown.items()}
     if isinstance(shown, Sequence) and not isinstance(shown, str):
         return [_plain(each, trace_id, pictures) for each in shown]
     return shown
-
-
-def _attachment(file: Path) -> "Attachment":
-    from mlflow.tracing.attachments import Attachment
-
-    content_type, content = _thumbnail(file)
-    return Attachment(content_type=content_type, content_bytes=content)
 
 
 @lru_cache(maxsize=1000)

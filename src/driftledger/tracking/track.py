@@ -5,6 +5,7 @@ and made again, so nothing is ever completed or repaired.
 """
 
 import json
+import math
 import platform
 import tempfile
 import time
@@ -54,7 +55,8 @@ SUPERSEDED = " (superseded)"
 _ABANDONED = 24 * 3600 * 1000
 """Milliseconds after which an unfinished run of another machine is taken for cut short."""
 
-_METRICS_PER_CALL = 1000
+_METRICS_PER_CALL = 900
+"""MLflow takes 1,000 metrics, params and tags together."""
 
 _NOTE = """\
 A run for each combination of model, generator and encoder. It is made from what DVC's lock holds: delete it, and \
@@ -152,7 +154,7 @@ class _Push:
         run_id = run.info.run_id
         models = {key: self._versions.model_id(key[0], card) for key, card in components_of(evidence).items()}
         client.log_inputs(run_id, _datasets(evidence), [LoggedModelInput(each) for each in models.values()])
-        model_id = models["model", evidence.components["model"].fingerprint] if "model" in evidence.components else None
+        model_id = models["model", evidence.components["model"].fingerprint]
         metrics = _metrics(evidence, run.info.start_time, model_id)
         params = [Param(key, value) for key, value in params_of(evidence).items()]
         run_tags = [RunTag(key, value) for key, value in tags.items()]
@@ -220,12 +222,10 @@ class _Push:
                 self._client.set_experiment_tag(self._experiment_id, key, value)
 
 
-def _worth(evidence: Evidence) -> tuple[bool, float]:
+def _worth(evidence: Evidence) -> float:
     """Sorts the worst first, by the first headline: MLflow lists the newest runs first."""
     headline = next(headlines_of(evidence), None)
-    if headline is None:
-        return False, 0.0
-    return True, headline.value if headline.higher_is_better else -headline.value
+    return -math.inf if headline is None else headline.value if headline.higher_is_better else -headline.value
 
 
 def _datasets(evidence: Evidence) -> list[Any]:
@@ -244,7 +244,7 @@ def _datasets(evidence: Evidence) -> list[Any]:
     return inputs
 
 
-def _metrics(evidence: Evidence, timestamp: int, model_id: str | None) -> list[Any]:
+def _metrics(evidence: Evidence, timestamp: int, model_id: str) -> list[Any]:
     """All are linked to the model under evaluation, a curve by its last value: MLflow shows one link beside each."""
     from mlflow.entities import Metric
 
