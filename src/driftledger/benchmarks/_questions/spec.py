@@ -54,7 +54,6 @@ def both_ways(headline: Metric) -> Iterator[Metric]:
             headline=False,
             row="",
             pairing="mean",
-            steps=1,
             tracked="",
         )
 
