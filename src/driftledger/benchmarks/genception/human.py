@@ -11,6 +11,7 @@ from driftledger.components.models.human import SHEET, Human
 from driftledger.components.models.human_folder import Pending, write_sheet
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Sample
+from driftledger.data.datasets.build import build
 
 if TYPE_CHECKING:
     from driftledger.project.project import Project
@@ -30,6 +31,9 @@ def human_sheet(project: "Project", dataset: str, model: str, generator: str | N
             f"models.{model}.path in params.yaml is the file {person.path}; let it be a folder for a sheet"
         )
     drawing = project.settings.generator(generator or project.settings.run.generators[0])
+    folder = project.paths.dataset(dataset)
+    if not folder.is_dir():  # 'dvc repro data' needs the sheet, since a person's version is what is written there
+        build(dataset, project.settings.dataset(dataset), folder)
     samples = project.built_samples(dataset)
     protocol = ChainProtocol(project.dataset_card(dataset), person, drawing, chain_request(project, dataset))
     chains = [(sample, repeat) for repeat in range(protocol.asked.repeats) for sample in samples]
