@@ -88,6 +88,7 @@ def assemble(root: Path) -> dict[str, Any]:
             points = {"t": int(place.metric.removeprefix("gc_at_")), "ceiling": point(ceiling), "final": point(final)}
             drift.append(where | points | {name: rounded(value) for name, value in values.items()})
     return {
+        "schema": 3,
         "models": dict(trio.models),
         "generators": dict(trio.generators),
         "otherwise": sorted(f"{FOLDER}_{n}" for n in trio.polish.milestones if trio.polish.mix != trio.describer.mix),

@@ -55,7 +55,7 @@ def measure_trio(project: Project) -> None:
         for name, steps in trio.models.items():
             describers[name] = {"steps": steps, "exact": bench.exact(settings.model(name))}
         retrieval = bench.retrieval(settings.encoder(trio.measured.retrieval))
-        write_json(target, {"describers": describers, "painters": painters, "retrieval": retrieval})
+        write_json(target, {"schema": 2, "describers": describers, "painters": painters, "retrieval": retrieval})
 
 
 def share(hits: Iterable[object]) -> dict[str, float]:
