@@ -106,6 +106,8 @@ class Project:
         self.environment = os.environ | {
             "DVC_SITE_CACHE_DIR": str(root.parent / "site"),
             "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",  # so that all projects have the same commit
+            "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
             "NO_PROXY": "127.0.0.1",
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
