@@ -2,7 +2,7 @@
 
 Run as ``python -m lab.kills --count 100`` in the top folder; it writes ``reports/perf/kills.json``. A small project, of
 which a service on loopback is the model and the generator, is evaluated by ``driftledger run``, ``dvc repro`` or
-``driftledger track`` again and again; each is ended by SIGKILL, its whole group or one process of it, until one comes
+``driftledger track`` again and again; each is ended by SIGKILL, all its processes or one, until one comes
 to its end before its moment. By the service's own log no call that was stored may have come again, and all files must
 be those of an undisturbed run. Then a new project begins.
 """
@@ -14,7 +14,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -158,14 +157,12 @@ class Project:
 
 
 def kill(head: "subprocess.Popen[bytes]", victim: str, lots: random.Random) -> None:
-    """End the whole group, or any one process below its head."""
+    """End the head and all processes below it, as a machine that stops does, or any one below it."""
     with suppress(psutil.NoSuchProcess):
         below = psutil.Process(head.pid).children(recursive=True)
-        if victim == "one" and below:
-            lots.choice(below).kill()
-            return
-    with suppress(ProcessLookupError):
-        os.killpg(head.pid, signal.SIGKILL)
+        for process in [lots.choice(below)] if victim == "one" and below else [psutil.Process(head.pid), *below]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 @app.command()
@@ -204,7 +201,8 @@ def kills(
                     if ended == 0 and way == WAYS[0]:
                         break
             if project.start(WAYS[0]).wait(_PATIENCE):
-                stuck.append(project.log.read_text(encoding="utf-8")[-2000:])
+                logs = [project.log, project.root / ".driftledger" / "run.log"]
+                stuck.append("\n".join(log.read_text(encoding="utf-8")[-2000:] for log in logs))
                 break
             again = sum(service.answered.values()) - len(service.answered)
             counted["calls_again_in_flight"] += min(again, in_flight)
