@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from driftledger import __version__
 from driftledger.benchmarks.registry import command_groups, imported
 from driftledger.core.errors import DriftledgerError, MissingSourceError
-from driftledger.core.escaping import for_line, for_terminal
+from driftledger.core.text import for_line, for_terminal
 from driftledger.ledger.objects.reach import Reach
 from driftledger.tracking.addresses import PORT
 

@@ -20,7 +20,7 @@ from driftledger.benchmarks.records import CARD
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.commands import resolve, stages
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.made import INPUTS
+from driftledger.core.files import INPUTS
 from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.own_code import write_module

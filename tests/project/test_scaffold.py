@@ -5,7 +5,7 @@ import pytest
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark_names, benchmarks
 from driftledger.core.errors import ConfigError
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import load_yaml
 from driftledger.project import scaffold
 from driftledger.project.scaffold import SECTION, brought, generated, read_written, rules, with_header, with_rules
 from tests.conftest import REPOSITORY

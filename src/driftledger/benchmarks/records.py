@@ -6,7 +6,7 @@ from pydantic import Field
 
 from driftledger.components.card import ComponentCard
 from driftledger.core.files import Record
-from driftledger.core.names import Name
+from driftledger.core.strict import Name
 from driftledger.core.types import Outcome
 
 if TYPE_CHECKING:

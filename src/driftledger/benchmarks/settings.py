@@ -4,8 +4,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
-from driftledger.core.names import Name
-from driftledger.core.strict import Strict
+from driftledger.core.strict import Name, Strict
 
 
 class EntryOf(NamedTuple):

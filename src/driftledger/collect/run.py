@@ -17,7 +17,7 @@ from driftledger.components.base import Component
 from driftledger.components.remote.client import Admission, Answered, Meter, ServiceClient
 from driftledger.components.remote.component import RemoteComponent, RemoteGenerator, RemoteModel
 from driftledger.core.errors import BudgetError, StoreError
-from driftledger.core.progress import Progress
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Generated, Reply
 
 R = TypeVar("R")

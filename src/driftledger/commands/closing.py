@@ -8,8 +8,8 @@ from rich.console import RenderableType
 
 from driftledger.benchmarks.selection import is_of
 from driftledger.core.errors import DriftledgerError
-from driftledger.core.escaping import for_line
 from driftledger.core.terminal import show
+from driftledger.core.text import for_line
 from driftledger.project.project import Project
 from driftledger.reports.glance import best_number, glance
 from driftledger.reports.selected import rows_beside, selected_scores

@@ -30,8 +30,7 @@ from driftledger.commands.stages import ask, refuse_failures
 from driftledger.components.base import Component
 from driftledger.components.remote.component import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError, unknown_name
-from driftledger.core.files import read_json
-from driftledger.core.made import INPUTS, files_digest, is_made, keep_only, made_from, make
+from driftledger.core.files import INPUTS, files_digest, is_made, keep_only, made_from, make, read_json
 from driftledger.core.strict import explain
 from driftledger.project.project import Project
 from driftledger.project.workers import collector_of

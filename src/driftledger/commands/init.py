@@ -17,10 +17,10 @@ import pygit2
 
 from driftledger.benchmarks.registry import LOCK
 from driftledger.core.errors import ConfigError
-from driftledger.core.escaping import for_line
 from driftledger.core.files import write_bytes
-from driftledger.core.names import is_relative_path, leads_out
-from driftledger.core.shortening import shortened
+from driftledger.core.paths import leads_out
+from driftledger.core.strict import is_relative_path
+from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.project.first_params import FirstParams, Images, first_params, name_of
 from driftledger.project.scaffold import (

@@ -19,10 +19,9 @@ from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError, nothing_at
-from driftledger.core.escaping import for_terminal
-from driftledger.core.files import write_json
-from driftledger.core.made import files_digest, keep_only, made_from
+from driftledger.core.files import files_digest, keep_only, made_from, write_json
 from driftledger.core.registry import provider_place
+from driftledger.core.text import for_terminal
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
 from driftledger.project.project import Project

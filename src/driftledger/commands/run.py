@@ -23,10 +23,9 @@ from driftledger.commands.collect import tasks_of
 from driftledger.commands.resolve import resolve
 from driftledger.commands.stages import data
 from driftledger.core.errors import ConfigError
-from driftledger.core.escaping import for_line
-from driftledger.core.made import INPUTS, is_made
-from driftledger.core.progress import clock
-from driftledger.core.terminal import console, line
+from driftledger.core.files import INPUTS, is_made
+from driftledger.core.terminal import clock, console, line
+from driftledger.core.text import for_line
 from driftledger.project.project import Project
 from driftledger.project.rwlock import clear
 

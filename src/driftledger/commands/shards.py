@@ -15,9 +15,9 @@ from driftledger.collect.shards import Shard, block_of, part_of, stores_in
 from driftledger.collect.store import DATABASE, CallStore, Merged
 from driftledger.commands.collect import check_known, tasks_of
 from driftledger.core.errors import ConfigError, StoreError
-from driftledger.core.escaping import for_line
-from driftledger.core.made import is_made
-from driftledger.core.progress import Progress
+from driftledger.core.files import is_made
+from driftledger.core.terminal import Progress
+from driftledger.core.text import for_line
 from driftledger.project.project import Project
 from driftledger.project.workers import collector_of
 

@@ -14,10 +14,9 @@ from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark
 from driftledger.benchmarks.registry import question_rules, runner
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, CoverageError, StoreError, first_few
-from driftledger.core.escaping import for_terminal
-from driftledger.core.files import write_json
-from driftledger.core.made import keep_only, make
-from driftledger.core.progress import Progress
+from driftledger.core.files import keep_only, make, write_json
+from driftledger.core.terminal import Progress
+from driftledger.core.text import for_terminal
 from driftledger.project.project import Project
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import write_bytes
-from driftledger.core.names import leads_out
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import load_yaml, write_bytes
+from driftledger.core.paths import leads_out
 from driftledger.project.project import Project
 from driftledger.project.scaffold import (
     Generated,

@@ -256,7 +256,7 @@ def load_yaml(text: str | bytes) -> Any:
             continue
         if opened and (keys := opened[-1].keys) is not None:
             if opened[-1].awaits_key and isinstance(event, yaml.ScalarEvent) and event.value != "<<":
-                line = event.start_mark.line + 1
+                line = event.start_mark.line + 1 if event.start_mark else 0
                 if keys.setdefault(event.value, line) != line:
                     raise _refused(f"{event.value!r:.80} stands twice, in lines {keys[event.value]} and {line}")
             opened[-1].awaits_key = not opened[-1].awaits_key

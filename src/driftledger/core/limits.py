@@ -1,4 +1,12 @@
 # moved; removed at the end
-from driftledger.core.files import DEEPEST, LARGEST_ANSWER, LARGEST_FILE, LARGEST_IMAGE  # noqa: F401
-from driftledger.core.files import LARGEST_JSON, LARGEST_TEXT, LARGEST_YAML, load_json  # noqa: F401
+from driftledger.core.files import (  # noqa: F401  # noqa: F401
+    DEEPEST,
+    LARGEST_ANSWER,
+    LARGEST_FILE,
+    LARGEST_IMAGE,
+    LARGEST_JSON,
+    LARGEST_TEXT,
+    LARGEST_YAML,
+    load_json,
+)
 from driftledger.core.images import MOST_PIXELS, strangers_pixels  # noqa: F401

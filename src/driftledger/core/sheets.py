@@ -83,7 +83,9 @@ def read_table(path: Path, required: Sequence[str], about: str, writes: str) -> 
     except UnicodeDecodeError:
         raise ConfigError(f"{where} is not UTF-8; save it as 'CSV UTF-8'") from None
     first = text.partition("\n")[0]
-    separator = max(",;\t", key=lambda each: len({*required} & {c.strip(' "') for c in column_names(first.split(each))}))
+    separator = max(
+        ",;\t", key=lambda each: len({*required} & {c.strip(' "') for c in column_names(first.split(each))})
+    )
     table: SheetTable | None = None
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:

@@ -1,2 +1,3 @@
 # moved; removed at the end
-from driftledger.core.registry import files_in_wheel, hashes  # noqa: F401
+from driftledger.core.registry import files_in_wheel as files_in_wheel
+from driftledger.core.registry import hashes as hashes

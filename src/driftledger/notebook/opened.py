@@ -16,9 +16,9 @@ from driftledger.benchmarks.traces import Shot, Trace
 from driftledger.collect.observations import read_observations
 from driftledger.commands.ask import sources
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError, StoreError
-from driftledger.core.escaping import for_line
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Combination
+from driftledger.core.text import for_line
 from driftledger.ledger.lineage import Evidence, read_evidence, read_lineage
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.files import Workspace

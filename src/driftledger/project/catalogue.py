@@ -9,9 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.collect.settings import WorkerSettings
-from driftledger.core.places import LONGEST
-from driftledger.core.registry import PROVIDED_SECTIONS
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import load_yaml
+from driftledger.core.registry import LONGEST, PROVIDED_SECTIONS
 
 DESCRIPTIONS = "descriptions"
 SECTIONS = (*PROVIDED_SECTIONS, DESCRIPTIONS)

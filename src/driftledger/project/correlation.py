@@ -9,9 +9,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
-from driftledger.core.names import Name
-from driftledger.core.strict import Strict
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import load_yaml
+from driftledger.core.strict import Name, Strict
 
 OutsideName = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 

@@ -6,8 +6,7 @@ from typing import Any
 import yaml
 
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import write_text
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import load_yaml, write_text
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger.project.presets import end_of, flow, with_lines
 from driftledger.project.settings import PARAMS, parse_settings, read_yaml_text

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from driftledger.benchmarks.base import DATASET
 from driftledger.benchmarks.registry import benchmark, benchmark_names
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import load_yaml
 from driftledger.project.presets import flow, laid_over, read_preset
 from driftledger.project.scaffold import SECTION, brought
 from driftledger.project.settings import PARAMS, parse_settings

@@ -18,8 +18,7 @@ import yaml
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark, benchmark_names, benchmarks
 from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.core.files import write_text
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import load_yaml, write_text
 from driftledger.project.catalogue import CatalogueEntry, catalogue
 from driftledger.project.scaffold import SECTION, brought
 from driftledger.project.settings import PARAMS, Settings, parse_settings, read_yaml_text

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError
-from driftledger.core.escaping import for_line
-from driftledger.core.places import Provided
-from driftledger.core.registry import is_provider, provider_class, provider_place
+from driftledger.core.registry import Provided, is_provider, provider_class, provider_place
+from driftledger.core.text import for_line
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.project.catalogue import CatalogueEntry

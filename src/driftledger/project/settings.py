@@ -20,11 +20,9 @@ from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, MissingExtraError, UntrustedCodeError, unknown_name
-from driftledger.core.names import Name
-from driftledger.core.places import Provided, is_place
-from driftledger.core.registry import PROVIDED_SECTIONS, is_provider, providers
-from driftledger.core.strict import Strict, explain
-from driftledger.core.yaml_text import load_yaml
+from driftledger.core.files import load_yaml
+from driftledger.core.registry import PROVIDED_SECTIONS, Provided, is_place, is_provider, providers
+from driftledger.core.strict import Name, Strict, explain
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.project.catalogue import DESCRIPTIONS, AnyEntry, CatalogueEntry, catalogue

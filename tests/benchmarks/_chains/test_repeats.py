@@ -23,10 +23,9 @@ from driftledger.collect.run import run_protocols
 from driftledger.collect.shards import Shard, part_of
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.files import read_json, read_jsonl, write_jsonl
-from driftledger.core.progress import Progress
-from driftledger.core.seeds import derive_seed
+from driftledger.core.terminal import Progress
 from driftledger.core.types import Conversation, ImageFile, Reply, Sample
 from driftledger.data.records import SampleEntry
 from tests.conftest import draw

@@ -21,8 +21,8 @@ from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, Plan
 from driftledger.collect.call import Ask, Context, Draw, NotStoredError, Result, Steps
 from driftledger.collect.features import FeatureStore, encode_images
 from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.core.canonical import derive_seed
 from driftledger.core.files import copy_file, write_jsonl
-from driftledger.core.seeds import derive_seed
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
 from driftledger.data.records import DatasetCard
 

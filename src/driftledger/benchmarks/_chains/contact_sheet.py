@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
-from driftledger.core.escaping import for_line
 from driftledger.core.files import ByBytes, by_bytes
 from driftledger.core.images import png_bytes
+from driftledger.core.text import for_line
 
 TILE = 150
 MARGIN = 8

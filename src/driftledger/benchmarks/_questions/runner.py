@@ -14,8 +14,8 @@ from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Rere
 from driftledger.collect.call import Call, Steps
 from driftledger.components.base import Model
 from driftledger.core.errors import StoreError
-from driftledger.core.escaping import for_line
 from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.text import for_line
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.files import CARD as QUESTION_SET_CARD
 from driftledger.data.question_sets.files import QuestionEntry, QuestionSetCard, read_questions

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from driftledger.core.escaping import for_terminal
+from driftledger.core.text import for_terminal
 
 if TYPE_CHECKING:
     from driftledger.project.project import Project

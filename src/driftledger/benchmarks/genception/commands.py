@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from driftledger.core.escaping import for_terminal
+from driftledger.core.text import for_terminal
 
 app = typer.Typer(help="Let people describe images, as a row in every table.", no_args_is_help=True)
 

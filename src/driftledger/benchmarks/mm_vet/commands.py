@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from driftledger.core.escaping import for_terminal
+from driftledger.core.text import for_terminal
 
 app = typer.Typer(help="Let people grade open answers, and compare the judge with them.", no_args_is_help=True)
 
@@ -40,7 +40,8 @@ def agreement(
 ) -> None:
     """Print Cohen's kappa of the judge and each person, and of each two persons."""
     from driftledger.benchmarks.mm_vet.people import agreement as compared
-    from driftledger.core.terminal import figure, line, show, table
+    from driftledger.core.terminal import line, show, table
+    from driftledger.core.text import figure
 
     shown = table("raters", "kappa", "answers", numbers=["kappa", "answers"])
     for pair in compared(context.obj, question_set, sheets):

@@ -1,7 +1,7 @@
 """The section of TRAC in ``params.yaml``."""
 
 from driftledger.benchmarks.settings import Scoring, Section
-from driftledger.core.names import Name
+from driftledger.core.strict import Name
 
 
 class TracSettings(Section):

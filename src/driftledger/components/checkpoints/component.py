@@ -14,8 +14,8 @@ from pydantic import Field
 from driftledger.components.base import Component, Operational, library_versions
 from driftledger.components.checkpoints.source import Source, find_source
 from driftledger.core.errors import ConfigError, DriftledgerError, MissingExtraError, OutOfMemoryError
-from driftledger.core.escaping import for_line
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
 
 TRUST = "DRIFTLEDGER_TRUST_REMOTE_CODE"
 

@@ -16,8 +16,8 @@ from platformdirs import user_cache_path
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, MissingSourceError, nothing_at
-from driftledger.core.escaping import for_line
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")

@@ -13,7 +13,7 @@ from driftledger.components.encoders.towers import (
     forward_pass,
     well_formed,
 )
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
 
 

@@ -17,7 +17,7 @@ from driftledger.components.base import Encoder
 from driftledger.components.checkpoints.component import REPORTING, CheckpointComponent, quietly
 from driftledger.components.checkpoints.source import Source
 from driftledger.components.encoders.towers import as_features, forward_pass, local_folder, refuse_random
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32
 
 CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)

@@ -13,7 +13,7 @@ from driftledger.components.checkpoints.component import CheckpointComponent
 from driftledger.components.checkpoints.source import Source, remembered_sha256
 from driftledger.components.encoders.towers import Tower, as_features, forward_pass, local_folder
 from driftledger.core.errors import ConfigError
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32
 
 FILE = "inception-2015-12-05.pt"

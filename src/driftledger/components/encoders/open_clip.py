@@ -20,7 +20,7 @@ from driftledger.components.encoders.towers import (
     well_formed,
 )
 from driftledger.core.errors import ConfigError
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
 
 _SAFE = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")

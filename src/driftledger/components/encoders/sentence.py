@@ -10,7 +10,7 @@ from driftledger.components.checkpoints.component import REPORTING, CheckpointCo
 from driftledger.components.checkpoints.source import Source
 from driftledger.components.encoders.towers import as_features, forward_pass, local_folder, refuse_random, well_formed
 from driftledger.core.errors import ConfigError
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
 
 _FILES = ("*.json", "*.txt", "*.model", "*.safetensors")

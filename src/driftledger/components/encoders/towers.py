@@ -19,7 +19,7 @@ from driftledger.components.checkpoints.component import (
 )
 from driftledger.components.checkpoints.source import Source
 from driftledger.core.errors import ConfigError, first_few
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
 
 

@@ -23,8 +23,8 @@ from driftledger.components.checkpoints.component import (
 from driftledger.components.checkpoints.source import Source
 from driftledger.components.generators.prompt_reading import PromptReader
 from driftledger.core.errors import ConfigError, first_few, unknown_name
-from driftledger.core.extras import import_extra
 from driftledger.core.images import ENCODING
+from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, Generated, Outcome, PromptUsage
 
 _SETTINGS = ("guidance_scale", "height", "width", "negative_prompt")

@@ -17,7 +17,8 @@ from driftledger.components.remote.lenient import OR_NONE, Label, TokenCount
 from driftledger.components.remote.openai_client import OpenAIComponent, tokens_of
 from driftledger.components.remote.openai_failures import Rejected
 from driftledger.components.remote.openai_service import Service
-from driftledger.core.limits import LARGEST_ANSWER, LARGEST_IMAGE, MOST_PIXELS
+from driftledger.core.files import LARGEST_ANSWER, LARGEST_IMAGE
+from driftledger.core.images import MOST_PIXELS
 from driftledger.core.types import Generated, Usage
 
 _FORMATS = ("JPEG", "PNG", "WEBP")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from inspect import signature
 from typing import Any, NamedTuple
 
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 from driftledger.core.types import PromptUsage
 
 _ROUNDS = 8

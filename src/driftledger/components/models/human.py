@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, may_be_missing
-from driftledger.core.names import leads_out
+from driftledger.core.paths import leads_out
 from driftledger.core.sheets import cleaned, read_table, table_text
 from driftledger.core.types import Conversation, ImageFile, Outcome, Reply, Subject
 

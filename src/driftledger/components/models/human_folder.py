@@ -12,8 +12,9 @@ from typing import NamedTuple
 from driftledger.components.models.human import COLUMNS, SHEET, Sheet, picture_of, read_sheet, sheet_text
 from driftledger.core.errors import DataError
 from driftledger.core.files import write_bytes
-from driftledger.core.names import ID_RULE, is_id, leads_out
+from driftledger.core.paths import leads_out
 from driftledger.core.sheets import cleaned, column_names
+from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import ImageFile, Subject
 
 

@@ -17,8 +17,8 @@ from driftledger.components.checkpoints.source import Source
 from driftledger.components.models.replies import failed, reply_of, whole
 from driftledger.components.models.transformers_chat import Chat, Prompt, UnfitError, load_processor
 from driftledger.core.errors import ConfigError, first_few
-from driftledger.core.escaping import for_line
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Reply, Usage
 
 _ROOM = 1024

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 from PIL import Image
 
 from driftledger.core.errors import ConfigError
-from driftledger.core.escaping import for_line
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, ImageFile, Turn
 
 _Message: TypeAlias = dict[str, Any]

@@ -21,8 +21,8 @@ from driftledger.components.checkpoints.source import Source
 from driftledger.components.models.replies import failed, reply_of, whole
 from driftledger.components.models.transformers_chat import Chat, Prompt, UnfitError
 from driftledger.core.errors import ConfigError, OutOfMemoryError
-from driftledger.core.escaping import for_line
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Reply, Usage
 
 SWITCH = "VLLM_BATCH_INVARIANT"

@@ -20,8 +20,8 @@ from driftledger.components.remote.openai_failures import OpenAIFailures
 from driftledger.components.remote.openai_service import Service
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, ServiceError
-from driftledger.core.extras import import_extra
-from driftledger.core.limits import LARGEST_ANSWER
+from driftledger.core.files import LARGEST_ANSWER
+from driftledger.core.registry import import_extra
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 
 from driftledger.components.remote.client import TransientError
 from driftledger.core.errors import ServiceError
-from driftledger.core.escaping import for_line
+from driftledger.core.text import for_line
 from driftledger.core.types import Outcome, Usage
 
 if TYPE_CHECKING:

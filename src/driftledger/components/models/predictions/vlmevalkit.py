@@ -21,7 +21,7 @@ from driftledger.components.models.predictions.rows import (
     text_row,
 )
 from driftledger.core.errors import ConfigError
-from driftledger.core.extras import import_extra
+from driftledger.core.registry import import_extra
 
 PREDICTION = "prediction"
 ZIP = b"PK\x03\x04"
