@@ -1,7 +1,7 @@
-"""The stage ``resolve``: note what the selected names stand for now, and what each later stage depends on.
+"""What the selected names stand for now, and what each folder of a stage depends on: ``data/resolved.json``.
 
-DVC compares the parts of ``data/resolved.json`` that a stage names as its parameters. So a changed image, a replaced
-weight file or a new version of a component runs what depends on it, and nothing else.
+DVC compares the parts of that file that a stage names as its parameters. So a changed image, a replaced weight file or
+a new version of a component runs what depends on it, and nothing else.
 """
 
 import sys
@@ -34,11 +34,11 @@ DATA_VERSION = REPORT_VERSION = CORRELATION_VERSION = 1
 """Raised by whoever changes what these stages write; those of benchmarks have theirs in their tables."""
 
 _SECTION_OF = {"model": "models", "generator": "generators", "encoder": "encoders", "text_encoder": "encoders"}
-"""Key of a stage → the section that its value is an entry of."""
+"""Key of a stage → the section of its entries."""
 
 
 def resolve(project: Project) -> None:
-    """Write ``data/resolved.json``, and take away the scores of models that are no longer selected."""
+    """Write ``data/resolved.json``, and remove the scores of models that are no longer selected."""
     with project.only_one(project.paths.resolved):
         write_json(project.paths.resolved, resolved(project))
     scores = project.root / SCORES
@@ -53,13 +53,12 @@ def resolved(project: Project) -> dict[str, Any]:
     """
     settings, known = project.settings, _Noted(project.noted())
     data: dict[str, dict[str, Any]] = {
-        "datasets": {name: settings.dataset(name) for name in settings.named("datasets")},
-        "question_sets": {name: settings.question_set(name) for name in settings.named("question_sets")},
+        section: {name: settings.build(section, name) for name in settings.named(section)}
+        for section in ("datasets", "question_sets")
     }
-    components: dict[str, dict[str, Component]] = {
-        "models": {name: settings.model(name) for name in settings.named("models")},
-        "generators": {name: settings.generator(name) for name in settings.named("generators")},
-        "encoders": {name: settings.encoder(name) for name in settings.named("encoders")},
+    components: dict[str, dict[str, Any]] = {
+        section: {name: settings.build(section, name) for name in settings.named(section)}
+        for section in ("models", "generators", "encoders")
     }
     noted: dict[str, Any] = {
         section: {
@@ -71,7 +70,7 @@ def resolved(project: Project) -> dict[str, Any]:
     noted["descriptions"] = {name: _description(settings, name, known) for name in settings.named("descriptions")}
     noted["judge"] = noted["models"][settings.judge] if settings.needs_judge else NOTHING
     noted["beside"] = {
-        spec.name: {setting: known.digest(*_beside(project, spec, setting)) for setting in spec.beside}
+        spec.name: {setting: _beside(project, spec, setting, known) for setting in spec.beside}
         for spec in settings.benchmarks
         if spec.beside
     }
@@ -79,12 +78,18 @@ def resolved(project: Project) -> dict[str, Any]:
         section: {name: {**_in_words(each), **_source(section, name, each, known)} for name, each in some.items()}
         for section, some in data.items()
     }
-    noted["collect"] = {model: _lines(settings, noted, model, collects=True) for model in settings.run.models}
-    noted["score"] = {model: _lines(settings, noted, model, collects=False) for model in settings.run.models}
+    for kind in ("collect", "score"):  # model → folder below its stage's output → what shapes it beside earlier folders
+        noted[kind] = {model: {} for model in settings.run.models}
+        for spec in settings.benchmarks:
+            for stage in spec.collects if kind == "collect" else (spec.scores,):
+                for model in settings.run.models:
+                    for keys in keys_of(settings, spec, stage, model):
+                        noted[kind][model][folder_in(stage, keys)] = _shaped_by(settings, noted, spec, stage, keys)
+    seen = read_observations(project.paths.observations)
     noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": _cross_check(settings, noted),
-        "observations": {name: seen.to_dict() for name, seen in read_observations(project.paths.observations).items()},
+        "observations": {name: each.to_dict() for name, each in seen.items()},
     }
     noted["correlation"] = {
         "version": CORRELATION_VERSION,
@@ -95,8 +100,67 @@ def resolved(project: Project) -> dict[str, Any]:
         section: {name: _in_words(each) for name, each in some.items()} for section, some in components.items()
     }
     noted["entries"] = known.entries
-    known.tell()
+    for key, why in known.missing.items():
+        sentence = f"{key} is not on this machine ({why}); its noted version is kept, and only new calls to it fail"
+        print(f"driftledger: {for_terminal(sentence)}", file=sys.stderr, flush=True)
     return noted
+
+
+def folder_in(stage: Stage, keys: Mapping[str, str]) -> str:
+    """Return a folder's path below its stage's output."""
+    return stage.at(keys).removeprefix(f"{stage.out(keys)}/")
+
+
+def keys_of(settings: Settings, spec: Benchmark, stage: Stage, model: str) -> Iterator[dict[str, str]]:
+    """Yield the keys of each folder that a stage writes for a model."""
+    names = [[model] if key == "model" else settings.run.names(spec.name, key) for key in stage.keys]
+    return (dict(zip(stage.keys, each, strict=True)) for each in product(*names))
+
+
+def inputs_of(project: Project, kind: str, stage: Stage, keys: Mapping[str, str], before: Sequence[Stage]) -> str:
+    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is made from.
+
+    Raises:
+        StoreError: one of these is missing.
+    """
+    name = folder_in(stage, keys)
+    noted = project.noted().get(kind, {}).get(keys["model"], {}).get(name)
+    if noted is None:
+        raise StoreError(f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'")
+    digests = []
+    for earlier in before:
+        folder = project.root / earlier.at(keys)
+        if not folder.is_dir():
+            raise StoreError(f"{earlier.at(keys)} is missing; run 'dvc repro {earlier.lock(keys)}' or 'dvc pull'")
+        made = made_from(folder)
+        digests.append(files_digest(folder) if made is None else made.files)
+    return sha256_of([noted, digests])
+
+
+def file_beside(project: Project, spec: Benchmark, setting: str) -> Path | None:
+    """Return the user's file that a benchmark's setting names; None where it names none.
+
+    Raises:
+        MissingSourceError: it is missing.
+    """
+    path = getattr(project.settings.section(spec.name), setting)
+    if path is None:
+        return None
+    file: Path = project.root / path
+    if not file.is_file():
+        sentence = f"{spec.name}.{setting} names {path}, which is missing; write it, or set it to null"
+        raise MissingSourceError(sentence, str(path)) if nothing_at(file) else ConfigError(sentence)
+    return file
+
+
+def _beside(project: Project, spec: Benchmark, setting: str, known: "_Noted") -> str:
+    written = sha256_of(str(getattr(project.settings.section(spec.name), setting)))
+
+    def digest() -> str:
+        file = file_beside(project, spec, setting)
+        return NOTHING if file is None else sha256_file(file)
+
+    return known.digest(f"beside.{spec.name}.{setting}", written, digest)
 
 
 def _cross_check(settings: Settings, noted: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,42 +170,6 @@ def _cross_check(settings: Settings, noted: Mapping[str, Any]) -> dict[str, Any]
     section: Any = settings.section("genception")
     encoder = section.text_encoder
     return {"models": [*section.cross_check], "text_encoder": encoder and noted["encoders"][encoder]}
-
-
-def _lines(settings: Settings, noted: Mapping[str, Any], model: str, *, collects: bool) -> dict[str, Any]:
-    """Folder below the output of a model's stage → what shapes it beside the data and earlier folders."""
-    lines = {}
-    for spec in settings.benchmarks:
-        for stage in spec.collects if collects else (spec.scores,):
-            for keys in keys_of(settings, spec, stage, model):
-                folder = stage.at(keys).removeprefix(f"{stage.out(keys)}/")
-                lines[folder] = _shaped_by(settings, noted, spec, stage, keys)
-    return lines
-
-
-def keys_of(settings: Settings, spec: Benchmark, stage: Stage, model: str) -> Iterator[dict[str, str]]:
-    """Yield the keys of each folder that a stage writes for a model."""
-    names = [[model] if key == "model" else settings.run.names(spec.name, key) for key in stage.keys]
-    return (dict(zip(stage.keys, each, strict=True)) for each in product(*names))
-
-
-def inputs_of(project: Project, kind: str, name: str, keys: Mapping[str, str], before: Sequence[Stage]) -> str:
-    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is made from.
-
-    Raises:
-        StoreError: one of these is missing.
-    """
-    noted = project.noted().get(kind, {}).get(keys["model"], {}).get(name)
-    if noted is None:
-        raise StoreError(f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'")
-    digests = []
-    for stage in before:
-        folder = project.root / stage.at(keys)
-        if not folder.is_dir():
-            raise StoreError(f"{stage.at(keys)} is missing; run 'dvc repro {stage.lock(keys)}' or 'dvc pull'")
-        made = made_from(folder)
-        digests.append(files_digest(folder) if made is None else made.files)
-    return sha256_of([noted, digests])
 
 
 def _shaped_by(
@@ -169,7 +197,7 @@ def _shaped_by(
 
 
 def _description(settings: Settings, name: str, known: "_Noted") -> dict[str, Any]:
-    """Return a way to ask for a description in words, and what stands behind its examples."""
+    """Return a way to ask for a description in words, and what is behind its examples."""
     description = settings.description(name)
     shown = description.demonstrations
     encoder = settings.encoder(shown.encoder) if shown and shown.encoder else None
@@ -186,31 +214,6 @@ def _source(section: str, name: str, provider: Provider, known: "_Noted") -> dic
     return noted if is_ours(place.partition(":")[0]) else {**noted, "code": code_digest(place)}
 
 
-def file_beside(project: Project, spec: Benchmark, setting: str) -> Path | None:
-    """The one that a setting names; None where it names none.
-
-    Raises:
-        MissingSourceError: it is missing.
-    """
-    path = getattr(project.settings.section(spec.name), setting)
-    if path is None:
-        return None
-    file: Path = project.root / path
-    if not file.is_file():
-        sentence = f"{spec.name}.{setting} in params.yaml is {path}, which is missing; mend it or set null"
-        raise MissingSourceError(sentence, str(path)) if nothing_at(file) else ConfigError(sentence)
-    return file
-
-
-def _beside(project: Project, spec: Benchmark, setting: str) -> tuple[str, str, Callable[[], str]]:
-    def digest() -> str:
-        file = file_beside(project, spec, setting)
-        return NOTHING if file is None else sha256_file(file)
-
-    written = sha256_of(str(getattr(project.settings.section(spec.name), setting)))
-    return f"beside.{spec.name}.{setting}", written, digest
-
-
 def _in_words(entry: Component | Provider | Description) -> dict[str, Any]:
     """Return what can change an output: of a component every setting, of data and descriptions what is set."""
     if isinstance(entry, Component):
@@ -220,7 +223,7 @@ def _in_words(entry: Component | Provider | Description) -> dict[str, Any]:
 
 
 def _as_written(entry: Component | Provider) -> str:
-    """Return a digest of an entry that can be had without what it names."""
+    """Return a digest of an entry that needs nothing of what it names."""
     if not isinstance(entry, Component):
         return sha256_of(_in_words(entry))
     named = entry.model_dump(mode="json", include=entry.operational(), exclude_defaults=True)
@@ -236,22 +239,17 @@ class _Noted:
         self._before: Mapping[str, Any] = entries if isinstance(entries, dict) else {}
         self.entries: dict[str, dict[str, str]] = {}
         """Key → how each entry was written, and its digest; no stage depends on it."""
-        self._missing: dict[str, str] = {}
+        self.missing: dict[str, str] = {}
 
     def digest(self, key: str, written: str, digest: Callable[[], str]) -> str:
         """Return the digest of a source; of one that is not here, what was noted for an entry written the same."""
         try:
-            found = digest()
+            current = digest()
         except (MissingSourceError, MissingExtraError) as error:
             before = self._before.get(key)
             if not isinstance(before, dict) or before.get("written") != written:
                 raise
-            self._missing[key] = str(error)
-            found = str(before["digest"])
-        self.entries[key] = {"written": written, "digest": found}
-        return found
-
-    def tell(self) -> None:
-        for key, why in self._missing.items():
-            sentence = f"{key} is not on this machine ({why}); its noted version is kept, and only new calls to it fail"
-            print(f"driftledger: {for_terminal(sentence)}", file=sys.stderr, flush=True)
+            self.missing[key] = str(error)
+            current = str(before["digest"])
+        self.entries[key] = {"written": written, "digest": current}
+        return current
