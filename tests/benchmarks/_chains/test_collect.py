@@ -10,7 +10,7 @@ from driftledger.benchmarks._chains.records import ChainRecord
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call import Result
-from driftledger.commands.stages import refuse_failures
+from driftledger.project.asking import refuse_failures
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import read_json, read_jsonl

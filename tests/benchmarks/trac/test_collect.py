@@ -13,7 +13,7 @@ from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call import CallKey, NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import refuse_failures
+from driftledger.project.asking import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome
