@@ -121,8 +121,6 @@ class Metric:
     pairing: Literal["mean", "ratio"] = "mean"
     """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
     mean over units of sum / count, resampled by cluster."""
-    steps: int = 1
-    """Of a ratio, values are whole multiples of 1 / ``steps``, or of what that is divided into by powers of ten."""
     tracked: str = ""
     """What MLflow calls it, before ``/`` and the name of the data; empty for a metric that MLflow does not show. With
     ``{t}`` each t has a name of its own, and the curve is shown as well; a family over t without it is a curve."""

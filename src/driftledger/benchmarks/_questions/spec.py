@@ -53,7 +53,6 @@ def both_ways(headline: Metric) -> Iterator[Metric]:
             headline=False,
             row="",
             pairing="mean",
-            steps=1,
             tracked="",
         )
 
