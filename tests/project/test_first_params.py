@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from driftledger.project.first_params import Images, first_params, name_of
 
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_yaml
-from driftledger.project.first_params import Images, first_params, name_of
 from driftledger.project.presets import apply_preset, presets, read_preset
 from driftledger.project.settings import Settings, parse_settings
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -28,8 +27,6 @@ from driftledger.data.question_sets.base import QuestionRules
 if TYPE_CHECKING:
     from driftledger.benchmarks.standing import Standing, Standings
     from driftledger.benchmarks.traces import Trace
-    from driftledger.ledger.lineage import Lineage
-    from driftledger.project.settings import Settings
 
 
 class Input(StrEnum):
@@ -124,8 +121,6 @@ class Metric:
     pairing: Literal["mean", "ratio"] = "mean"
     """How rows make the score: the mean over groups of the mean over units; or, over orders or gradings, 100 times the
     mean over units of sum / count, resampled by cluster."""
-    steps: int = 1
-    """Of a ratio, values are whole multiples of 1 / ``steps``, or of what that is divided into by powers of ten."""
     tracked: str = ""
     """What MLflow calls it, before ``/`` and the name of the data; empty for a metric that MLflow does not show. With
     ``{t}`` each t has a name of its own, and the curve is shown as well; a family over t without it is a curve."""
@@ -414,23 +409,10 @@ class Benchmark(ABC):
         """From the data to the score."""
         return (self.data, *self.collects, self.scores)
 
-    def selection(self, settings: "Settings") -> Iterator[Mapping[str, str]]:
-        """The keys of every selected score, in the order of ``run:``."""
-        names = [settings.run.names(self.name, key) for key in self.scores.keys]
-        return (dict(zip(self.scores.keys, each, strict=True)) for each in product(*names))
-
-    def check(self, settings: "Settings") -> None:  # noqa: B027  # most have nothing to add
-        """Refuse a selection that this benchmark cannot go over; called when it goes over something.
-
-        Raises:
-            ValueError: what is wrong with it, and what to do.
-        """
-
-    def scoring_of(self, settings: "Settings") -> Scoring:
-        """The settings of scoring, out of ``params.yaml``: those of its section of the same names, and the seed."""
-        section = settings.section(self.name)
+    def scoring_of(self, section: Section, seed: int) -> Scoring:
+        """Return the settings of scoring: those of its section of the same names, and the seed."""
         given = {name: getattr(section, name) for name in self.scoring.model_fields if name != "seed"}
-        return self.scoring.model_validate(given | {"seed": settings.run.seed})
+        return self.scoring.model_validate(given | {"seed": seed})
 
     def metric(self, key: str) -> Metric | None:
         """The row of the table that a key of a score belongs to; an end of an interval belongs to its metric's."""
@@ -566,17 +548,17 @@ class Benchmark(ABC):
 
         return default_figures(self, block)
 
-    def artifacts(self, lineage: "Lineage", root: Path) -> Artifacts:
-        """Files for MLflow beside ``rows.csv``, which every score has: pictures, descriptions, answers."""
+    def artifacts(self, folders: Mapping[str, Path], score: Score) -> Artifacts:
+        """Return the files that MLflow has of a score beside its rows: pictures, descriptions, answers.
+
+        Args:
+            folders: stage → the folder that it wrote, from the data to the score.
+        """
         return {}
 
-    def traces(self, lineage: "Lineage", root: Path, rows: Sequence[Row]) -> Iterator["Trace"]:
-        """The units of these rows step by step, as MLflow's trace view shows them."""
+    def traces(self, folders: Mapping[str, Path], score: Score, rows: Sequence[Row]) -> Iterator["Trace"]:
+        """Yield the units of these rows step by step, as MLflow's trace view shows them; ``folders`` as above."""
         return iter(())
-
-    def costs(self, lineage: "Lineage", root: Path) -> Mapping[str, Sequence[str]]:
-        """Role of a call, ``describe`` for instance → keys of the calls behind a score, as far as records tell them."""
-        return {}
 
 
 @lru_cache(maxsize=10_000)

@@ -26,8 +26,8 @@ BENCHMARKS = {
 """Name → its specification, in the order in which tables and MLflow tell of them."""
 
 COMMANDS = {
-    "human": "driftledger.benchmarks.genception.commands:app",
-    "ratings": "driftledger.benchmarks.fidelity.commands:app",
+    "human": "driftledger.commands.people:human",
+    "ratings": "driftledger.commands.people:ratings",
     "grades": "driftledger.benchmarks.mm_vet.commands:app",
 }
 """Group of commands that a benchmark in :data:`BENCHMARKS` adds to ``driftledger`` → ``module:app`` of a Typer app."""

@@ -8,61 +8,65 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.records import CollectedCard, CollectedRecord
-from driftledger.collect.call import Call, Result, Steps, Uncounted
-from driftledger.components.base import Component, Encoder
+from driftledger.collect.call import Call, Planned, Result, RunSteps, Uncounted
+from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.components.card import ComponentCard
-from driftledger.core.types import Conversation, ImageFile
+from driftledger.core.errors import StoreError
+from driftledger.core.files import read_json
+from driftledger.core.types import ImageFile, Sample
+from driftledger.data.records import DatasetCard, read_samples
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
     from driftledger.benchmarks.scoring import Scored, ToScore
-    from driftledger.collect.features import FeatureStore
-    from driftledger.project.project import Project
 
-R = TypeVar("R")
+__all__ = ["Caller", "Collecting", "FailedCalls", "Planned", "RecordedCall", "RunSteps", "Runner", "StageInputs"]
+
 T = TypeVar("T")
-U = TypeVar("U")
 
 
 @dataclass(frozen=True)
-class Planned(Generic[R]):
-    """One unit's protocol, and the calls that it makes at most, in order, with stand-ins for what is not known yet."""
+class StageInputs:
+    """What a runner gets of a project to collect with."""
 
-    steps: Callable[[], Steps[R]]
-    calls: Sequence[tuple[Component, Conversation | str]]
+    keys: Mapping[str, str]
+    """The words that name the folder of records: dataset or question set, model, generator, …"""
+    section: Any
+    """The benchmark's section of ``params.yaml``."""
+    seed: int
+    folders: Mapping[str, Path]
+    """Stage → the folder that it writes: the data's and every collect stage's."""
+    model: Callable[[str], Model]
+    generator: Callable[[str], Generator]
+    encoder: Callable[[str], Encoder]
+    """Catalogue name → component, as ``resolve`` noted it; raises StoreError if it has changed since."""
+    description: Callable[[str], Description]
+    """Catalogue name → a way to ask for a description."""
+    judge: str | None = None
+    """The catalogue's name of the model that grades answers."""
 
+    def data(self) -> Path:
+        """Return the folder of the dataset or question set.
 
-class PlannedWhenDue(Sequence[Planned[R]], Generic[U, R]):
-    """The protocols of many units, each planned when it is looked at, so that they are not in memory all at once."""
+        Raises:
+            StoreError: its stage has not run.
+        """
+        kind = "dataset" if "dataset" in self.keys else "question_set"
+        folder = self.folders[kind]
+        if not folder.is_dir():
+            raise StoreError(
+                f"{kind.replace('_', ' ')} {self.keys[kind]} is not built yet; run 'dvc repro data', which asks no "
+                "model, or 'dvc pull'"
+            )
+        return folder
 
-    def __init__(self, plan: Callable[[U], Planned[R]], units: Sequence[U]) -> None:
-        self._plan = plan
-        self._units = units
-
-    def __len__(self) -> int:
-        return len(self._units)
-
-    @overload
-    def __getitem__(self, index: int) -> Planned[R]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Planned[R]]: ...
-    def __getitem__(self, index: int | slice) -> Planned[R] | Sequence[Planned[R]]:
-        if isinstance(index, slice):
-            return PlannedWhenDue(self._plan, self._units[index])
-        return self._plan(self._units[index])
-
-
-class RunSteps(Protocol):
-    """Drives protocols: makes their calls, or only counts them.
-
-    Raises:
-        NotStoredError: calls are only counted (:mod:`driftledger.collect.plan`), and some are still to be made.
-    """
-
-    def __call__(self, planned: Sequence[Planned[R]]) -> list[R]: ...
+    def dataset(self) -> tuple[DatasetCard, list[Sample]]:
+        """Return what the dataset says about itself, and its samples; errors as in :meth:`data`."""
+        return read_json(self.data() / "dataset.json", DatasetCard), read_samples(self.data())
 
 
 class FailedCalls(NamedTuple):
@@ -82,9 +86,6 @@ class Collecting(ABC, Generic[T]):
     benchmark: str
     stage: str
     keys: Mapping[str, str]
-
-    draws: ClassVar[bool] = False
-    """Whether what comes of it is looked at by image encoders."""
 
     @property
     def title(self) -> str:
@@ -140,9 +141,6 @@ class Collecting(ABC, Generic[T]):
         """What would be asked at most, where calls are only counted and an earlier stage is not complete."""
         return ()
 
-    def show(self, collected: T, encoder: Encoder, features: "FeatureStore") -> None:  # most have no images
-        """Show an image encoder what the scoring stage will, batch by batch, so that it need not be loaded there."""
-
 
 class RecordedCall(NamedTuple):
     """A call that the records tell of, and the text or the image that is stored for it."""
@@ -189,9 +187,7 @@ class Runner(ABC):
         self.spec = spec
 
     @abstractmethod
-    def collecting(
-        self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
-    ) -> Collecting[Any]:
+    def collecting(self, given: StageInputs, stage: str, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
         """What a collect stage asks.
 
         Args:

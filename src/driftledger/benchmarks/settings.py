@@ -1,21 +1,24 @@
 """What the sections of ``params.yaml`` that tell how a benchmark goes have in common."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
-from driftledger.core.strict import Name, Strict
+from driftledger.core.strict import Strict
 
 
 class EntryOf(NamedTuple):
     """Marks a setting that names an entry of a catalogue, several or none, so that they are known to exist, and noted
-    by ``resolve``: of components as ``named.<benchmark>.<setting>``, with the fingerprint of each."""
+    by ``resolve``."""
 
     section: str
+    must: Literal["", "read", "ask once"] = ""
+    """What the entry must do: an encoder reads texts; a description asks once an image, without examples."""
 
 
-DescriptionName = Annotated[Name, EntryOf("descriptions")]
-"""A way to ask for a description."""
+class OfSelected(NamedTuple):
+    """Marks a setting that names some of the datasets or question sets that its benchmark goes over."""
+
 
 Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
 """The share that must be there, or the scoring stage fails."""

@@ -81,7 +81,9 @@ def presets_in_words(root: Path) -> list[PresetInWords]:
     for name, path in presets(root).items():
         comment = takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
         what, _, rest = " ".join(line.lstrip("# ") for line in comment).partition("Needs: ")
-        sentences = [[each.rstrip(".") for each in re.split(r"(?<=\.) (?=[A-Z])", part.strip())] for part in (what, rest)]
+        sentences = [
+            [each.rstrip(".") for each in re.split(r"(?<=\.) (?=[A-Z])", part.strip())] for part in (what, rest)
+        ]
         needs = [each for number, each in enumerate(sentences[1]) if number == 0 or "retired" in each]
         described.append(PresetInWords(name, sentences[0][0], ". ".join(needs)))
     return described

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
@@ -18,12 +17,13 @@ from driftledger.collect.observations import read_observations
 from driftledger.components.base import Component
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
-from driftledger.core.errors import ConfigError, MissingExtraError, MissingSourceError, StoreError, nothing_at
+from driftledger.core.errors import MissingExtraError, MissingSourceError, StoreError
 from driftledger.core.files import files_digest, keep_only, made_from, write_json
 from driftledger.core.registry import provider_place
 from driftledger.core.text import for_terminal
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_digests, leaderboard_folders
+from driftledger.project.inputs import file_beside
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
 
@@ -135,22 +135,6 @@ def inputs_of(project: Project, kind: str, stage: Stage, keys: Mapping[str, str]
         made = made_from(folder)
         digests.append(files_digest(folder) if made is None else made.files)
     return sha256_of([noted, digests])
-
-
-def file_beside(project: Project, spec: Benchmark, setting: str) -> Path | None:
-    """Return the user's file that a benchmark's setting names; None where it names none.
-
-    Raises:
-        MissingSourceError: it is missing.
-    """
-    path = getattr(project.settings.section(spec.name), setting)
-    if path is None:
-        return None
-    file: Path = project.root / path
-    if not file.is_file():
-        sentence = f"{spec.name}.{setting} names {path}, which is missing; write it, or set it to null"
-        raise MissingSourceError(sentence, str(path)) if nothing_at(file) else ConfigError(sentence)
-    return file
 
 
 def _beside(project: Project, spec: Benchmark, setting: str, known: "_Noted") -> str:

@@ -13,12 +13,12 @@ from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import Section
 from driftledger.benchmarks.writing import write_collected, write_score
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import ask
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Conversation, Outcome, Reply
 from driftledger.data.question_sets.files import QuestionEntry
+from driftledger.project.asking import ask
 from driftledger.project.project import Project
 from tests.conftest import draw
 

@@ -13,12 +13,12 @@ from driftledger.benchmarks.writing import write_collected
 from driftledger.collect.call import CallKey, NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
-from driftledger.commands.stages import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome
 from driftledger.data.records import DatasetCard, read_samples
 from driftledger.demo.encoders.tfidf import TfIdf
+from driftledger.project.asking import refuse_failures
 from tests.support.chains import collected as ask
 from tests.support.fakes import HEARD, ColourModel, TableEncoder
 from tests.support.labelled import Item, write_labelled

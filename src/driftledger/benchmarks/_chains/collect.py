@@ -2,25 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from driftledger.benchmarks._chains.records import (
     ChainRecord,
     ChainRequest,
-    Drawn,
     asked_again,
     generation_prompt,
     image_path,
     of_repeat,
-    shown_images,
 )
 from driftledger.benchmarks.records import RECORDS, CollectedCard
-from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.collect.call import Ask, Context, Draw, NotStoredError, Result, Steps
-from driftledger.collect.features import FeatureStore, encode_images
-from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.components.base import Component, Generator, Model
 from driftledger.core.canonical import derive_seed
 from driftledger.core.files import copy_file, write_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
@@ -128,7 +124,6 @@ class CollectChains(Collecting[Chains]):
 
     protocol: ChainProtocol
     samples: Sequence[Sample]
-    draws: ClassVar[bool] = True
 
     @property
     def components(self) -> Sequence[Component]:
@@ -155,7 +150,7 @@ class CollectChains(Collecting[Chains]):
         missing: list[NotStoredError] = []
         for repeat in self.repeats:
             try:
-                chains += run(PlannedWhenDue(partial(self._planned, repeat), self.samples))
+                chains += run([self._planned(repeat, sample) for sample in self.samples])
             except NotStoredError as error:
                 missing.append(error)
         if missing:
@@ -188,17 +183,6 @@ class CollectChains(Collecting[Chains]):
         names = {WRITER: self.protocol.asked.writer} | dict(self.keys)
         asked = {role: (names[role] or role, component) for role, component in self._components.items()}
         return self.card(self.protocol.dataset.digest, asked, self.protocol.asked.model_dump(mode="json"))
-
-    def show(self, collected: Chains, encoder: Encoder, features: FeatureStore) -> None:
-        for repeat in self.repeats:
-            some = self.of_repeat(collected, repeat)
-            drawn: Drawn = {(r.sample, r.t): image for chain in some for r, image in chain if image is not None}
-            for images in shown_images(self.samples, drawn, self.protocol.asked.iterations):
-                encode_images(encoder, images, features)
-
-    def of_repeat(self, collected: Chains, repeat: int) -> Chains:
-        """The chains of one repeat, in the order of the samples."""
-        return collected[repeat * len(self.samples) : (repeat + 1) * len(self.samples)]
 
 
 def _with_images(folder: Path, chains: Chains) -> Iterator[ChainRecord]:

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from driftledger.benchmarks._chains.collect import WRITER, ChainProtocol, CollectChains
 from driftledger.benchmarks._chains.records import (
@@ -18,44 +18,33 @@ from driftledger.benchmarks._chains.records import (
 )
 from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, recorded_result
-from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Runner
+from driftledger.benchmarks.runner import Caller, Collecting, RecordedCall, Runner, StageInputs
 from driftledger.collect.call import Ask, Context, Draw, Result
 from driftledger.components.base import Generator, Model
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Conversation, ImageFile, Outcome, Sample, Subject
-from driftledger.data.records import read_samples
-
-if TYPE_CHECKING:
-    from driftledger.project.project import Project
+from driftledger.data.records import DatasetCard, read_samples
 
 
 class ChainRunner(Runner):
     """Asks for chains of some samples of a dataset."""
 
-    collects: ClassVar[type[CollectChains]] = CollectChains
-
     @abstractmethod
-    def asked(self, project: "Project", dataset: str) -> ChainRequest:
+    def asked(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
         """What is asked of every sample of a dataset that is built."""
 
-    def samples(self, project: "Project", dataset: str) -> Sequence[Sample]:
+    def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
         """Those that a chain is asked of."""
-        return project.built_samples(dataset)
+        return samples
 
-    def collecting(
-        self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
-    ) -> Collecting[Any]:
+    def collecting(self, given: StageInputs, stage: str, earlier: Mapping[str, Any] | None = None) -> Collecting[Any]:
         """What the stage asks; errors as in :meth:`Runner.collecting` and :meth:`asked`."""
-        dataset = keys["dataset"]
-        samples, card, asked = (
-            self.samples(project, dataset),
-            project.dataset_card(dataset),
-            self.asked(project, dataset),
-        )
-        model, writer = project.model(keys["model"]), None if asked.writer is None else project.model(asked.writer)
-        check_prefix(asked.prefix, keys["model"], model)
-        protocol = ChainProtocol(card, model, project.generator(keys["generator"]), asked, writer)
-        return self.collects(self.spec.name, stage, keys, protocol, samples)
+        card, samples = given.dataset()
+        asked, name = self.asked(given, card), given.keys["model"]
+        model, writer = given.model(name), None if asked.writer is None else given.model(asked.writer)
+        check_prefix(asked.prefix, name, model)
+        protocol = ChainProtocol(card, model, given.generator(given.keys["generator"]), asked, writer)
+        return CollectChains(self.spec.name, stage, given.keys, protocol, self.samples(samples))
 
     def callers(self, paths: Mapping[str, str], where: Callable[[str], Path]) -> Iterator[Caller]:
         stage = self.spec.collects[0].name

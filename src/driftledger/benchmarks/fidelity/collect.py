@@ -1,22 +1,8 @@
 """Collecting: one description and one redrawing per image, which is a chain of one iteration."""
 
-from driftledger.benchmarks._chains.collect import Chains, CollectChains
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.descriptions import Description, filled
-from driftledger.benchmarks.fidelity.encode import Redrawing, encode_reconstructions
-from driftledger.collect.features import FeatureStore
-from driftledger.components.base import Encoder
 from driftledger.data.records import DatasetCard
-
-
-class CollectRedraws(CollectChains):
-    """A redraw stage."""
-
-    def show(self, collected: Chains, encoder: Encoder, features: FeatureStore) -> None:
-        for repeat in self.repeats:
-            ends = [chain[-1] for chain in self.of_repeat(collected, repeat)]
-            redrawings = [Redrawing(sample, *end) for sample, end in zip(self.samples, ends, strict=True)]
-            encode_reconstructions(redrawings, encoder, features)
 
 
 def asked_once(

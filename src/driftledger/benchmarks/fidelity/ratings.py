@@ -11,8 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from driftledger.benchmarks._chains.records import ChainRecord
+from driftledger.benchmarks.records import RECORDS
+from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.files import write_bytes
+from driftledger.core.files import read_jsonl, write_bytes
 from driftledger.core.sheets import SheetTable, cleaned, column_names, read_table, table_text
 from driftledger.core.text import for_line, for_terminal
 
@@ -64,6 +67,23 @@ class ToRate(NamedTuple):
     sample: str
     model: str
     description: str
+
+
+def to_rate(dataset: str, folders: Mapping[str, Path], seed: int, samples: int) -> list[ToRate]:
+    """Choose the descriptions to rate: those of the same samples, drawn by ``seed``, of every model.
+
+    Args:
+        folders: model → the folder with its redrawings of ``dataset``.
+
+    Raises:
+        StoreError: the images have not been described yet.
+    """
+    rows = []
+    for model, folder in folders.items():
+        records = [each for each in read_jsonl(folder / RECORDS, ChainRecord) if not each.repeat]
+        chosen = sorted(records, key=lambda record: sha256_of([seed, "rating", record.sample]))[:samples]
+        rows += [ToRate(dataset, record.sample, model, record.description) for record in chosen if record.description]
+    return rows
 
 
 class RatingSheetSummary(NamedTuple):
@@ -231,7 +251,7 @@ def _is_of(cells: Mapping[str, str], shown: str) -> bool:
 def _shown(description: str) -> str:
     """What a sheet shows of a text: no control characters, direction marks written out.
 
-    :func:`~driftledger.core.sheets.to_cell` does the rest of :func:`~driftledger.core.text.for_csv`, and more.
+    :func:`~driftledger.core.sheets.to_cell` does the rest of :func:`~driftledger.core.escaping.for_csv`, and more.
     """
     return for_terminal(cleaned(description))
 

@@ -30,7 +30,6 @@ _TOTAL = _grade(
     headline=True,
     row="total",
     pairing="ratio",
-    steps=10,
     tracked="mm_vet_total",
 )
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.descriptions import Description, filled
 from driftledger.benchmarks.records import RECORDS, CollectedCard, called
-from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, PlannedWhenDue, RunSteps
+from driftledger.benchmarks.runner import Collecting, FailedCalls, Planned, RunSteps
 from driftledger.benchmarks.trac.examples import Examples, rank_examples
 from driftledger.benchmarks.trac.records import DescriptionRecord, TracProtocol
 from driftledger.collect.call import Ask, Context, NotStoredError, Result, Steps, Uncounted
@@ -125,7 +125,7 @@ class CollectDescriptions(Collecting[list[DescriptionRecord]]):
         return [*shown, (self.protocol.model, one, with_examples)]
 
     def _described(self, places: Sequence[_Place], run: RunSteps) -> list[DescriptionRecord]:
-        results = run(PlannedWhenDue(partial(self._planned, self.protocol.model), places))
+        results = run([self._planned(self.protocol.model, place) for place in places])
         return [_record(place, result) for place, result in zip(places, results, strict=True)]
 
     def _planned(self, model: Model, place: _Place) -> Planned[Result]:
@@ -152,7 +152,7 @@ class CollectDescriptions(Collecting[list[DescriptionRecord]]):
 
     def _told_by(self, by: Model, support: Sequence[Sample], run: RunSteps) -> dict[str, str]:
         try:
-            results = run(PlannedWhenDue(partial(self._planned, by), [_Place(sample) for sample in support]))
+            results = run([self._planned(by, _Place(sample)) for sample in support])
         except NotStoredError:
             raise NotStoredError(self._rest()[-1:]) from None
         for sample, result in zip(support, results, strict=True):

@@ -15,7 +15,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError
 from driftledger.core.types import Sample
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals.shares import proportion_interval, share_interval
+from driftledger.metrics.intervals import proportion_interval, share_interval
 from driftledger.metrics.naming import Named, leaks
 from driftledger.metrics.retrieval import class_mean, votes
 

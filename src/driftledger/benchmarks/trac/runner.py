@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from driftledger.benchmarks.descriptions import Description, check_prefix
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, recorded_result
-from driftledger.benchmarks.runner import Caller, RecordedCall, Runner
+from driftledger.benchmarks.runner import Caller, RecordedCall, Runner, StageInputs
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.trac.collect import CollectDescriptions, DescribeProtocol, Shown, check_splits
 from driftledger.benchmarks.trac.examples import Examples
@@ -19,15 +19,12 @@ from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, read_samples
 
-if TYPE_CHECKING:
-    from driftledger.project.project import Project
-
 
 class TracRunner(Runner):
     """Asks for a description of every sample under every condition, and retrieves with those of the test set."""
 
     def collecting(
-        self, project: "Project", stage: str, keys: Mapping[str, str], earlier: Mapping[str, Any] | None = None
+        self, given: StageInputs, stage: str, earlier: Mapping[str, Any] | None = None
     ) -> CollectDescriptions:
         """What the stage asks; errors as in :meth:`Runner.collecting`.
 
@@ -35,16 +32,16 @@ class TracRunner(Runner):
             ConfigError: there is no such description, or its prompt wants a general category and there is none.
             DataError: the dataset has no support and test set.
         """
-        samples, card = project.built_samples(keys["dataset"]), project.dataset_card(keys["dataset"])
+        card, samples = given.dataset()
         check_splits(card)
-        name, seed = keys["description"], project.settings.run.seed
-        asked, examples = project.settings.description(name), _examples(project, name)
-        model = project.model(keys["model"])
-        for each in ((keys["model"], model), examples.by if examples else None):
+        name, model = given.keys["description"], given.model(given.keys["model"])
+        asked = given.description(name)
+        examples = _examples(given, asked)
+        for each in ((given.keys["model"], model), examples.by if examples else None):
             if each is not None:
                 check_prefix(asked.prefix, *each)
-        protocol = DescribeProtocol(card, model, name, asked, examples, seed)
-        return CollectDescriptions(self.spec.name, stage, keys, protocol, samples)
+        protocol = DescribeProtocol(card, model, name, asked, examples, given.seed)
+        return CollectDescriptions(self.spec.name, stage, given.keys, protocol, samples)
 
     def score(self, given: ToScore) -> Scored:
         return score(given)
@@ -58,12 +55,12 @@ class TracRunner(Runner):
             yield Caller("model", model, descriptions.path, descriptions.with_examples, by)
 
 
-def _examples(project: "Project", name: str) -> Examples | None:
-    shown = project.settings.description(name).demonstrations
+def _examples(given: StageInputs, asked: Description) -> Examples | None:
+    shown = asked.demonstrations
     if shown is None:
         return None
-    encoder = (shown.encoder, project.encoder(shown.encoder)) if shown.encoder else None
-    by = (shown.by, project.model(shown.by)) if shown.by else None
+    encoder = (shown.encoder, given.encoder(shown.encoder)) if shown.encoder else None
+    by = (shown.by, given.model(shown.by)) if shown.by else None
     return Examples(shown.choose, shown.shots, encoder, by)
 
 
