@@ -180,11 +180,13 @@ def run(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Run every stage again, also those up to date.")] = False,
     plain: Annotated[bool, typer.Option("--plain", "-v", help="Show the text of DVC and of the stages.")] = False,
+    no_wait: NoWaitOption = False,
 ) -> None:
     """Evaluate what params.yaml selects: run what is new, and end with the scores and where they are."""
     from driftledger.commands import run as running
 
-    raise typer.Exit(running.run(context.obj, targets or (), force=force, plain=plain))
+    project = replace(context.obj, waits=not no_wait)
+    raise typer.Exit(running.run(project, targets or (), force=force, plain=plain))
 
 
 @app.command(rich_help_panel=EVALUATE)

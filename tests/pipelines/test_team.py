@@ -12,8 +12,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from tests.conftest import REPRO, Checkout, stages_run
-from tests.pipelines.test_pipeline import calls_made
+from tests.conftest import Checkout, stages_run
 from tests.support.mlflow_server import mlflow_server
 from tests.support.postgres import Postgres, postgres
 
@@ -80,7 +79,7 @@ def team(pristine: Checkout, bucket: Bucket, mlflow: str, tmp_path_factory: pyte
     a.run("dvc", "remote", "add", "--default", "team", f"s3://{BUCKET}/dvc")
     a.run("dvc", "remote", "modify", "team", "endpointurl", bucket.address)
     a.commit("results")
-    assert "1 runs created" in a.run(*REPRO).stdout
+    assert "1 runs created" in a.run("dvc", "repro").stdout
     a.run("dvc", "push")
     a.commit("a published run")
     a.git("clone", "--quiet", str(a.root), str(folder / "b"))

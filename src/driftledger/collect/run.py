@@ -30,7 +30,7 @@ class StoppedError(Exception):
 _MOST_UNSETTLED = 3
 """Batches on this machine that are being made or stored: a kill loses no more."""
 _AT_ONCE = 100
-"""Units that begin before others have a turn: what is stored already is replayed without a pause."""
+"""Units that begin before anything else may run: stored calls are replayed without a pause."""
 
 
 def run_protocols(

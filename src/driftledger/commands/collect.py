@@ -260,7 +260,8 @@ def _count(project: Project, task: Task, plan: Plan, done: dict[str, Any]) -> No
         done: stage → what came of it, of the same keys; a stage that is missing is not complete.
     """
     folder, name = project.root / task.stage.at(task.keys), task.stage.name
-    is_current = (project.root / task.spec.data.at(task.keys)).is_dir() and is_made(folder, task.inputs_now(project))
+    has_data = (project.root / task.spec.data.at(task.keys)).is_dir()
+    is_current = has_data and is_made(folder, task.inputs_now(project), look_into_files=False)
     complete = all(stage.name in done for stage in task.before[1:])
     earlier = None if is_current else done if complete else {}
     collecting = runner(task.spec.name).collecting(stage_inputs(project, task.spec, task.keys), name, earlier)
