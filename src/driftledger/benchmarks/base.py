@@ -384,9 +384,6 @@ class Benchmark(ABC):
     judged: ClassVar[bool] = False
     """Whether ``run.judge`` has a part in its scores."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
-    commands: ClassVar[Mapping[str, str]] = {}
-    """Group of commands that it adds to ``driftledger``, ``ratings`` for instance → ``module:app`` of a Typer app. Ours
-    stand in the registry, where they are read without importing a specification."""
     at_a_glance: ClassVar[tuple[str, ...]] = ()
     """Keys of the metrics that the leaderboard shows at a glance; the first of the table where none is named."""
     published_groups: ClassVar[Mapping[str, str]] = {}

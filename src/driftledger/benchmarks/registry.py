@@ -25,13 +25,6 @@ BENCHMARKS = {
 }
 """Name → its specification, in the order in which tables and MLflow tell of them."""
 
-COMMANDS = {
-    "human": "driftledger.commands.people:human",
-    "ratings": "driftledger.commands.people:ratings",
-    "grades": "driftledger.benchmarks.mm_vet.commands:app",
-}
-"""Group of commands that a benchmark in :data:`BENCHMARKS` adds to ``driftledger`` → ``module:app`` of a Typer app."""
-
 ENTRY_POINTS = "driftledger.benchmarks"
 """The group under which an installed distribution names further ones."""
 
@@ -82,17 +75,6 @@ def question_rules(provider: "QuestionProvider") -> "QuestionRules":
         raise ConfigError(unknown_name("protocol", name, [s.name for s in benchmarks() if s.questions is not None]))
     provider.check(rules)
     return rules
-
-
-@cache
-def command_groups() -> dict[str, str]:
-    """Group of commands → the place of its Typer app: ours, and what benchmarks of other distributions add."""
-    others = (benchmark(name) for name in benchmark_names() if name not in BENCHMARKS)
-    return COMMANDS | {group: place for spec in others for group, place in spec.commands.items()}
-
-
-def lock_files() -> tuple[str, ...]:
-    return (LOCK,)
 
 
 def find_score(path: str) -> "tuple[Benchmark, dict[str, str]] | None":

@@ -199,7 +199,8 @@ def _lay_over(content: CommentedMap, preset: Mapping[str, Any]) -> list[str]:
             continue
         for key, value in values.items():
             where = f"{section}.{key}"
-            known = content.get(section) if isinstance(content.get(section), dict) else {}
+            known: Any = content.get(section)
+            known = known if isinstance(known, CommentedMap) else CommentedMap()
             if section == "run" and key not in known:
                 if not value or (key == "judge" and not judged):
                     continue

@@ -65,7 +65,7 @@ def test_people_describe_what_was_drawn_from_what_they_wrote(project: Project) -
     with pytest.raises(StoreError, match="dataset my_images is not built yet; run 'dvc repro dataset@my_images'"):
         human_sheet(project, "my_images", "anna")
     stages.dataset(project, "my_images")
-    with pytest.raises(ConfigError, match="is missing; write it with: driftledger human sheet"):
+    with pytest.raises(ConfigError, match="is missing; write it with: driftledger people descriptions"):
         stages.run_stage(project, *CHAIN)
     assert "3 images to describe, 0 described" in human_sheet(project, "my_images", "anna")
     fill_in(project, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)})

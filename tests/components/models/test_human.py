@@ -70,7 +70,7 @@ def test_what_is_not_written_is_a_failure_that_the_next_run_tries_again(tmp_path
     assert reply == Reply(
         "",
         Outcome.FAILED,
-        error="nothing is written for sample 'x', t=1 in sheet.csv; fill it in (driftledger human sheet)",
+        error="nothing is written for sample 'x', t=1 in sheet.csv; fill it in (driftledger people descriptions)",
     )
 
 
@@ -171,7 +171,7 @@ def test_answers_are_of_the_version_that_the_fingerprint_stands_for(tmp_path: Pa
 @pytest.mark.parametrize("path", ["people", "people/sheet.csv", "people/later.csv"])
 def test_a_missing_sheet_is_one_sentence_that_says_how_to_get_it(tmp_path: Path, path: str) -> None:
     model = Human(path=tmp_path / path)
-    with pytest.raises(ConfigError, match=r"\.csv is missing; write it with: driftledger human sheet DATASET MODEL$"):
+    with pytest.raises(ConfigError, match=r"\.csv is missing; write it with: driftledger people descriptions DATASET MODEL$"):
         _ = model.fingerprint
 
 
@@ -224,7 +224,7 @@ def test_a_description_is_not_taken_for_another_image(tmp_path: Path) -> None:
     assert reply.outcome is Outcome.FAILED
     assert reply.error == (
         "what is written for sample 'x', t=2 in sheet.csv is about another image; "
-        "get a row for this one (driftledger human sheet)"
+        "get a row for this one (driftledger people descriptions)"
     )
     write_sheet(folder, [Pending(Subject("x", 2), second)], None, "Describe.")
     before = Human(path=folder).fingerprint

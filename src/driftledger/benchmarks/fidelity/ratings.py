@@ -44,7 +44,7 @@ LONGEST_TEXT = 100_000
 _Thing: TypeAlias = tuple[str, str, str]
 """Dataset, sample and model: what there is one description of."""
 
-_ABOUT, _WRITES = "ratings", "driftledger ratings sheet"
+_ABOUT, _WRITES = "ratings", "driftledger people ratings"
 
 
 class Rating(NamedTuple):

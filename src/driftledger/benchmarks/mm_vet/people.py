@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from driftledger.project.project import Project
 
 COLUMNS = ("question_set", "model", "question", "text", "truth", "answer", "rater", "grade")
-WRITES = "driftledger grades sheet"
+WRITES = "driftledger people grades"
 
 Place = tuple[str, str]
 """Model and question."""

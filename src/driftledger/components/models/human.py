@@ -58,7 +58,7 @@ def read_sheet(path: Path) -> Sheet:
     Raises:
         ConfigError: it is missing, is no CSV file with the :data:`REQUIRED` columns, or a row cannot be understood.
     """
-    table = read_table(path, REQUIRED, "human", "driftledger human sheet DATASET MODEL")
+    table = read_table(path, REQUIRED, "human", "driftledger people descriptions DATASET MODEL")
     entries = [_entry(cells, f"{path}, line {number}") for number, cells in table.entries()]
     return Sheet(table.head, table.rows, entries, table.separator)
 
@@ -100,7 +100,7 @@ class Human(Model):
     code_is_identity: ClassVar[bool] = False  # what people wrote is the answer; the code looks it up
 
     path: Operational[Path]
-    """A CSV file, or the folder that ``driftledger human sheet`` writes; what is written there is in the identity."""
+    """A CSV file, or the folder that ``driftledger people descriptions`` writes; its content is in the identity."""
     annotator: Annotator | None = None
     """Whose rows are used. Without one there must be one row per sample and ``t``, whoever wrote it."""
     annotators: Operational[tuple[Annotator, ...]] = ()
@@ -161,8 +161,8 @@ class Human(Model):
         by = f" by {self.annotator!r}" if self.annotator else ""
         sought = f"for sample {subject.sample!r:.200}, t={subject.t}{by} in {self.sheet.name}"
         if elsewhere:
-            return f"what is written {sought} is about another image; get a row for this one (driftledger human sheet)"
-        return f"nothing is written {sought}; fill it in (driftledger human sheet)"
+            return f"what is written {sought} is about another image; run driftledger people descriptions for a row"
+        return f"nothing is written {sought}; fill it in (driftledger people descriptions)"
 
     @cached_property
     def _written(self) -> dict[Subject, list[SheetEntry]]:
