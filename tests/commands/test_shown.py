@@ -6,16 +6,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from driftledger.reports.presets import presets_table
 from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from driftledger.benchmarks.registry import command_groups
 from driftledger.cli import PANELS, app
-from driftledger.commands.verify import Verified
+from driftledger.commands.ask import Verified
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from driftledger.project.presets import presets, presets_in_words
 from driftledger.reports.plan import plan_table
-from driftledger.reports.presets import presets_table
 from tests.conftest import REPOSITORY
 from tests.support.params import DEFAULT
 from tests.support.terminal import WIDTHS, fitting

@@ -12,7 +12,7 @@ import yaml
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.commands.collect import collect
-from driftledger.commands.resolve import resolve
+from driftledger.project.resolve import resolve
 from driftledger.core.files import read_json
 from driftledger.project.presets import apply_preset
 from driftledger.project.project import Project

@@ -2,7 +2,7 @@
 
 from driftledger.commands import stages
 from driftledger.commands.collect import collect
-from driftledger.commands.resolve import resolve
+from driftledger.project.resolve import resolve
 from driftledger.project.project import Project
 
 

@@ -1,5 +1,6 @@
 """``driftledger people``: sheets in which people describe images, rate descriptions and grade answers."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,8 +25,9 @@ def descriptions(
 
     project = context.obj
     keys = {"dataset": dataset, "model": model, "generator": generator or project.settings.run.generators[0]}
-    with project.store(writes=False) as store:
-        typer.echo(for_terminal(write_human_sheet(stage_inputs(project, benchmark("genception"), keys), store)))
+    given = replace(stage_inputs(project, benchmark("genception"), keys), model=project.settings.model)
+    with project.store(writes=False) as store:  # a person who has no sheet yet has no fingerprint to be resolved
+        typer.echo(for_terminal(write_human_sheet(given, store)))
 
 
 @app.command()

@@ -187,7 +187,7 @@ def _lay_over(content: CommentedMap, preset: Mapping[str, Any]) -> list[str]:
     run, changed = content.get("run"), list[str]()
     if not isinstance(run, dict):
         raise ConfigError(f"{PARAMS} has no section 'run', which the preset changes; add it")
-    over = {name: preset["run"].get(name, run.get(name)) for name in benchmark_names()}
+    over = {name: preset.get("run", {}).get(name, run.get(name)) for name in benchmark_names()}
     for name in benchmark_names():
         if over[name] and name not in content:
             content[name] = _yaml().load(brought(name, SECTION))[name]

@@ -171,7 +171,9 @@ def test_answers_are_of_the_version_that_the_fingerprint_stands_for(tmp_path: Pa
 @pytest.mark.parametrize("path", ["people", "people/sheet.csv", "people/later.csv"])
 def test_a_missing_sheet_is_one_sentence_that_says_how_to_get_it(tmp_path: Path, path: str) -> None:
     model = Human(path=tmp_path / path)
-    with pytest.raises(ConfigError, match=r"\.csv is missing; write it with: driftledger people descriptions DATASET MODEL$"):
+    with pytest.raises(
+        ConfigError, match=r"\.csv is missing; write it with: driftledger people descriptions DATASET MODEL$"
+    ):
         _ = model.fingerprint
 
 
