@@ -5,24 +5,21 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import yaml
 
 from driftledger.components.base import Component
 from driftledger.components.models.openai_chat import OpenAIChat
 from driftledger.components.remote.component import RemoteComponent
-from driftledger.core.errors import ConfigError
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.catalogue import SECTIONS, CatalogueEntry, catalogue
 from driftledger.project.presets import apply_preset, presets
 from driftledger.project.settings import Settings, load_settings
 from tests.conftest import REPOSITORY
-from tests.support.params import DEFAULT, default_params, default_settings
+from tests.support.params import DEFAULT, default_settings
 
 SETTINGS = default_settings()
 ENTRIES = [(section, name) for section in PROVIDED_SECTIONS for name in SETTINGS.entries(section)]
